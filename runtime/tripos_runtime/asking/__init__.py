@@ -1,1 +1,1 @@
-"""Asking: what is sent to a model, how its reply is read, and what is kept of it."""
+"""Questions to models: prompts, reading of replies, judging, and the interface of the ledger that keeps results."""

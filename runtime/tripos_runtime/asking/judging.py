@@ -1,4 +1,4 @@
-"""Judges' replies to scores."""
+"""Scores from the replies of judges."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from tripos_runtime.reading.schema import metrics_schema, schema_of
 from tripos_runtime.reading.typed import read
 
 VERDICT = "verdict"
-"""The name of a judge's one value in its reply; a step gives it a name of its own."""
+"""The name of a judge's single value in its reply; a step gives it a name of its own."""
 PROBABILITY = "probability"
-"""The name beside it of the probability that its token has among those of its type."""
+"""The name for the probability of the verdict's token among the tokens of its type."""
 FIRST, SECOND, NEITHER = 1.0, 0.0, 0.5
-"""The worth of a comparison to the model whose reply was shown first."""
+"""The value of a comparison for the model whose reply was shown first."""
 Said = float | str
-"""A verdict: a number, or one of the names of a choice."""
+"""A verdict: a number, or a name of a choice."""
 
 
 def grade_schema(scorer: Scorer, metrics: Sequence[Metric]) -> dict[str, Any] | None:
-    """Return the JSON Schema of a judge's reply; a model that gives a number writes none."""
+    """Return the JSON Schema of a judge's reply; None for a reward model, which returns a number and writes no text."""
     if not scorer.writes:
         return None
     return metrics_schema(metrics) if scorer.gives is None else schema_of(scorer.gives)
 
 
 def grade_reader(scorer: Scorer, metrics: Sequence[Metric], locale: str) -> Reader:
-    """Read a judge's reply to `{metric: (value, status)}`, without the metrics that could not be read, whose status is
-    that of the reply; a scorer that gives one value gives it for `VERDICT`."""
+    """Return a reader from a judge's reply to `{metric: (value, status)}`. Unreadable metrics are left out; their
+    status is that of the reply. A scorer with one value uses the name `VERDICT`."""
     gives = scorer.gives
     if not scorer.writes:
         return _read_number
@@ -75,8 +75,8 @@ def grade_reader(scorer: Scorer, metrics: Sequence[Metric], locale: str) -> Read
 
 
 def grade_weigher(scorer: Scorer) -> Weigher | None:
-    """Add the probability of a verdict to what a judge's reply says, or make the mean of its scale of them; None where
-    no probabilities are asked for, or those of the verdict are not known."""
+    """Return a function that adds the probability of a verdict, or replaces the verdict by the mean of its scale under
+    the probabilities. None if no probabilities are asked for. A verdict without probabilities stays as it is."""
     gives = scorer.gives
     if scorer.settings.top_logprobs is None or gives is None or "probabilities" not in weighed_fields(gives):
         return None
@@ -98,8 +98,7 @@ def grade_weigher(scorer: Scorer) -> Weigher | None:
 
 
 def verdict_reader(scorer: Scorer) -> Reader:
-    """Read the reply of a judge that gives a choice of which of two is better, to the name that it chose and a
-    status."""
+    """Return a reader for a judge that chooses the better of two replies: the chosen name and a status."""
     gives = scorer.gives
     assert gives is not None and gives.kind == "choice"
 
@@ -118,7 +117,7 @@ def _side(by_how_much: float) -> float:
 
 
 def worth_of(gives: ChoiceType, name: str) -> float | None:
-    """Return the number that a name of a choice stands for; None where it stands for none.
+    """Return the number that a name of a choice is worth; None if it has none.
 
     >>> worth_of(ChoiceType(values=("whole", "half"), worth=(1.0, 0.5)), "half")
     0.5
@@ -127,7 +126,7 @@ def worth_of(gives: ChoiceType, name: str) -> float | None:
 
 
 def compared_worth(scorer: Scorer, name: Said | None) -> float | None:
-    """Return what a verdict on two replies is worth to the one that was shown first."""
+    """Return the value of a verdict on two replies for the one shown first."""
     gives = scorer.gives
     if not isinstance(gives, ChoiceType) or not isinstance(name, str):
         return None
@@ -136,7 +135,7 @@ def compared_worth(scorer: Scorer, name: Said | None) -> float | None:
 
 
 def number_and_name(scorer: Scorer, said: Said | None) -> tuple[float | None, str | None]:
-    """Return a verdict as the number that it is or stands for, and as JSON text where it is a name."""
+    """Return a verdict as a number, if it has one, and as JSON text if it is a name."""
     if not isinstance(said, str):
         return said, None
     number = worth_of(scorer.gives, said) if isinstance(scorer.gives, ChoiceType) else None
@@ -144,7 +143,7 @@ def number_and_name(scorer: Scorer, said: Said | None) -> tuple[float | None, st
 
 
 def _read_number(text: str) -> ReadOutcome:
-    """Return what a reward or an embedding model gave, which comes as the shortest text that says the number."""
+    """Read the reply of a reward or an embedding model, which is the shortest text of a number."""
     try:
         value = float(text)
     except ValueError:
@@ -155,7 +154,7 @@ def _read_number(text: str) -> ReadOutcome:
 
 
 def score_rows(step: Grade, scorer: Scorer, answers: Sequence[Answer]) -> dict[str, tuple[Said | None, str]]:
-    """Return the value and status of every score that one judge's replies are, calls that failed included."""
+    """Return the value and status of every score in the replies of one judge, failed calls included."""
     titles = {metric: metric for metric in step.metrics} or {step.name: VERDICT}
     told = [((answer.value or {}), answer.status) for answer in answers]
     return {
@@ -165,9 +164,9 @@ def score_rows(step: Grade, scorer: Scorer, answers: Sequence[Answer]) -> dict[s
 
 
 def confidence(step: Grade, answers: Sequence[Answer]) -> float | None:
-    """Return how sure judges are: the share of their verdicts on a reply that are what most of them are, of several
-    metrics the least; of one verdict with the probabilities of its tokens its own. A reply that could not be read
-    agrees with none; None where one is to be asked for again.
+    """Return the agreement of judges: the share of their verdicts on a reply that equal the most frequent one; for
+    several metrics the smallest share; for a single verdict with token probabilities, its own probability. An
+    unreadable reply agrees with none. None if a reply will be retried.
 
     >>> grade = Grade.model_construct(name="kind", metrics=())
     >>> said = [Answer("ok", "", {VERDICT: (value, SCORED)}, "", {}) for value in (1.0, 1.0, 0.0)]
@@ -187,9 +186,9 @@ def confidence(step: Grade, answers: Sequence[Answer]) -> float | None:
 
 
 def repeated(scorer: Scorer, told: Sequence[tuple[Said | None, str]]) -> tuple[Said | None, str]:
-    """Return the value and status of what a judge said several times of the same: of numbers the mean; of a bool or a
-    choice what was said most often, and of several the one that was said first. More than half of the replies must have
-    a value; and where one is to be asked for again, there is none until then.
+    """Return the value and status of one judge's repeated verdicts: the mean of numbers, else the most frequent
+    verdict; a tie is won by the one given first. More than half of the replies must have a value. If one will be
+    retried, there is no value until then.
 
     >>> from tripos_compiler.plan import BoolType, IntegerType
     >>> judge = Scorer(name="j", role="judge", params={}, prompt={}, gives=IntegerType())

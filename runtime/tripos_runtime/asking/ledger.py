@@ -1,7 +1,7 @@
-"""The interface of the ledger, which keeps results, and the names of the results.
+"""The interface of the ledger, which keeps results, and of other stores, whose replies a run reuses and never writes
+to.
 
-The interface of other stores, whose replies a run takes over and which it never writes to.
-"""
+The functions at the end compute the names of results. Equal names mean equal results."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ Row = Mapping[str, Any]
 
 
 class Listing(Protocol):
-    """Lists names of results."""
+    """A list of names of results."""
 
     def add(self, ids: Iterable[str]) -> None:
-        """Take further names."""
+        """Add names."""
         ...
 
 
 class Work(Listing, Protocol):
-    """The names of everything that one piece of work consists of: what `Ledger.work` gives."""
+    """The names of all results of one piece of work; see `Ledger.work`."""
 
     def finished(self) -> Mapping[str, Any] | None:
-        """Return what was said of this work when it was finished, where it was and the ledger still has every result of
-        it."""
+        """Return the summary that was stored when this work was finished; None if it was not finished, or if the ledger
+        lacks a result of it."""
         ...
 
     def finish(self, said: Mapping[str, Any]) -> None:
-        """Say that every name is kept, and none failed; `said` is JSON."""
+        """Record that every name is kept and none failed; `said` is a JSON summary."""
         ...
 
     def abandon(self) -> None:
@@ -42,46 +42,46 @@ class Work(Listing, Protocol):
 
 
 class Keeper(Protocol):
-    """Keeps rows."""
+    """A writer of rows."""
 
     def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        """Take rows that belong together, by table. They outlive this process from the moment that this returns, and
-        are visible to others after the next `flush`."""
+        """Keep rows that belong together, by table. They survive this process once this returns, and are visible to
+        others after the next `flush`."""
         ...
 
 
 class Ledger(Keeper, Protocol):
-    """Keeps rows by the names of results."""
+    """Rows kept by the names of results."""
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
-        """Return the status of each of these rows; `None` for those that are not kept. What was made visible through
-        this ledger may be forgotten until others add something: a run that is alone does not come back to it."""
+        """Return the status of each of these rows; `None` for rows that are not kept. Rows made visible through this
+        ledger may be forgotten until another process adds something: a run that is alone does not read them again."""
         ...
 
     def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Row]:
-        """Return whole rows, by id."""
+        """Return whole rows by id."""
         ...
 
     def drafts(self, ids: Collection[str]) -> Mapping[str, Row]:
-        """Of the units named so: the unreadable first reply, which must not be asked for again."""
+        """Return the unreadable first replies of these results. They must not be asked for again."""
         ...
 
     def repliers(self, table: str) -> Collection[str]:
-        """Return who gave replies of which it is known what they are replies to."""
+        """Return the models that gave the replies whose requests are known."""
         ...
 
     def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None]]:
-        """Return the rows of a table, whatever step they were made for, whose reply was sent for the request of that
-        digest; each with its unreadable first reply, if there was one."""
+        """Return the rows of a table whose reply was sent for the request of that digest, whatever step they were made
+        for, each with its unreadable first reply, if any."""
         ...
 
     def claim(self, key: str, *, later: bool = False) -> bool:
-        """Return true if this process may work on what `key` names; false while another one does. With `later`, for
-        who comes back, also false while that is not known."""
+        """Return true if this process may work on `key`, false if another process does. With `later`, on a second try,
+        return false also if this is unknown."""
         ...
 
     def release(self, key: str) -> None:
-        """Let others have `key` once what was kept so far can be read by them."""
+        """Release `key` to others, once the rows kept so far are visible to them."""
         ...
 
     def flush(self) -> object:
@@ -89,7 +89,7 @@ class Ledger(Keeper, Protocol):
         ...
 
     def refresh(self) -> bool:
-        """Take in what other processes made visible; whether there was anything."""
+        """Read what other processes made visible. Return true if there was anything."""
         ...
 
     def work(self, name: str) -> Work:
@@ -98,7 +98,7 @@ class Ledger(Keeper, Protocol):
 
 
 class EmptyLedger:
-    """The results of an empty ledger, for whoever reads them."""
+    """An empty ledger for readers."""
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
         """Return `None` for each of these rows."""
@@ -127,35 +127,35 @@ def condition_id(name: str, condition: str) -> str:
 
 
 def sample_id(fingerprint: str, item: str, model: str, number: int, upstream: Sequence[str]) -> str:
-    """Return the name of a reply: what was asked (the fingerprint), about what, of whom, which try, after which
-    replies."""
+    """Return the name of a reply: the question (fingerprint), the item, the model, the sample number, and the replies
+    that it builds on."""
     return digest(["sample", fingerprint, item, model, number, *upstream])
 
 
 def conversation_id(
     fingerprint: str, item: str, models: Mapping[str, str], number: int, upstream: Sequence[str]
 ) -> str:
-    """Return the name of a conversation: what was to be talked about, who talks by role, which of several, after
-    what."""
+    """Return the name of a conversation: the question (fingerprint), the item, the models by role, the number, and the
+    replies that it builds on."""
     return digest(["conversation", fingerprint, item, sorted(models.items()), number, *upstream])
 
 
 def turn_id(conversation: str, number: int) -> str:
-    """The name of a turn, which the turns before it determine: they are those of the conversation."""
+    """Return the name of a turn. The conversation determines the turns before it."""
     return digest(["turn", conversation, number])
 
 
 def judgement_id(
     fingerprint: str, samples: Sequence[str], evaluator: str, number: int = 0, element: str | None = None
 ) -> str:
-    """Return the name of a judge's reply on some samples; `number` says which of several, from 0, and `element` about
-    which element of a list."""
+    """Return the name of a judge's reply about some samples. `number` counts repeats from 0; `element` is the position
+    of a list element."""
     about = samples if element is None else [["element", element], *samples]
     return digest(["judgement", fingerprint, evaluator, *([number] if number else []), *about])
 
 
 def comparison_id(fingerprint: str, samples: Sequence[str], evaluator: str) -> str:
-    """Return the name of what came of comparing two replies: of the samples those of the one shown first come first."""
+    """Return the name of the outcome of comparing two replies. The samples of the reply shown first come first."""
     return digest(["comparison", fingerprint, evaluator, *samples])
 
 
@@ -165,25 +165,25 @@ def score_id(fingerprint: str, samples: Sequence[str], metric: str, evaluator: s
 
 
 class OtherStore(NamedTuple):
-    """The other store that a row was found in, as it is shown, and the commit there."""
+    """Another store, with the commit that a row was found in."""
 
     place: str
     commit: str
 
     def __str__(self) -> str:
-        """As the column `reused_from` has it."""
+        """Return the text of the column `reused_from`."""
         return f"{self.place} {self.commit}"
 
 
 class OtherReplies(Protocol):
-    """Reads the replies of other stores."""
+    """The replies of other stores."""
 
     def repliers(self, table: str) -> Collection[str]:
-        """As `Ledger.repliers`."""
+        """See `Ledger.repliers`."""
         ...
 
     def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None, tuple[str, str]]]:
-        """As `Ledger.replies`, each reply with the place and the commit of its row."""
+        """Return the same as `Ledger.replies`, each with the place and the commit of its row."""
         ...
 
     def vectors(self, names: Sequence[str]) -> Mapping[str, tuple[Row, tuple[str, str]]]:
@@ -195,7 +195,7 @@ class NoOthers:
     """No other store."""
 
     def repliers(self, table: str) -> Collection[str]:
-        """Return nobody."""
+        """Return no model."""
         return ()
 
     def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None, tuple[str, str]]]:
@@ -212,12 +212,12 @@ NO_OTHERS = NoOthers()
 
 @dataclass
 class TakenCounts:
-    """The replies that were taken over from other stores, and what they had cost there, by place."""
+    """The counts of replies adopted from other stores, and their original cost, by place."""
 
     calls: Counter[str] = field(default_factory=Counter)
     cost_usd: dict[str, float] = field(default_factory=dict)
     unpriced: Counter[str] = field(default_factory=Counter)
-    """How many of them have no known cost."""
+    """The number of these replies whose cost is unknown."""
 
     def add(self, place: str, row: Row) -> None:
         """Count the reply of a row."""
@@ -241,11 +241,11 @@ class TakenCounts:
             self.cost_usd[place] = self.cost_usd.get(place, 0.0) + usd
 
     def cost_of(self, place: str) -> float | None:
-        """Return what the replies from a place had cost; None where the cost of one is not known."""
+        """Return the original cost of the replies from a place; None if the cost of one is unknown."""
         return None if self.unpriced[place] else self.cost_usd.get(place, 0.0)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """As JSON."""
+        """Return the counts as JSON."""
         told = []
         for place, count in self.calls.items():
             usd = self.cost_of(place)

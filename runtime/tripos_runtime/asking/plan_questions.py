@@ -1,4 +1,4 @@
-"""The questions of the steps of a plan, apart from who is asked and about what: each question made once."""
+"""The questions of the steps of a plan, independent of models and items; each is made once."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ from tripos_runtime.reading.typed import read
 
 @dataclass
 class Questions:
-    """The questions of a plan's steps. `axes` are those that replies may name values of. A question is that of a
-    language as far as numbers are read in it, and that of a row as far as its settings depend on it."""
+    """The questions of a plan's steps. `axes` are those whose values replies may name. A question depends on the
+    language as far as numbers are read in it, and on the row as far as its settings do."""
 
     plan: Plan
     axes: Sequence[Axis]
@@ -49,27 +49,27 @@ class Questions:
     _settled: dict[tuple[str, str, Settings], PreparedQuestion] = field(default_factory=dict)
 
     def of(self, step: Ask | Judging, language: str, names: Mapping[str, Any]) -> PreparedQuestion:
-        """Return what is sent for a step in a language, and how a reply to it is read. `names` are those that the
-        conditions of its settings see."""
+        """Return the question of a step in a language. `names` are the values that the conditions of its settings
+        see."""
         settings = self._settings(step)
         if settings.cases and not isinstance(step, Ask):
             names = with_arguments(step, names)
         return self._settle(self._key(step, language), self.at_most(step, language), settings, language, names)
 
     def at_most(self, step: Ask | Judging, language: str) -> PreparedQuestion:
-        """Return the question as of the largest request and the longest reply that there may be of it."""
+        """Return the question with the largest request and the longest reply that are possible."""
         key = self._key(step, language)
         if key not in self._made:
             self._made[key] = self._asked(step, key[1]) if isinstance(step, Ask) else self._judged(step, key[1])
         return self._made[key]
 
     def turn(self, step: Converse, role: str, language: str, names: Mapping[str, Any]) -> PreparedQuestion:
-        """Return what is sent to a role of a conversation, which is the dialogue alone; its turn is taken as it is."""
+        """Return the question for a turn of a role: the prompt is the dialogue alone, and the reply is its text."""
         settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
         return self._settle((step.fingerprint, role), self.longest_turn(step, role), settings, language, names)
 
     def longest_turn(self, step: Converse, role: str) -> PreparedQuestion:
-        """Return the same as of the longest reply."""
+        """Return the question for a turn with the longest reply that is possible."""
         key = step.fingerprint, role
         if key not in self._made:
             settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
@@ -91,8 +91,8 @@ class Questions:
         language: str,
         names: Mapping[str, Any],
     ) -> PreparedQuestion:
-        """Return a question with the settings of one request: the one place that says which they are. Where a condition
-        has no value, it is `unsettled`."""
+        """Return a question with the settings of one request. This is the only place that decides them. If a condition
+        has no value, the question is `unsettled`."""
         if not settings.cases:
             return question
         unsettled: list[tuple[Expr, Unavailable]] = []
@@ -112,7 +112,7 @@ class Questions:
         return self._settled[*key, found]
 
     def metrics(self, step: Judging) -> tuple[Metric, ...]:
-        """Return what a judge grades by; nothing where it gives one value."""
+        """Return the metrics of a judge; none if it gives one value."""
         return tuple(self.plan.metric(each) for each in getattr(step, "metrics", ()))
 
     def _asked(self, step: Ask, locale: str) -> PreparedQuestion:
@@ -147,8 +147,8 @@ def settings_sent(
     number: int,
     key: str,
 ) -> Settings | None:
-    """Return the settings with which a request was sent whose digest is `key`; None where it was sent otherwise, with
-    other messages at first."""
+    """Return the settings of the request whose digest is `key`; None if the reply came from another request, such as
+    one with shorter messages."""
     if not settings.cases:
         return settings.otherwise
     tried = (replace(question, settings=each) for each in settings.possible)
@@ -156,7 +156,8 @@ def settings_sent(
 
 
 def with_arguments(step: Judging, names: Mapping[str, Any]) -> dict[str, Any]:
-    """Return names with the arguments that a judge is given; what has no value raises where it is looked at."""
+    """Return the values with the arguments that a judge is given. An argument without a value raises when it is
+    read."""
     found = dict(names)
     for param, expr in step.args.items():
         try:
@@ -167,7 +168,7 @@ def with_arguments(step: Judging, names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def likelihood_reader(text: str) -> ReadOutcome:
-    """Read how likely options are."""
+    """Read the likelihoods of options."""
     try:
         found = read_likelihoods(text)
     except NoLikelihoods as error:
@@ -176,8 +177,8 @@ def likelihood_reader(text: str) -> ReadOutcome:
 
 
 def calls_reader(tools: Sequence[Tool]) -> Reader:
-    """Read the text and the calls of a reply to a step with tools. What cannot be read of a call is a part of what it
-    says, so any reply is read."""
+    """Return a reader for the text and the calls of a reply to a step with tools. It reads any reply: an unreadable
+    part of a call is reported in the call."""
 
     def reader(text: str) -> ReadOutcome:
         found = read_calls(tools, text)
@@ -187,7 +188,7 @@ def calls_reader(tools: Sequence[Tool]) -> Reader:
 
 
 def reply_weigher(returns: Type | None) -> Weigher:
-    """Add the probabilities of the tokens of a reply to what it says."""
+    """Return a function that adds the probabilities of the reply's tokens to its value."""
 
     def weigh(outcome: ReadOutcome, tokens: Sequence[TokenProbability]) -> ReadOutcome:
         told = told_probabilities(tokens, returns, outcome.value)
@@ -197,7 +198,7 @@ def reply_weigher(returns: Type | None) -> Weigher:
 
 
 def reply_reader(returns: Type | None, axes: Sequence[Axis], locale: str) -> Reader:
-    """Read a reply as what a step returns, its numbers as the locale writes them."""
+    """Return a reader for a reply of the type that a step returns. Its numbers are written as in the locale."""
     if returns is None:
         return text_reader
 

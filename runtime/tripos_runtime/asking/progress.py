@@ -1,4 +1,4 @@
-"""The progress of a run."""
+"""The progress of a run: counts of calls, results, tokens and cost, by role and scenario."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tripos_runtime.datasets.generated_rows import WORDS
 
 @dataclass
 class DatasetTally:
-    """One data set: rows that were made, slots that were given up, and rejected attempts by reason."""
+    """The progress of one data set: rows made, slots given up, and rejected attempts by reason."""
 
     made: int = 0
     given_up: int = 0
@@ -25,7 +25,7 @@ class DatasetTally:
     rejected: Counter[str] = field(default_factory=Counter)
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON.
+        """Return the counts as JSON.
 
         >>> DatasetTally(2, rejected=Counter(verify=1)).to_json()
         {'made': 2, 'given_up': 0, 'asks': True, 'rejected': {'verify': 1}}
@@ -34,7 +34,7 @@ class DatasetTally:
         return {"made": self.made, "given_up": self.given_up, "asks": self.asks, "rejected": rejected}
 
     def add(self, told: Mapping[str, Any]) -> None:
-        """Add what `to_json` gave."""
+        """Add counts that `to_json` returned."""
         self.made += told["made"]
         self.given_up += told["given_up"]
         self.asks = told["asks"]
@@ -42,11 +42,11 @@ class DatasetTally:
 
     @property
     def is_news(self) -> bool:
-        """True if there is anything to tell: of rows that are only taken over there is not."""
+        """True if there is anything to report. Rows that were only adopted are not reported."""
         return self.asks or self.rejected.total() > 0
 
     def told(self) -> str:
-        """In words.
+        """The counts in words.
 
         >>> DatasetTally(1996, 4, rejected=Counter(verify=9, near_duplicate=12, duplicate=1)).told()
         '1,996 made, 22 rejected (12 near-duplicates, 9 not verified, 1 duplicate), 4 given up'
@@ -69,16 +69,15 @@ def _word(reason: str, count: int) -> str:
 KINDS = ("samples", "judgements", "scores", "comparisons")
 """The results that are counted by status."""
 SUMMED = ("reused", "skipped", "failed", *KINDS, "unasked", "errors")
-"""The counts of a run that are the sums of those of the processes that share it."""
+"""The counts of a shared run that are sums over its processes."""
 
 
 @dataclass
 class CallCounters:
-    """Counts of model calls, by role and scenario, and of what became of them.
+    """Counts of model calls by role and scenario, and of their outcomes.
 
-    `planned` counts what was planned, `asked` the calls that were answered in this run, `reused` those answered by an
-    earlier one, `skipped` those that a `when` or a failure before them made needless, `failed` those without an answer.
-    """
+    `planned` counts planned calls, `asked` the calls answered in this run, `reused` those answered by an earlier run,
+    `skipped` those that a `when` or an earlier failure made unnecessary, and `failed` those without an answer."""
 
     planned: Counter[Lane] = field(default_factory=Counter)
     asked: Counter[Lane] = field(default_factory=Counter)
@@ -94,36 +93,36 @@ class CallCounters:
     comparisons: Counter[str] = field(default_factory=Counter)
     """Comparisons of two replies by status."""
     unasked: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Calls that were not made since what they were to ask has no value, by role and reason."""
+    """Calls skipped because their prompt has no value, by role and reason."""
     errors: Counter[str] = field(default_factory=Counter)
-    """Failed calls by the code of their error."""
+    """Failed calls by error code."""
     taken: TakenCounts = field(default_factory=TakenCounts)
-    """Of the reused calls those whose reply was found in another store."""
+    """The reused calls whose reply came from another store."""
     repaired: int = 0
-    """Replies that could not be read and were asked for once more."""
+    """Unreadable replies that were asked for once more."""
     tokens_in: int = 0
     tokens_out: int = 0
     cost_usd: float = 0.0
     cost_unknown: int = 0
-    """Answered calls whose price is not known."""
+    """Answered calls of unknown price."""
     unpriced: set[str] = field(default_factory=set)
     """The models of those calls."""
     waiting: int = 0
     """Items that another process works on."""
     makings: dict[str, DatasetTally] = field(default_factory=dict)
-    """How the data sets that are made are coming along, by name."""
+    """The progress of the generated data sets by name."""
     notes: list[str] = field(default_factory=list)
-    """News for the person who watches, in the order in which it came up."""
+    """Messages for the user, in order of time."""
 
     @property
     def done(self) -> int:
-        """Planned calls that are behind us."""
+        """The number of planned calls that are finished."""
         return sum(sum(part.values()) for part in (self.asked, self.reused, self.skipped, self.failed))
 
     @property
     def total(self) -> int:
-        """All planned calls; where more came of a role in a scenario than were planned, as where a `when` rules out
-        calls that the plan did not count on, those: no run is done more than whole.
+        """The number of all planned calls. If a role in a scenario had more calls than planned, for instance because a
+        `when` rules out calls that the plan did not count, the finished calls count, so progress never exceeds 100 %.
 
         >>> lane = "judge", "sums"
         >>> CallCounters(planned=Counter({lane: 10}), asked=Counter({lane: 6}), skipped=Counter({lane: 6})).total
@@ -133,8 +132,8 @@ class CallCounters:
         return sum(max(self.planned[lane], done[lane]) for lane in self.planned.keys() | done.keys())
 
     def calls(self, lane: Lane | None = None) -> dict[str, int]:
-        """Return the counts of all calls, or of those of a lane. `left` are the calls that a run ended before: so
-        `planned` is the sum of the others, and `left` is 0 where a run is finished.
+        """Return the counts of all calls, or of those of a lane. `left` are the calls that the run did not reach:
+        `planned` is the sum of the others, and `left` is 0 for a finished run.
 
         >>> lane = "judge", "sums"
         >>> CallCounters(planned=Counter({lane: 10}), asked=Counter({lane: 6}), skipped=Counter({lane: 1})).calls()
@@ -147,16 +146,16 @@ class CallCounters:
         return {"planned": planned, **came, "left": planned - done}
 
     def end_early(self) -> None:
-        """Plan no more calls than there were: the run is settled, and needs no others."""
+        """Reduce the planned calls to those made: the run has settled early and needs no more."""
         for lane in self.planned:
             self.planned[lane] = self.asked[lane] + self.reused[lane] + self.skipped[lane] + self.failed[lane]
 
     def making(self, dataset: str) -> DatasetTally:
-        """Return how a data set is coming along."""
+        """Return the progress of a data set."""
         return self.makings.setdefault(dataset, DatasetTally())
 
     def summed(self) -> dict[str, Any]:
-        """Return what a finished run came to, as JSON, for a later one that has nothing to add."""
+        """Return the counts of a finished run as JSON, for a later run that has nothing to add."""
         lanes = sorted(self.planned.keys() | self.skipped.keys() | self.asked.keys() | self.reused.keys())
         calls = [
             [*lane, self.planned[lane], self.skipped[lane], self.asked[lane] + self.reused[lane]] for lane in lanes
@@ -179,7 +178,7 @@ class CallCounters:
             self.making(name).add(told)
 
     def count(self, lane: Lane, model: str, answer: Answer) -> None:
-        """Count what came of a call that this run made."""
+        """Count the outcome of a call that this run made."""
         columns = answer.columns
         if answer.status == PROVIDER_ERROR:
             self.failed[lane] += 1
@@ -191,8 +190,8 @@ class CallCounters:
         self._spend(model, columns)
 
     def adopt(self, lane: Lane, model: str, answer: Answer, adopted: Adopted) -> None:
-        """Count a reply that an earlier run asked for under another name. What it took then is not taken again; what
-        is, is what it took to ask for it once more."""
+        """Count a reply that an earlier run asked for under another name. Only the usage of a repair counts as spent
+        now."""
         self.reused[lane] += 1
         before = adopted.row if adopted.draft is None else adopted.draft
         more = (answer.columns["attempts"] or 0) - (before["attempts"] or 0)
@@ -202,7 +201,7 @@ class CallCounters:
             self._spend(model, {key: answer.columns[key] - before[key] if known[key] else None for key in told})
 
     def take_spending(self, other: CallCounters) -> None:
-        """Add what the calls of another tally took, and nothing of what became of the cases."""
+        """Add the usage of another tally's calls, without the outcomes of its cases."""
         self.asked.update(other.asked)
         self.repaired += other.repaired
         self.tokens_in += other.tokens_in
@@ -212,8 +211,9 @@ class CallCounters:
         self.unpriced |= other.unpriced
 
     def gather(self, living: Sequence[CallCounters], gone: Sequence[CallCounters]) -> None:
-        """Become the tally of a run that several processes share. Of those that are `gone` the calls count that they
-        made; what became of their cases is counted by whoever took these over, to whom those calls are not reused.
+        """Set the counts of a run that several processes share. For processes that are `gone`, only the calls that they
+        made count; the outcomes of their cases are counted by the processes that took these over, which do not count
+        the calls as reused.
 
         >>> lane = "judge", "sums"
         >>> whole = CallCounters()

@@ -1,13 +1,11 @@
-"""The messages of a question: the system message, worked examples, a dialogue, the prompt, in that order.
+"""The messages of a question: the system message, worked examples, a dialogue and the prompt, in that order.
 
-Messages can be made while replies that they take in are pending: `PromptPlaceholders` then stand for what is not there.
-A run and a forecast so have one renderer.
+Messages can be made while replies that they quote are pending: `PromptPlaceholders` fill the gaps. So a run and a
+forecast share one renderer.
 
-Worked examples before a question: which rows are shown, and what is said of each.
-
-They are the first rows of their data set for which the condition holds, in the order of its files or in one that a text
-draws, so every case that has no condition and no draw of its own sees the same ones. Where fewer hold, fewer are shown.
-"""
+Worked examples are the first rows of their data set for which a condition holds, in file order or in an order drawn
+from a seed text. Without a condition or a draw that depends on the case, every case sees the same rows. If the
+condition holds for fewer rows, fewer are shown."""
 
 from __future__ import annotations
 
@@ -33,14 +31,14 @@ from tripos_runtime.models.base import CALLED, OPTION, PLAIN, RESULT, TOOL, Dial
 from tripos_runtime.reading.schema import described_tool
 
 NONE = object()
-"""The key of a row that has none: it is nobody else's."""
+"""The key of a row without one: equal to no other key."""
 
 
 def shot_messages(shots: Shots, case: Case, names: Mapping[str, Any], sources: Sources) -> Iterator[Message]:
-    """Yield a user's message and a reply for each shot, in the case's language. `names` is what the asking step sees.
+    """Yield a user message and a reply for each shot, in the case's language. `names` are the values of the asking
+    step.
 
-    Raises `Unavailable` where the condition or the texts need what an earlier step did not yield.
-    """
+    Raises `Unavailable` if the condition or the texts need a value that an earlier step did not yield."""
     parted = sources.examples.of(shots)
     for row in islice(chosen_rows(shots, case, names, sources), shots.count):
         place = (case.language, row.origin)
@@ -54,7 +52,7 @@ def shot_messages(shots: Shots, case: Case, names: Mapping[str, Any], sources: S
 
 
 def _texts(shots: Shots, row: SourceRow, language: str, names: Mapping[str, Any], sources: Sources) -> tuple[str, str]:
-    """Return what a shot asks and what it replies."""
+    """Return the question and the reply of a shot."""
     seen = {**names, shots.alias: row.values}
     asked, replied = (render(each[language], seen, language, sources.axes) for each in (shots.prompt, shots.reply))
     return asked, replied
@@ -63,9 +61,9 @@ def _texts(shots: Shots, row: SourceRow, language: str, names: Mapping[str, Any]
 def chosen_rows(
     shots: Shots, case: Case, names: Mapping[str, Any], sources: Sources, begin: int = 0
 ) -> Iterator[SourceRow]:
-    """Yield the rows that may be shown before this case: not the case's own, nor one that shares its key, and such that
-    the condition holds. In the order of the files, or in the one that is drawn, from place `begin` on among those for
-    which its equalities hold."""
+    """Yield the rows that may be shown before this case: rows for which the condition holds, except the case's own row
+    and rows that share its key. They come in file order or in the drawn order, starting at position `begin` among the
+    rows for which the condition's equalities hold."""
     own = _key(case.dataset, case.fields, sources)
     seen = dict(names)
     where = sources.examples.of(shots).where
@@ -83,8 +81,8 @@ def chosen_rows(
 
 
 def _holds(where: SplitCondition, place: int, seen: Mapping[str, Any], known: dict[int, bool]) -> bool:
-    """Return true if a part of the condition holds; what says nothing of the row is evaluated once, and then
-    `known`."""
+    """Return true if a part of the condition holds. A part that does not depend on the row is evaluated once; `known`
+    is its value then."""
     if place not in where.fixed:
         return holds(where.rest[place], seen)
     if place not in known:
@@ -93,8 +91,8 @@ def _holds(where: SplitCondition, place: int, seen: Mapping[str, Any], known: di
 
 
 def _in_order(shots: Shots, places: Sequence[int], names: Mapping[str, Any], sources: Sources) -> Sequence[SourceRow]:
-    """Return the rows at these places in the order in which they are taken. A draw goes by the places of rows, since
-    what a row says may be a secret: then its digest would tell of it."""
+    """Return the rows at these positions in the order of selection. A draw uses positions, since a row may contain
+    secrets, which a digest of its content would reveal."""
     rows = sources.rows[shots.dataset]
     if shots.drawn is None:
         return rows if len(places) == len(rows) else [rows[place] for place in places]
@@ -104,14 +102,14 @@ def _in_order(shots: Shots, places: Sequence[int], names: Mapping[str, Any], sou
         order = sorted(places, key=lambda place: blake2b(b"%d %b" % (place, drawn), digest_size=16).digest())
         if not whole:
             return [rows[place] for place in order]
-        orders.clear()  # a draw for each item is not kept
+        orders.clear()  # draws that differ per item are not kept
         orders[drawn] = order
     return [rows[place] for place in orders[drawn]]
 
 
 def _candidates(shots: Shots, where: SplitCondition, names: Mapping[str, Any], sources: Sources) -> Sequence[int]:
-    """Return the places of the rows for which the condition's equalities hold, in order: looked up, since many rows are
-    none."""
+    """Return the positions of the rows for which the condition's equalities hold, in order, found by an index since
+    there may be many rows."""
     rows = sources.rows[shots.dataset]
     kept: list[int] | None = None
     for same in where.same:
@@ -125,8 +123,7 @@ def _candidates(shots: Shots, where: SplitCondition, names: Mapping[str, Any], s
 
 
 def _key(dataset: str | None, values: Mapping[str, Any], sources: Sources) -> Any:
-    """Return what the row of a data set has in common with those it belongs to; `NONE` where the data set has no
-    key."""
+    """Return the value that a row shares with the rows of its group; `NONE` if the data set has no key."""
     key = None if dataset is None else sources.key_of(dataset)
     if key is None:
         return NONE
@@ -137,41 +134,42 @@ def _key(dataset: str | None, values: Mapping[str, Any], sources: Sources) -> An
 
 
 ASSISTANTS = frozenset(("assistant", "gpt", "model"))
-"""The names by which data sets of chats call the side that is asked."""
+"""The names that data sets of chats use for the assistant."""
 
 
 class PromptPlaceholders(Placeholders, Protocol):
-    """Fills in for parts of a prompt that are pending. Each method raises `reason` where they will never be there."""
+    """Fills in for pending parts of a prompt. Each method raises `reason` if the part will never be available."""
 
     def argument(self, expr: Expr, reason: Unavailable) -> Any:
-        """Return what stands for an argument of a judge, which may be printed or not."""
+        """Return a placeholder for an argument of a judge, whether or not it is printed."""
         ...
 
     def inside(self, args: Mapping[str, Expr], names: Mapping[str, Any]) -> PromptPlaceholders:
-        """Return what fills in for the prompt of a judge, who sees `names`; `args` are the expressions of some."""
+        """Return placeholders for the prompt of a judge, who sees `names`; `args` are the expressions of some of
+        these."""
         ...
 
     def dialogue(self, turns: Expr, reason: Unavailable) -> list[DialogueTurn]:
-        """Return what stands for a dialogue."""
+        """Return a placeholder for a dialogue."""
         ...
 
     def examples(self, shots: Shots, reason: Unavailable) -> list[Message]:
-        """Return what stands for worked examples."""
+        """Return a placeholder for worked examples."""
         ...
 
     def turn(self, step: Converse, number: int) -> str:
-        """Return what stands for a turn of a conversation that is being held."""
+        """Return a placeholder for a turn of a running conversation."""
         ...
 
     def aside(self) -> PromptPlaceholders:
-        """Return what fills in for a text that is not sent, but has to be there before anything is."""
+        """Return placeholders for a text that is not sent, but must be known before anything is."""
         ...
 
 
 def chat_messages(turns: Sequence[Mapping[str, str]], role: str) -> list[Message]:
-    """The turns in order: the role's own as replies, all others as messages of the user. Turns of one side that follow
-    each other are one message, since many models take only sides that alternate. Where several others speak, each of
-    their turns begins with the speaker's name.
+    """Return the turns in order as messages: the role's own turns as replies, all others as user messages. Consecutive
+    turns of one side become one message, since many models require alternating sides. If several other speakers occur,
+    their turns begin with the speaker's name.
 
     >>> talk = [{"speaker": "Ann", "text": "It is 18."}, {"speaker": "Teacher", "text": "Why?"}]
     >>> [(each.role, each.content) for each in chat_messages(talk, "teacher")]
@@ -192,8 +190,8 @@ def chat_messages(turns: Sequence[Mapping[str, str]], role: str) -> list[Message
 
 
 def judged_messages(turns: Sequence[Mapping[str, str]]) -> list[DialogueTurn]:
-    """The turns of a dialogue whose last one is judged: those of whoever spoke last as replies, all others as messages
-    of the user, each on its own and with the name of its speaker.
+    """Return the turns of a dialogue whose last turn is judged: the turns of the last speaker as replies, all others as
+    user messages. Turns are not merged, and keep the names of their speakers.
 
     >>> talk = [{"speaker": "Ann", "text": "It is 18."}, {"speaker": "Teacher", "text": "Why?"}]
     >>> [(each.role, each.content, each.speaker) for each in judged_messages(talk)]
@@ -207,9 +205,9 @@ def judged_messages(turns: Sequence[Mapping[str, str]]) -> list[DialogueTurn]:
 
 
 def own_speaker(turns: Sequence[Mapping[str, str]], role: str) -> str | None:
-    """Return which speaker the role is: the one of its name; or one that data sets call the assistant; or else whoever
-    spoke last before the one who spoke last of all, since the reply answers the last turn. None where nobody can be
-    meant.
+    """Return the speaker that the role continues: the speaker of its name; else one that data sets call the assistant;
+    else the last speaker other than the speaker of the final turn, since the reply answers that turn. None if there is
+    none.
 
     >>> own_speaker([{"speaker": "老师", "text": "为什么？"}, {"speaker": "学生", "text": "我不知道。"}], "candidate")
     '老师'
@@ -223,7 +221,7 @@ def own_speaker(turns: Sequence[Mapping[str, str]], role: str) -> str | None:
 
 
 def joined(messages: Sequence[Message]) -> list[Message]:
-    """Messages of one side that follow each other put together, with an empty line between them.
+    """Return the messages with consecutive messages of one side merged, separated by an empty line.
 
     >>> [each.content for each in joined([Message("user", "a"), Message("user", "b"), Message("assistant", "c")])]
     ['a\\n\\nb', 'c']
@@ -247,9 +245,9 @@ def ask_messages(
     placeholders: PromptPlaceholders | None = None,
     earlier: Sequence[Message] | None = None,
 ) -> tuple[Message, ...]:
-    """Return the messages of a step; of a conversation that it continues `left_out` turns are not among them. `earlier`
-    is what was sent to the ask that it continues. Raises `Unavailable` where they need what an earlier step did not
-    yield, and where there is nothing to ask."""
+    """Return the messages of a step. If it continues a conversation, the first `left_out` turns are left out. `earlier`
+    are the messages of the ask that it continues. Raises `Unavailable` if they need a value that an earlier step did
+    not yield, or if there is nothing to ask."""
     shots = [message for each in step.shots for message in _examples(each, case, names, sources, placeholders)]
     chat: Sequence[Message] = []
     if step.chat is not None:
@@ -277,8 +275,8 @@ def ask_messages(
 
 
 def plain_text(sent: Sequence[Message], plain: Plain, *, choosing: bool = False) -> Message:
-    """Return messages as one text: the system message, every worked example and the prompt, with a separator between
-    them. Before an answer stands the link; where the model is `choosing` an answer, at the end too.
+    """Return messages as one text: the system message, every worked example and the prompt, joined by a separator. The
+    link comes before each answer, and at the end too if the model is `choosing` an answer.
 
     >>> sent = (Message("user", "2 + 2 ="), Message("assistant", "4"), Message("user", "3 + 3 ="))
     >>> plain_text(sent, Plain(parted="; ")).content
@@ -294,8 +292,8 @@ def plain_text(sent: Sequence[Message], plain: Plain, *, choosing: bool = False)
 
 
 def tool_messages(step: Ask, language: str, names: Mapping[str, Any]) -> list[Message]:
-    """Return a message for each tool that a model may call: those that are declared, in a language, or those of the
-    row. Raises `Unavailable` where the row has none."""
+    """Return a message for each tool that a model may call: the declared tools in a language, or those of the row.
+    Raises `Unavailable` if the row has none."""
     told = [described_tool(each, language) for each in step.tools]
     if step.offered is not None:
         told = [{**each, "parameters": json_schema(each["parameters"])} for each in evaluate(step.offered, names)]
@@ -305,7 +303,7 @@ def tool_messages(step: Ask, language: str, names: Mapping[str, Any]) -> list[Me
 def _options(
     step: str, options: Expr, names: Mapping[str, Any], placeholders: PromptPlaceholders | None
 ) -> Sequence[Message]:
-    """Return the texts that are chosen from. Raises `Unavailable` where there is none, or one is empty."""
+    """Return the options to choose from. Raises `Unavailable` if there are none, or if one is empty."""
     try:
         found = [unmarked(str(each)) for each in evaluate(options, names)]
     except Unavailable as reason:
@@ -334,7 +332,7 @@ def _dialogue(
     seen: Callable[[Any], Sequence[Message]],
     placeholders: PromptPlaceholders | None,
 ) -> Sequence[Message]:
-    """Return a dialogue as somebody has `seen` it."""
+    """Return a dialogue as the speaker `seen` sees it."""
     try:
         return seen(evaluate(turns, names))
     except Unavailable as reason:
@@ -350,8 +348,8 @@ def continued(turns: Sequence[Turn], role: str, language: str, left_out: int = 0
 
 
 def _replied(step: Ask, names: Mapping[str, Any], placeholders: PromptPlaceholders | None) -> Sequence[Message]:
-    """Return the reply to the step that is continued as an earlier turn, with what came of its calls. An empty one is
-    shown as a turn of a conversation is."""
+    """Return the reply to the continued step as an earlier turn, with the results of its calls. An empty reply is shown
+    like an empty turn of a conversation."""
     assert step.continues is not None
     if step.takes_results and _has_called(step, names, pending=step.prompt is None):
         came = Ref(path=(step.continues, "came"))
@@ -373,7 +371,7 @@ def _replied(step: Ask, names: Mapping[str, Any], placeholders: PromptPlaceholde
 
 
 def _has_called(step: Ask, names: Mapping[str, Any], *, pending: bool = False) -> bool:
-    """Return true if the turn before called a tool, or where that is not there yet, what is said."""
+    """Return true if the previous turn called a tool; `pending` if that is not known yet."""
     try:
         return bool(evaluate(Ref(path=(str(step.continues), "calls")), names))
     except Unavailable:
@@ -383,8 +381,8 @@ def _has_called(step: Ask, names: Mapping[str, Any], *, pending: bool = False) -
 def shorter(
     step: Ask, question: PreparedQuestion, case: Case, names: Mapping[str, Any], sources: Sources, left_out: int
 ) -> tuple[int, tuple[Message, ...]] | None:
-    """Return what is sent for a step that continues a conversation where leaving out `left_out` of its turns was not
-    enough, and how many are left out then; None where nothing can be."""
+    """Return the messages of a step that continues a conversation, with more turns left out than `left_out`, and the
+    new number of turns left out; None if no more can be left out."""
     turns = evaluate(Ref(path=(str(step.continues), "turns")), names)
     less = count_left_out(len(turns), left_out)
     return None if less is None else (less, ask_messages(step, question, case, names, sources, less))
@@ -399,8 +397,8 @@ def grade_messages(
     metrics: Sequence[Metric],
     placeholders: PromptPlaceholders | None = None,
 ) -> tuple[Message, ...]:
-    """Return the messages to a judge, who sees the arguments of the step, and data sets and trees. Raises `Unavailable`
-    as `ask_messages` does."""
+    """Return the messages to a judge, who sees the arguments of the step, data sets and trees. Raises `Unavailable` as
+    `ask_messages` does."""
     args = {param: _argument(expr, names, placeholders) for param, expr in step.args.items()}
     replies = names.get(REPLIES, frozenset())
     told = {param for param, expr in step.args.items() if not replies.isdisjoint(names_in(expr))}
@@ -429,9 +427,9 @@ def messages(
     judged: Sequence[Message] = (),
     placeholders: Placeholders | None = None,
 ) -> tuple[Message, ...]:
-    """Return the messages of a question in a language, with the note on the reply's format at the end. `before` the
-    prompt stand shots and the turns of a chat, behind it those of a dialogue that is `judged`; where nothing but the
-    system message is there, it is sent as the user's, since somebody has to begin."""
+    """Return the messages of a question in a language, with the note on the reply's format at the end. The shots and
+    the turns of a chat (`before`) precede the prompt; the turns of a `judged` dialogue follow it. If there is only a
+    system message, it is sent as the user's, since a chat must begin with a user message."""
 
     def text(texts: Texts | None) -> str:
         return "" if texts is None else render(texts[language], names, language, axes, metrics, placeholders)
@@ -444,6 +442,6 @@ def messages(
         last.append(question.note(language))
     prompt = [Message("user", "\n\n".join(last))] if last else []
     said = [*shots, *joined([*chat, *prompt]), *judged]
-    if not system:  # no condition of its texts may hold
+    if not system:  # all of its texts may be conditional
         return tuple(said)
     return (Message("system", system), *said) if said else (Message("user", system),)

@@ -1,4 +1,4 @@
-"""One question to one model, and the reading of what is replied."""
+"""A question to one model: its texts, its settings, and how its reply is read."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ NO_REPLY: dict[str, Any] = (
 )
 
 SENT_ANEW: dict[str, Any] = {"adopted_from": None, "reused_from": None, "batch_id": None}
-"""The columns of a result that was asked for."""
+"""The columns of a kept result."""
 
 OF_CALL = ("thinking", "finish_reason", "model_served", "logprobs", *UNUSED, "error")
-"""Facts of a call beside its reply."""
+"""The columns of a call apart from its reply."""
 
 Lane = tuple[str, str]
-"""The role and the scenario that a call is made for."""
+"""The role and the scenario that a call belongs to."""
 
 
 @dataclass(frozen=True)
 class ReadOutcome:
-    """The result of reading a reply: a value, or why it is not usable and with what status. A reader gives one of
-    `READINGS`; `PreparedQuestion.read` makes it the status of the reply, and adds its parts. `scored`: its text may be
+    """The result of reading a reply: a value, or an error and its status. A reader returns one of `READINGS`;
+    `PreparedQuestion.read` turns it into the status of the reply and adds its parts. `scored`: the text may be
     scored."""
 
     value: Any
@@ -78,13 +78,12 @@ Reader = Callable[[str], ReadOutcome]
 
 Weigher = Callable[[ReadOutcome, Sequence[TokenProbability]], ReadOutcome]
 LACKS_PROBABILITIES = "no token probabilities"
-"""The beginning of the error of a reply that came without the probabilities of its tokens, which were asked for."""
+"""The start of the error of a reply that lacks the requested token probabilities."""
 
 
 @dataclass(frozen=True)
 class PreparedQuestion:
-    """A question: texts, what fills them, and the JSON Schema that the reply should fit, if any; and how the reply is
-    read."""
+    """A question: its texts and arguments, the JSON Schema of the reply, if any, and the reader of the reply."""
 
     system: Texts | None
     prompt: Texts | None
@@ -92,30 +91,30 @@ class PreparedQuestion:
     schema: dict[str, Any] | None
     reader: Reader
     chat: Expr | None = None
-    """Of a reward model: the dialogue that it judges."""
+    """For a reward model: the dialogue that it judges."""
     form: Form = "text"
     chooses: bool = False
-    """The likelihood of texts is asked for: nothing is written."""
+    """True if the likelihood of texts is asked for and nothing is written."""
     weigh: Weigher | None = None
-    """Makes of a reply that was read, and of the probabilities of its tokens, what they say together."""
+    """Combines a reply with the probabilities of its tokens."""
     varied: tuple[str, ...] = ()
-    """The names of the settings that are not the same in all of its requests."""
+    """The names of the settings that differ between its requests."""
     exact: bool = False
-    """The reply is read as JSON of any form, in which nothing is thinking."""
+    """True if the reply is read as any JSON, which contains no thinking."""
     unsettled: tuple[tuple[Expr, Unavailable], ...] = ()
-    """The conditions of its settings that have no value, and why. Then the settings are the widest that there may be,
+    """The conditions of its settings that have no value, with the reasons. Its settings are then the widest possible,
     and nothing is sent with them."""
 
     def settle(self, placeholders: Placeholders | None) -> None:
-        """Raise `Unavailable` where its settings are not known; `placeholders` stand for what is pending."""
+        """Raise `Unavailable` if its settings are not known. `placeholders` replace pending replies."""
         for when, reason in self.unsettled:
             if placeholders is None:
                 raise reason
             placeholders.condition(when, reason)
 
     def read(self, kept: Mapping[str, Any]) -> ReadOutcome:
-        """Return what a reply is read as, given the columns `reply`, `finish_reason` and `logprobs` of the store, and
-        `thinking` and `tokens_reasoning` if they are known. Whatever reads a reply reads its answer."""
+        """Read a kept reply, given the columns `reply`, `finish_reason` and `logprobs` of the store, and `thinking` and
+        `tokens_reasoning` if they are known. Every reader reads the answer without the thinking."""
         ending = ending_of(kept["finish_reason"])
         parts = reply_parts(kept["reply"], self.form, kept.get("thinking"), exact=self.exact)
         outcome = self.reader(parts.answer)
@@ -135,8 +134,8 @@ class PreparedQuestion:
             return ReadOutcome(None, None, said, PARSE_FAILURE, parts=parts)
 
     def digest(self, identity: str, sent: Sequence[Message], number: int = 0) -> str:
-        """Return the digest of a request that has these messages, to the model of that identity. The number of a sample
-        is not in it but for the seed that it has; the schema is, whether or not the model is held to it."""
+        """Return the digest of a request with these messages to the model of that identity. It contains the seed but
+        not the number of a sample, and the schema whether or not the model enforces it."""
         spoken = ([each.speaker] if isinstance(each, DialogueTurn) else [] for each in sent)
         text = dumps([[each.role, each.content, *more] for each, more in zip(sent, spoken, strict=True)])
         about = self._told if self.settings.seed is None else self._about(self.settings.of_sample(number))
@@ -144,7 +143,7 @@ class PreparedQuestion:
         return blake2b(told, digest_size=16).hexdigest()
 
     def note(self, language: str) -> str:
-        """Return what is added to the prompt so that a reply fits the schema; nothing without one."""
+        """Return the note on the format that is added to the prompt; empty without a schema."""
         if self.schema is None:
             return ""
         if language not in self._notes:
@@ -163,9 +162,9 @@ class PreparedQuestion:
         return canonical([settings.model_dump(mode="json"), self.schema])
 
     def repairs(self, outcome: ReadOutcome) -> bool:
-        """Return true if a reply of which that came is asked for once more."""
+        """Return true if a reply with this outcome is repaired, which means asked for once more."""
         if outcome.error is not None and outcome.error.startswith(LACKS_PROBABILITIES):
-            return False  # another wording would not bring them
+            return False  # another wording would not return the probabilities
         if outcome.status in (REFUSED, PROVIDER_ERROR):
             return False
         return outcome.error is not None and self.schema is not None
@@ -173,9 +172,8 @@ class PreparedQuestion:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a question. `text` is that of the reply, without its thinking, if it may be scored; `value` is what
-    the reader made of it, and `columns` are for the store. `thinking` and `raw`, the reply byte for byte, are there as
-    `text` is."""
+    """The answer to a question. `text` is the reply without its thinking, if it may be scored; `value` is the result of
+    the reader; `columns` are for the store. `thinking` and `raw`, the exact reply, are present if `text` is."""
 
     status: str
     text: str | None
@@ -188,16 +186,16 @@ class Answer:
 
 @dataclass(frozen=True)
 class Draft:
-    """A first reply that could not be used, with what was sent for it and what it took, as columns of the store."""
+    """An unreadable first reply, with its messages and its usage, as columns of the store."""
 
     columns: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Adopted:
-    """A reply that was sent for the same question under another name, as a row of the store, and the unreadable first
-    reply before it, if there was one; `origin` is the name that it was asked for under. `source` says in which other
-    store it was found."""
+    """A reply to the same question under another name, as a row of the store, with the unreadable first reply before
+    it, if any. `origin` is the name that it was asked for under; `source` is the other store that it is from, if
+    any."""
 
     row: Mapping[str, Any]
     draft: Mapping[str, Any] | None
@@ -206,7 +204,7 @@ class Adopted:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Return the columns that say where the reply is from."""
+        """The columns that say where the reply is from."""
         reused = self.row.get("reused_from") if self.source is None else str(self.source)
         return {"adopted_from": self.origin, "reused_from": reused}
 
@@ -214,9 +212,9 @@ class Adopted:
 def reread(
     question: PreparedQuestion, kept: Mapping[str, Any], draft: Mapping[str, Any] | None
 ) -> tuple[Mapping[str, Any], ReadOutcome | None]:
-    """Return what a reader makes of a reply that is kept, after the unreadable `draft` if there was one, and the
-    columns that change; no outcome where the reply now has to be asked for once more, in words that it was not asked
-    for in."""
+    """Read a kept reply again, after the unreadable `draft` if there was one. Return its columns, changed where needed,
+    and the outcome. The outcome is None if the reply now needs a repair with a wording other than the one that was
+    sent."""
     last = question.read(kept)
     if draft is None:
         return {}, None if question.repairs(last) else last
@@ -227,23 +225,22 @@ def reread(
 
 
 def answer_read(outcome: ReadOutcome, prompt: str, columns: dict[str, Any]) -> Answer:
-    """Return the answer that a reply is, as it was read; its columns are added to those of the call."""
+    """Return the answer of a reply that was read; its columns are added to those of the call."""
     columns["parsed"] = None if outcome.parsed is None else dumps(outcome.parsed)
     columns |= {"error": outcome.error, "status": outcome.status}
     return answer_given(outcome, columns["reply"], outcome.status, prompt, columns)
 
 
 def answer_given(outcome: ReadOutcome, raw: str, status: str, prompt: str, columns: Mapping[str, Any]) -> Answer:
-    """Return the answer that a reply is, as it was read. It has no text if that may not be scored."""
+    """Return the answer of a reply that was read. It has no text if the text may not be scored."""
     if not outcome.scored or outcome.parts is None:
         return Answer(status, None, outcome.value, prompt, columns)
     return Answer(status, outcome.parts.answer, outcome.value, prompt, columns, outcome.parts.thinking, raw)
 
 
 def recorded_answer(question: PreparedQuestion, sent: tuple[Message, ...], told: Mapping[str, Any]) -> Answer:
-    """Return the answer that a reply gives which was sent elsewhere: nobody can be asked for another. `told` are
-    columns of the store, `reply` among them. Of a call that failed there, and of a reply that was refused, they have
-    the `status`."""
+    """Return the answer of a reply that was recorded elsewhere and cannot be repaired. `told` are columns of the store,
+    `reply` among them. They include `status` if the call failed or the reply was refused."""
     columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY, **told}
     if "status" in told:
         prompt = as_one_text(sent)
@@ -255,19 +252,19 @@ def recorded_answer(question: PreparedQuestion, sent: tuple[Message, ...], told:
 
 
 def as_one_text(sent: Sequence[Message]) -> str:
-    """Return what is sent, as one text."""
+    """Return the messages as one text."""
     return sent[0].content if len(sent) == 1 else "\n\n".join(each.content for each in sent)
 
 
 def text_reader(text: str) -> ReadOutcome:
-    """Take a reply as it is."""
+    """Read a reply as its text."""
     return ReadOutcome(text, None)
 
 
 def reply_parts(raw: str, form: Form, thinking: str | None = None, *, exact: bool = False) -> ReplyText:
-    """Return the answer of a reply and the thinking before it; `thinking` is that of fields of its own. Of a reply that
-    says calls, the answer says its text without the thinking. A number has no thinking, and JSON none within it if it
-    is read exactly.
+    """Return the answer of a reply and the thinking before it; `thinking` is the thinking from separate fields. In a
+    reply with calls, the thinking is removed from its text. A number has no thinking, and JSON that is read exactly has
+    none inside.
 
     >>> reply_parts("<think>A?</think> B", "text", "Let me see.").thinking
     'Let me see.\\n\\nA?'
@@ -288,7 +285,8 @@ def reply_parts(raw: str, form: Form, thinking: str | None = None, *, exact: boo
 
 
 def content_of(text: str, form: Form, *, thought: bool = False) -> Content:
-    """Return what a reply has: the only place that says so. `thought`: the model thought before it.
+    """Return the kind of content of a reply. This is the only place that decides it. `thought`: there was thinking
+    before it.
 
     >>> content_of(" \\n", "text"), content_of('{"text": "", "calls": [{"name": "ping"}]}', "tools")
     ('empty', 'calls')
@@ -302,12 +300,12 @@ def content_of(text: str, form: Form, *, thought: bool = False) -> Content:
 
 
 def messages_text(sent: Sequence[Message]) -> str:
-    """Return what is sent, as the store keeps it."""
+    """Return the messages as the store keeps them."""
     return dumps([{"role": message.role, "content": message.content} for message in sent])
 
 
 def dumps(value: Any) -> str:
-    """JSON text; sets are sorted lists. Slower where a text has what UTF-8 cannot hold.
+    """Return JSON text; sets become sorted lists. Text that UTF-8 cannot encode takes a slower path.
 
     >>> dumps({"b": {2, 1}, "a": "é"})
     '{"a":"é","b":[1,2]}'

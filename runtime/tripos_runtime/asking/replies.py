@@ -1,16 +1,12 @@
-"""Programs of a reply: the first try, a shorter one, the reading of what came, and one repair where that is no use.
+"""Programs that obtain one reply: the first try, a shorter prompt, the reading, and one repair of an unreadable reply.
 
-A program neither calls, waits nor keeps: it yields a request and is sent what came of it; or a draft, which is to be
-kept before anything else is asked; or the reading of a long reply, which takes its time. `run_reply` is the driver that
-calls a model; one that has nobody to call need not start a program.
+A program does no I/O. It yields a request and is sent the outcome; it yields a draft, which must be kept before
+anything else is asked; or it yields the reading of a long reply, which takes time. `run_reply` drives it with a live
+model.
 
-Rows of the ledger read back: the one way in which a result that is kept becomes again what it was when it arrived.
-
-Whoever builds on a kept reply, sees what a fresh run would see: the text, the value that the reader of its question
-makes of it, the status, and what was really sent for it, which may be less than the whole prompt.
-
-The statuses of `tripos_compiler.plan`, for this leg.
-"""
+Kept rows become answers again here. A step that builds on a kept reply sees exactly what a fresh run would see: the
+text, the value that its question's reader gives, the status, and the messages that were really sent, which may be
+shortened."""
 
 from __future__ import annotations
 
@@ -62,14 +58,14 @@ REPAIR = {
 }
 _USAGE = ("tokens_in", "tokens_out", "tokens_reasoning", "cost_usd")
 CONTEXT_EXCEEDED = "R0107"
-"""The answer of a provider where a prompt passes the context of its model."""
+"""The error code of a prompt that exceeds the context of its model."""
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyReading:
-    """The reading of a long reply. What it gives is sent to the program."""
+    """The reading of a long reply. The program is sent its result."""
 
     read: Callable[[], Any]
 
@@ -80,9 +76,9 @@ Sent = tuple[Message, ...]
 
 @dataclass(frozen=True, slots=True)
 class SentRequest:
-    """A request to a model, with `left_out` turns of a dialogue not shown. `shorter` says what is sent where that
-    passes the context of the model: given how many turns were left out so far, how many are then, and the rest; None
-    where no more can be."""
+    """A request to a model, with `left_out` turns of a dialogue not shown. `shorter` is used if the request exceeds the
+    model's context: given the number of turns left out so far, it returns the new number and the remaining messages;
+    None if no more can be left out."""
 
     model: Model
     question: PreparedQuestion
@@ -93,10 +89,10 @@ class SentRequest:
     name: str = ""
     """The name of the result, or of the first of several."""
     contents: Contents | None = None
-    """Gives the content of what the messages show."""
+    """Returns the content of the media in the messages."""
 
     def request(self, sent: Sent, samples: int = 1, number: int = 0) -> Request:
-        """Return the request that sends these messages, for so many samples from `number` on."""
+        """Return the request that sends these messages for `samples` samples from `number` on."""
         settings, model = self.question.settings, self.model
         plain = any(each.role == PLAIN for each in sent)
         tools = tuple(each.content for each in sent if each.role == TOOL)
@@ -118,7 +114,8 @@ class SentRequest:
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """A first reply, or why there is none; what was sent for it, and how many turns of a dialogue that leaves out."""
+    """A first reply, or the error instead of it; the messages that were sent, and how many turns of a dialogue they
+    leave out."""
 
     came: Called | ModelError
     sent: Sent
@@ -126,8 +123,8 @@ class First:
 
 
 def first_replies(asked: SentRequest, samples: int = 1, number: int = 0) -> ReplyProgram[list[First]]:
-    """Return the first replies to a question for so many samples from `number` on, one request for all of them. They
-    are fewer than that, and one at least, if the server passes over `n` or broke some off: the others are asked for."""
+    """Return the first replies to a question for the samples from `number` on, from one request. There is at least one;
+    there are fewer than `samples` if the server ignores `n` or broke some off, and the caller asks for the others."""
     sent, left_out, attempts = asked.sent, asked.left_out, 0
     while True:
         came = yield asked.request(sent, samples, number)
@@ -141,7 +138,7 @@ def first_replies(asked: SentRequest, samples: int = 1, number: int = 0) -> Repl
             further = came.of_further_sample()
             return [First(came, asked.sent, left_out), *[First(further, asked.sent, left_out)] * (samples - 1)]
         left_out, sent = less
-    # The wait was the same for all of them; the requests are the first one's, as the tokens of the prompt are.
+    # All replies share the latency. The requests and the tokens of the prompt count for the first reply.
     requests = [attempts + came.attempts, *[0] * (samples - 1)]
     return [
         First(Called(reply, count, came.latency_s, came.batch_id), sent, left_out)
@@ -150,8 +147,8 @@ def first_replies(asked: SentRequest, samples: int = 1, number: int = 0) -> Repl
 
 
 def settled(asked: SentRequest, first: First | Draft, number: int = 0) -> ReplyProgram[Answer]:
-    """Return the answer that the first reply to sample `number` gives, asked for once more where it cannot be used;
-    such a reply is a draft, which must not be asked for again."""
+    """Return the answer from the first reply to sample `number`, after one repair if it is unreadable. The unreadable
+    reply is yielded as a draft, which must not be asked for again."""
     sent = first.sent if isinstance(first, First) else _sent(asked, first.columns["messages"])
     prompt = as_one_text(sent)
     columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY}
@@ -169,8 +166,8 @@ def settled(asked: SentRequest, first: First | Draft, number: int = 0) -> ReplyP
 
 
 def adopted(asked: SentRequest, found: Adopted, number: int = 0) -> ReplyProgram[Answer]:
-    """Return the answer that a reply gives which was sent for the same question under another name. It is read anew,
-    and asked for once more only where the one that was asked for once more then was asked otherwise."""
+    """Return the answer from a reply to the same question under another name. It is read again. A repair is made only
+    if the earlier repair, if any, was worded differently."""
     row = found.row
     sent = _sent(asked, row["messages"]) if "messages" in row else asked.sent
     columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY, **{key: row.get(key) for key in OF_CALL}}
@@ -193,7 +190,7 @@ def adopted(asked: SentRequest, found: Adopted, number: int = 0) -> ReplyProgram
 def _repaired(
     asked: SentRequest, sent: Sent, before: ReadOutcome, columns: dict[str, Any], number: int
 ) -> ReplyProgram[ReadOutcome]:
-    """Return the better outcome of the one before and the one of a second reply; `columns` become those of both."""
+    """Return the better of the outcome before and the outcome of a second reply; `columns` become those of both."""
     note = REPAIR.get(asked.language, REPAIR["en"]).format(error=before.error)
     said = Message("assistant", shown_again(columns["reply"])), Message("user", unmarked(note))
     came = yield asked.request((*sent, *said), 1, number)
@@ -203,7 +200,7 @@ def _repaired(
         taken = _taken(came)
         for key in _USAGE if came.took is not None else ():
             columns[key] = _sum(columns[key], taken[key])
-        return before  # what the first reply gave stands
+        return before  # keep the outcome of the first reply
     second = _columns(replace(came, reply=came.reply.samples(1)[0]))
     for key in UNUSED:
         columns[key] = _sum(columns[key], second[key])
@@ -216,19 +213,19 @@ def _repaired(
 
 
 def shown_again(raw: str) -> str:
-    """Return what a model is shown of a reply of its own that is to be mended: the answer, without the thinking."""
+    """Return how a model's own unreadable reply is shown to it: the answer without the thinking."""
     answer = ReplyText.parse(raw).answer
     return unmarked(answer) if answer.strip() else SILENT
 
 
 def _read(question: PreparedQuestion, columns: Mapping[str, Any]) -> ReplyProgram[ReadOutcome]:
-    """Return what a reply is read as."""
+    """Read a reply."""
     text = columns["reply"]
     return (yield from _at_leisure(text, partial(question.read, dict(columns))))
 
 
 def _at_leisure(text: str, read: Callable[[], Result]) -> ReplyProgram[Result]:
-    """Return what a reading of a text gives; of a long text, what the driver sends for it."""
+    """Return the result of reading a text; for a long text, the result that the driver sends."""
     if len(text) <= LONG_REPLY:
         return read()
     result: Result = yield ReplyReading(read)
@@ -236,9 +233,9 @@ def _at_leisure(text: str, read: Callable[[], Result]) -> ReplyProgram[Result]:
 
 
 async def run_reply(program: ReplyProgram[Result], caller: Caller, lane: Lane, keep: Callable[[Draft], None]) -> Result:
-    """Return the result of a program whose requests are sent to a model, and whose drafts are kept. Long replies are
-    read in a thread, so that other calls go on; they count towards the memory of the run until they were read. Raises
-    what the caller raises where no other call could succeed, such as `Stopped`."""
+    """Return the result of a program: send its requests to a model and keep its drafts. Long replies are read in a
+    thread, so that other calls go on; they count towards the run's memory until they are read. Raises the caller's
+    error if no other call could succeed, such as `Stopped`."""
     came: Any = None
     with reply_share():
         try:
@@ -261,7 +258,7 @@ async def run_reply(program: ReplyProgram[Result], caller: Caller, lane: Lane, k
 
 
 def _sent(asked: SentRequest, text: str) -> Sent:
-    """Return what was sent, given how the store keeps it."""
+    """Return the messages that were sent, given the text that the store keeps."""
     if text == messages_text(asked.sent):
         return asked.sent
     return tuple(Message(**each) for each in orjson.loads(text))
@@ -283,13 +280,13 @@ def _columns(called: Called) -> dict[str, Any]:
 
 
 def _taken(error: ModelError) -> dict[str, Any]:
-    """Return the columns of what a call without a reply took."""
+    """Return the columns of usage of a call without a reply."""
     usage = {} if error.took is None else {key: getattr(error.took, key) for key in _USAGE}
     return {"attempts": error.attempts, **usage}
 
 
 def _usable(outcome: ReadOutcome) -> int:
-    """Return how much of a reply could be read."""
+    """Return a rank for how much of a reply could be read."""
     return len(outcome.parsed) if isinstance(outcome.parsed, Mapping) else int(outcome.parsed is not None)
 
 
@@ -305,17 +302,17 @@ DRAFT: Final = (
 
 
 def answer_of(row: Row, question: PreparedQuestion) -> Answer:
-    """Return the answer that a row of `samples` or `judgements` is to its question."""
+    """Return the answer to a question from its row of `samples` or `judgements`."""
     if row["reply"] is None:
         return Answer(row["status"], None, None, as_one_text(messages_of(row)), {"error": row["error"]})
     outcome = question.read(row)
-    # A reply that was refused elsewhere, as one of a log, may read like any other.
+    # A reply that was refused elsewhere, as in a log, may be readable.
     status = row["status"] if outcome.scored and row["status"] in (REFUSED, PROVIDER_ERROR) else outcome.status
     return answer_given(outcome, row["reply"], status, as_one_text(messages_of(row)), {"error": row["error"]})
 
 
 def turn_of(row: Row) -> Answer:
-    """Return the answer that a row of `turns` is; its columns are all of the row."""
+    """Return the answer from a row of `turns`; its columns are the whole row."""
     if row["text"] is None or row["status"] not in (OK, TRUNCATED):
         return Answer(row["status"], None, None, "", row)
     parts = reply_parts(row["text"], "turn", row.get("thinking"))
@@ -323,21 +320,21 @@ def turn_of(row: Row) -> Answer:
 
 
 def talk_of(row: Row) -> Answer:
-    """Return the answer that a conversation is, given its row of `samples`: its value are the turns."""
+    """Return the answer of a conversation from its row of `samples`; its value is the turns."""
     return Answer(row["status"], row["reply"], dialogue_of(row), "", {"error": row["error"]})
 
 
 def draft_of(row: Row) -> Draft:
-    """Return the first reply that a row of `drafts` is, which could not be read."""
+    """Return the unreadable first reply from a row of `drafts`."""
     return Draft({name: row[name] for name in DRAFT})
 
 
 def messages_of(row: Row) -> tuple[Message, ...]:
-    """Return what was sent."""
+    """Return the messages that were sent."""
     return tuple(Message(each["role"], each["content"]) for each in orjson.loads(row["messages"]))
 
 
 def dialogue_of(row: Row) -> Dialogue:
-    """The turns of a conversation, given its row of `samples`."""
+    """Return the turns of a conversation from its row of `samples`."""
     found: Dialogue = orjson.loads(row["parsed"])["turns"] if row["parsed"] else []
     return found

@@ -1,4 +1,4 @@
-"""The cases of a plan: for every scenario its rows, each in its context, made one at a time."""
+"""The cases of a plan: the rows of every scenario, each in its context, built one at a time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tripos_runtime.datasets.sources import Origin, SourceRow, Sources
 from tripos_runtime.datasets.trust import Trust
 
 MOST_LISTED = 10_000_000
-"""Contexts of a scenario without rows that are listed: more are counted."""
+"""The largest number of contexts that are listed for a scenario without rows."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class SubsetTags:
     drawn: Mapping[str, Drawn]
 
     def of(self, case: Case) -> list[str] | None:
-        """Return the subsets that a case is in, in the order of the plan; `None` where the plan has none."""
+        """Return the subsets of a case, in the order of the plan; `None` if the plan has none."""
         if not self.drawn:
             return None
         key = (case.scenario.name, self.source.drawn_as(case))
@@ -49,8 +49,8 @@ class SubsetTags:
 
 
 def drawn_counts(source: CaseSource) -> dict[str, int]:
-    """Return how many items every subset has in the whole benchmark; those apart of which nobody can tell before other
-    data are made. Data that cannot be read are told when they are run over."""
+    """Return the number of items of every subset in the whole benchmark, without subsets that depend on data not
+    generated yet. Unreadable data are left out here; a run reports them."""
     if not source.plan.subsets or not all(map(source.is_listable, source.plan.scenarios)):
         return {}
     try:
@@ -61,8 +61,9 @@ def drawn_counts(source: CaseSource) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Case:
-    """One row of one scenario: `context` maps each axis to a value, `names` is what expressions see. `origin` is where
-    the row stands, `None` where there are only axes; `origins` how it was made, where it was."""
+    """One row of one scenario. `context` maps each axis to a value; `names` are the values that expressions see;
+    `origin` is the position of the row in its file, `None` for a case of axes only; `origins` says how a generated row
+    was made."""
 
     scenario: Scenario
     item_id: str
@@ -80,15 +81,15 @@ class Case:
 
 
 def drawn_place(seed: int, case: Case) -> str:
-    """Return what puts a case into the order that a seed draws, whatever the order of its file. A run over a few items
-    of a scenario that are drawn with the same seed has the first ones of this order."""
+    """Return a case's sort key in the order drawn by a seed, independent of the order of its file. A run over some
+    drawn items of a scenario uses the first ones of this order."""
     return digest([seed, case.scenario.name, case.item_id])
 
 
 @dataclass(frozen=True)
 class CaseSource:
-    """Makes the cases of a plan from its data files, which are looked for beside `spec_files`, the paths of the spec's
-    files, and in the reader's folders."""
+    """Builds the cases of a plan from its data files, which are searched relative to `spec_files`, the paths of the
+    spec, and in the reader's folders."""
 
     plan: Plan
     reader: DataFolders
@@ -96,9 +97,9 @@ class CaseSource:
     axes: Mapping[str, Axis] = field(init=False)
     sources: Sources = field(init=False)
     withheld: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
-    """The items of a scenario, by its name, that a release withholds and whose text is not here: no case is of them."""
+    """The items of each scenario that a release withholds and whose text is not available: they have no case."""
     public_drawn: dict[str, Drawn] = field(default_factory=dict, init=False)
-    """The content of the subsets, as it was drawn with all items at hand, where some are withheld."""
+    """The items of the subsets as drawn from all items, if some are withheld."""
     _drawn: dict[tuple[str, ...], Mapping[str, Drawn]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -108,12 +109,12 @@ class CaseSource:
 
     @property
     def trust(self) -> Trust:
-        """Return what the benchmark may do."""
+        """What the benchmark may do on this machine."""
         return self.reader.trust
 
     def cases(self, selection: Selection) -> Iterator[Case]:
-        """The cases in turn, one of each scenario at a time, so that a run that is cut short has some of each. Those of
-        a run that stops when it is settled come in one random order."""
+        """Yield the cases, one of each scenario in turn, so that an interrupted run has some of each. A run with a
+        stopping rule gets them in one random order."""
         if selection.until is not None:
             every = self.cases_of(selection.chosen(self.plan), selection)
             yield from sorted(every, key=partial(drawn_place, selection.until.seed))
@@ -142,17 +143,17 @@ class CaseSource:
         every = (case for case in self._every(scenario, partly=partly) if selection.allows(case.context))
         if selection.drawn is not None and not self._is_made(scenario):
             every = (case for case in every if selection.holds(scenario.name, case.item_id))
-        if selection.limit is None or self._is_made(scenario):  # which are made was chosen before they were
+        if selection.limit is None or self._is_made(scenario):  # generated rows were selected before generation
             yield from every
         elif selection.seed is None:
             for _, case in zip(range(selection.limit), every, strict=False):
                 yield case
         else:
-            # The rows with the smallest seeded digests: the same draw whatever the order of the file.
+            # The rows with the smallest seeded digests: the draw does not depend on file order.
             yield from heapq.nsmallest(selection.limit, every, key=partial(drawn_place, selection.seed))
 
     def count(self, scenario: Scenario, selection: Selection) -> int:
-        """Return how many cases of a scenario are run. Where the plan does not say, they are read and counted."""
+        """Return the number of cases of a scenario in a run. If the plan does not say, they are read and counted."""
         if self._is_made(scenario):
             if scenario.rows is not None and scenario.rows.dataset not in self.sources.made.rows:
                 return self._expected(scenario, selection)
@@ -167,13 +168,12 @@ class CaseSource:
         return scenario.row_count if selection.limit is None else min(selection.limit, scenario.row_count)
 
     def with_subset(self, selection: Selection, subset: Subset) -> Selection:
-        """Return the selection with the items of a subset. They are drawn from the whole benchmark, whatever is
-        selected."""
+        """Return the selection with the items of a subset, drawn from the whole benchmark whatever is selected."""
         return replace(selection, subset=subset, drawn=self.drawn()[subset.name])
 
     def drawn(self) -> Mapping[str, Drawn]:
-        """Return the items of every subset of the plan, by its name. A scenario whose slots depend on data that are yet
-        to be made gives none before."""
+        """The items of every subset of the plan, by its name. A scenario whose slots depend on data not generated yet
+        contributes none."""
         if not self.plan.subsets:
             return {}
         if self.public_drawn:
@@ -186,13 +186,13 @@ class CaseSource:
         return self._drawn[names]
 
     def drawn_as(self, case: Case) -> str:
-        """Return the name that a case is drawn by: of one that is made that of its slot."""
+        """Return the name by which a case is drawn; for a generated one, the name of its slot."""
         if not self._is_made(case.scenario) or case.origin is None or case.dataset is None:
             return case.item_id
         return self.slots.slot_at(self.slots.by_name[case.dataset], case.origin[1]).key
 
     def is_listable(self, scenario: Scenario) -> bool:
-        """Return true if the items of a scenario, or the slots that they will be in, can be listed now."""
+        """Return true if the items of a scenario, or their slots, can be listed now."""
         if scenario.rows is None or not self._is_made(scenario):
             return True
         return self.slots.is_listable(self.slots.by_name[scenario.rows.dataset])
@@ -211,12 +211,12 @@ class CaseSource:
         return RowClusters(self.plan)
 
     def cluster(self, case: Case) -> str | None:
-        """Return the cluster of a case; None if it is one of its own."""
+        """Return the cluster of a case; None if the case is its own cluster."""
         return self.clusters.of(case.scenario.name, case.dataset, case.fields)
 
     def clusterings(self, selection: Selection) -> tuple[Clustering, ...]:
-        """Return what the chosen cases are clustered by, where they share clusters; of those that are yet to be made,
-        as far as what they are made from says it."""
+        """Return the clusterings of the selected cases, if they share clusters; of rows not generated yet, as far as
+        their sources determine it."""
         chosen = [each for each in selection.chosen(self.plan) if each.name in self.clusters.scenarios]
         return self.clusters.count({each.name: list(self._members(each, selection)) for each in chosen})
 
@@ -236,12 +236,12 @@ class CaseSource:
                 yield slot.key, (self.clusters.of(scenario.name, made.name, known) if named else None) or slot.key
 
     def counts(self, selection: Selection) -> dict[str, int]:
-        """Return how many cases of every chosen scenario are run."""
+        """Return the number of cases of every selected scenario in a run."""
         return {scenario.name: self.count(scenario, selection) for scenario in selection.chosen(self.plan)}
 
     def withheld_counts(self, selection: Selection) -> dict[str, int]:
-        """Return how many items of every chosen scenario are withheld, where some are: of those of a subset, if one is
-        chosen."""
+        """Return the number of withheld items of every selected scenario that has some, within the subset if one is
+        selected."""
         lost = {
             scenario.name: self.withheld.get(scenario.name, frozenset()) for scenario in selection.chosen(self.plan)
         }
@@ -249,13 +249,13 @@ class CaseSource:
         return {name: count for name, count in counts.items() if count}
 
     def slot_counts(self, selection: Selection) -> dict[str, int]:
-        """Return how many slots of every data set that is yet to be made are needed, at most."""
+        """Return the largest number of slots needed of every data set that is not generated yet."""
         counts = Choice(self.slots, selection).counts()
         return {name: count for name, count in counts.items() if name not in self.sources.made.frozen}
 
     def _every(self, scenario: Scenario, *, partly: bool = False) -> Iterator[Case]:
-        """Yield every case; with `partly` the caller takes the first ones. Raises `DataError` for contexts that are too
-        many to be listed."""
+        """Yield every case; with `partly`, the caller takes only the first ones. Raises `DataError` if there are too
+        many contexts to list."""
         if scenario.rows is None:
             axes = [self.axes[name] for name in scenario.axes]
             for number, cell in enumerate(allowed_cells(axes)):
@@ -272,8 +272,8 @@ class CaseSource:
                 yield case
 
     def case_of(self, scenario: Scenario, row: SourceRow) -> Case | None:
-        """Return the case of a scenario that a row is, also one of other data with the same fields; None where the
-        scenario's own condition does not hold of it."""
+        """Return the case of a scenario for a row, which may come from other data with the same fields; None if the
+        scenario's own condition is false for it."""
         return None if scenario.rows is None else self._case(scenario, scenario.rows, row)
 
     def _case(self, scenario: Scenario, rows: Rows, row: SourceRow) -> Case | None:
@@ -288,12 +288,12 @@ class CaseSource:
         try:
             return bool(evaluate(where, names))
         except Unavailable:
-            if row.origins is None:  # of a row that was read the compiler has seen that it has a value
+            if row.origins is None:  # for rows from files the compiler has checked that there is a value
                 raise
             return False
 
     def _expected(self, scenario: Scenario, selection: Selection) -> int:
-        """Return how many rows a scenario has, at most, before they are made."""
+        """Return the largest number of rows of a scenario before they are generated."""
         most = scenario.row_count if selection.limit is None else min(selection.limit, scenario.row_count)
         assert scenario.rows is not None
         whole = not selection.only and selection.drawn is None
@@ -302,18 +302,18 @@ class CaseSource:
         return sum(1 for _ in chosen_slots(self.slots, scenario, selection))
 
     def unmade(self, selection: Selection) -> tuple[str, ...]:
-        """Return the data sets that models write in the run itself, those that others are made from among them."""
+        """Return the data sets that models write during the run, including those behind them."""
         frozen = self.sources.made.frozen
         return tuple(name for name in Choice(self.slots, selection).order if name not in frozen)
 
     def has_unmade(self, selection: Selection) -> bool:
-        """Return true if models write rows of a chosen scenario in the run itself."""
+        """Return true if models write rows of a selected scenario during the run."""
         frozen = self.sources.made.frozen
         rows = [scenario.rows for scenario in selection.chosen(self.plan) if self._is_made(scenario)]
         return any(each is not None and each.dataset not in frozen for each in rows)
 
     def is_unmade(self, scenario: Scenario) -> bool:
-        """Return true if models are yet to write the rows of a scenario."""
+        """Return true if the rows of a scenario are not generated yet."""
         return (
             self._is_made(scenario)
             and scenario.rows is not None
@@ -325,7 +325,7 @@ class CaseSource:
 
     @cached_property
     def slots(self) -> SlotSource:
-        """The slots of the data sets that are made."""
+        """The slots of the generated data sets."""
         sources = self.sources
 
         def read(name: str) -> Iterator[Mapping[str, Any]]:
@@ -336,8 +336,8 @@ class CaseSource:
 
 @dataclass(frozen=True)
 class Planned:
-    """The calls of a step that several models make together, for the cases that were chosen. `place` is the scenario,
-    or the data set, that it belongs to; `arms` are the treatments that share them."""
+    """The calls of a step that several models make together, for the selected cases. `place` is its scenario or data
+    set; `arms` are the treatments that share them."""
 
     place: str
     step: str
@@ -351,8 +351,8 @@ class Planned:
 def planned_steps(
     plan: Plan, cases: Mapping[str, int], models: Mapping[str, int], slots: Mapping[str, int] | None = None
 ) -> list[Planned]:
-    """Return the model calls of every step, for so many cases of each scenario and so many models in each role; those
-    of data sets that are made first, for so many of their `slots`, or for all."""
+    """Return the model calls of every step, given the numbers of cases of each scenario and of models in each role. The
+    calls of generated data sets come first, for the given numbers of their `slots`, or for all."""
     planned: list[Planned] = []
     rows = {scenario.name: max(scenario.row_count, 1) for scenario in plan.scenarios}
     rows |= {each.name: max(each.rows, 1) for each in plan.made}
@@ -366,7 +366,7 @@ def planned_steps(
             several = models.get(count.pairs, 1)
             times *= several * (several - 1)
         least, calls, most = (each * part // whole for each in (count.least, count.calls, count.most))
-        if count.row is not None and part < whole:  # which of the rows they are is not known here
+        if count.row is not None and part < whole:  # it is unknown here which rows these are
             fewest, widest = count.row
             least = max(fewest * part, count.least - widest * (whole - part))
             most = min(widest * part, count.most)
@@ -377,7 +377,8 @@ def planned_steps(
 
 
 def planned_calls(plan: Plan, cases: Mapping[str, int], models: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    """Model calls by scenario and role, for so many cases of each scenario and so many models in each role."""
+    """Return the model calls by scenario and role, given the numbers of cases of each scenario and of models in each
+    role."""
     planned: dict[str, dict[str, int]] = {}
     for each in planned_steps(plan, cases, models):
         if each.place in cases:

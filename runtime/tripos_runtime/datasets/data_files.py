@@ -1,10 +1,9 @@
-"""Data files beside a spec, in the data folders and among what was fetched from the Hugging Face Hub.
+"""Data files: where they are found, what a benchmark may read, and rows joined from several files.
 
-A spec may be somebody else's, and what it reads is printed, sent to models and released. So it reads regular files of
-its own folder, of the project around it and of the data folders that were given, and nothing else without leave.
-
-The files of a data set, found again at run time, and the rows of files that are joined by a column.
-"""
+A source is searched relative to its spec, in the data folders, and among files fetched from the Hugging Face Hub. A
+spec may come from somebody else, and what it reads is printed, sent to models and released. So it may read only regular
+files of its own folder, of the project around it, and of the given data folders. At run time the same files are found
+again by path and SHA-256."""
 
 from __future__ import annotations
 
@@ -34,16 +33,15 @@ from tripos_runtime.datasets.trust import TRUSTED, ReadLimits, Trust
 Record = dict[str, Any]
 Read = Callable[[FoundFile], Iterator[Record]]
 Key = tuple[str | None, ...]
-"""What a row is found by: the value of its column, and what the names of files say."""
+"""The key of a joined row: the value of its column, and the captures of the files' names."""
 
 
 def files_of(
     reader: DataReader, source: str, spec_files: tuple[str, ...], wanted: Mapping[str, str]
 ) -> Iterator[FoundFile]:
-    """Yield the files of a source again, at run time: those that were compiled, by path and SHA-256 (`wanted`).
+    """Yield the files of a source again at run time: those that were compiled, by path and SHA-256 (`wanted`).
 
-    Raises `DataError` where one has gone or changed since.
-    """
+    Raises `DataError` if one is missing or has changed since."""
     found: dict[tuple[str, str], FoundFile] = {}
     for near in {Path(spec_file).parent: spec_file for spec_file in spec_files}.values():
         if all(each in found for each in wanted.items()):
@@ -59,7 +57,7 @@ def files_of(
 
 
 def dataset_files(reader: DataReader, dataset: Dataset, spec_files: tuple[str, ...]) -> Iterator[FoundFile]:
-    """Yield the files of the rows of a data set again, with those that are joined to them. Raises `DataError`."""
+    """Yield the files of a data set's rows again, with the files joined to them. Raises `DataError`."""
     joined = tuple(
         JoinedFiles(
             tuple(files_of(reader, join.source, spec_files, _digests(join.files))),
@@ -78,8 +76,8 @@ def _digests(files: tuple[DataFile, ...]) -> dict[str, str]:
 
 
 def joined_rows(file: FoundFile, read: Read) -> Iterator[Record]:
-    """Yield the records of a file with the columns of those that are joined to it; `read` gives the records of one file
-    alone. A record without a match has no more than its own. Raises `DataError`."""
+    """Yield the records of a file with the columns of the files joined to it; `read` returns the records of a single
+    file. A record without a match keeps its own columns only. Raises `DataError`."""
     records = read(file)
     for joined in file.joined:
         records = _joined(file, records, joined, read)
@@ -114,20 +112,20 @@ def _joined(file: FoundFile, records: Iterator[Record], joined: JoinedFiles, rea
 
 
 def _belongs(other: FoundFile, file: FoundFile) -> bool:
-    """Return true if the names of two files agree in what both say."""
+    """Return true if the names of two files agree in their common captures."""
     return all(file.captures[name] == said for name, said in other.captures.items() if name in file.captures)
 
 
 def _captured(files: list[FoundFile]) -> set[str]:
-    """Return what the names of files say."""
+    """Return the names captured in the names of files."""
     return {name for file in files for name in file.captures}
 
 
 def _by_key(
     files: list[FoundFile], joined: JoinedFiles, names: tuple[str, ...], read: Read
 ) -> dict[Key, tuple[str, Record]]:
-    """Return the rows of files by their key, and what the names of the files say of `names`, each with the path of its
-    file. Raises `DataError` where two have one."""
+    """Return the rows of files by their key and the captured `names`, each with the path of its file. Raises
+    `DataError` if two rows have the same key."""
     found: dict[Key, tuple[str, Record]] = {}
     wanted = {joined.other, *joined.columns}
     for file in files:
@@ -148,7 +146,7 @@ def _by_key(
 
 
 def _with_columns(record: Record, other: Record, joined: JoinedFiles, where: str, path: str) -> Record:
-    """Return a record with the columns of its row in another file. Raises `DataError` where the two disagree."""
+    """Return a record with the columns of its row in another file. Raises `DataError` if the two disagree."""
     added = {}
     for name in joined.columns:
         own = record.get(name)
@@ -163,8 +161,8 @@ def _with_columns(record: Record, other: Record, joined: JoinedFiles, where: str
 
 
 def key_text(value: Any) -> str | None:
-    """Return the text by which a row is found: the number 7 of one file is the text `7` of another. None of a value
-    that is missing, or that is none or several.
+    """Return the text by which a row is matched: the number 7 of one file matches the text `7` of another. None for a
+    missing value, and for one that is not a single value.
 
     >>> key_text(7), key_text("7"), key_text(7.0), key_text(7.5), key_text(""), key_text([7]), key_text(True)
     ('7', '7', '7', '7.5', None, None, None)
@@ -183,14 +181,14 @@ def key_text(value: Any) -> str | None:
 
 
 PROJECT = ("tripos.toml", ".git")
-"""The files that make a folder that of a project."""
+"""The files that make a folder a project."""
 PACKAGE = "__init__.py"
-"""The file that makes a folder a package of Python."""
+"""The file that makes a folder a Python package."""
 RELEASE = "manifest.sha256"
-"""The file that makes a folder that of a release, whose files are held against its manifest."""
+"""The file that makes a folder a release, whose files are checked against its manifest."""
 SPEC = ".tripos"
 HIGHEST = 2
-"""A spec file may lie so many folders above the main file's, where several benchmarks share declarations."""
+"""How many folders above the main file's folder a spec file may be, if benchmarks share declarations."""
 LEAVE = "allow it where you trust the spec: --allow-outside"
 
 
@@ -200,11 +198,10 @@ class Outside(OSError):
 
 @dataclass(frozen=True)
 class FileAccess:
-    """The folders in which a benchmark reads, without links in their paths, or leave to read `anything`. In `followed`
-    links count as what they lead to.
+    """The folders that a benchmark may read, without links in their paths, or permission to read `anything`. Below the
+    folders in `followed`, links count as their targets.
 
-    `outside` has the files that were read elsewhere. `trust` says how much is read, and what the benchmark may do.
-    """
+    `outside` lists files that were read elsewhere. `trust` says how much is read, and what the benchmark may do."""
 
     main: Path
     roots: tuple[Path, ...]
@@ -212,11 +209,11 @@ class FileAccess:
     anything: bool = False
     trust: Trust = TRUSTED
     shares: bool = True
-    """The files of a spec may lie above it, where benchmarks share declarations, and in releases."""
+    """True if spec files above the folder are allowed, if benchmarks share declarations, and in releases."""
     outside: set[str] = field(default_factory=set, compare=False)
 
     def allows(self, path: Path) -> bool:
-        """Return true if a file may be read, or a folder be looked into."""
+        """Return true if a file may be read, or a folder listed."""
         real = path.resolve()
         if self._is_inside(real) or self._is_followed(path, real):
             return True
@@ -225,7 +222,8 @@ class FileAccess:
         return self.anything
 
     def _is_followed(self, path: Path, real: Path) -> bool:
-        """Return true if a path below a folder whose links are followed leads to a file. `..` is no way to one."""
+        """Return true if a path below a folder with followed links leads to the file `real`. A path with `..` never
+        does."""
         if self.trust.untrusted or _holds_keys(real):
             return False
         written = Path.cwd() / path
@@ -244,7 +242,7 @@ class FileAccess:
         return any((folder / RELEASE).is_file() for folder in real.parents)
 
     def check(self, path: Path) -> None:
-        """Note that a file is read. Raises `Outside`."""
+        """Record that a file is read. Raises `Outside`."""
         if not self.allows(path):
             raise Outside(errno.EPERM, f"it lies outside of the benchmark; {LEAVE}", str(path))
 
@@ -276,13 +274,12 @@ def access_of(
     anything: bool = False,
     trust: Trust = TRUSTED,
 ) -> FileAccess:
-    """Return what the spec with this main file may read: its folder, the project around it, `own`, which is more of the
-    benchmark such as its release, and `folders`.
+    """Return the access of the spec with this main file: its folder, the project around it, `own`, which are further
+    folders of the benchmark such as its release, and `folders`.
 
-    Links are followed in those of `folders` that the user `named` in the command, and in those outside of the
-    benchmark: the snapshots of the Hugging Face Hub consist of links. In the benchmark's own folders a link may be
-    somebody else's.
-    """
+    Links are followed in those of `folders` that the user `named` on the command line, and in those outside of the
+    benchmark: snapshots of the Hugging Face Hub consist of links. In the benchmark's own folders a link may come from
+    somebody else."""
     beside = main.resolve().parent
     ours = (beside, _project_of(beside), *(each.resolve() for each in own))
     followed = [each for each in folders if each in named or not any(map(each.resolve().is_relative_to, ours))]
@@ -291,15 +288,14 @@ def access_of(
 
 
 def _project_of(folder: Path) -> Path:
-    """Return the project around a folder, but never the home folder; the folder itself where it is in none."""
+    """Return the project around a folder, but never the home folder; the folder itself if there is none."""
     home = Path.home()
     around = (each for each in (folder, *folder.parents) if each not in (home, each.parent))
     return next((each for each in around if any((each / name).exists() for name in PROJECT)), folder)
 
 
 def _package_of(folder: Path) -> Path:
-    """Return the Python package that a folder lies in, as tasks do that are installed; the folder itself where it is in
-    none."""
+    """Return the Python package that contains a folder, as for installed tasks; the folder itself if there is none."""
     inner = next((each for each in (folder, *folder.parents) if (each / PACKAGE).exists()), None)
     while inner is not None and (inner.parent / PACKAGE).exists():
         inner = inner.parent
@@ -309,8 +305,8 @@ def _package_of(folder: Path) -> Path:
 def source_access(
     place: Path, folders: Sequence[Path] = (), *, anything: bool = False, trust: Trust = TRUSTED
 ) -> FileAccess:
-    """Return what an importer may read for a file or a folder that the user named: its folder, the project or Python
-    package around it, and `folders`. A link that the user named is followed if who wrote it is trusted."""
+    """Return the access of an importer to a file or folder that the user named: its folder, the project or Python
+    package around it, and `folders`. A link that the user named is followed if its author is trusted."""
     beside = (place if place.is_dir() else place.parent).resolve()
     named = () if trust.untrusted else (place.resolve(),)
     around = (beside, _project_of(beside), _package_of(beside))
@@ -321,48 +317,47 @@ def source_access(
 
 WILD = re.compile(r"(\{\w+\}|\*)")
 MOST_NAMES = 1000
-"""The most names of a folder that are looked at for one like a name that is not there."""
+"""The largest number of names that are compared with a missing one."""
 SHIPPED = "data"
-"""The folder beside a spec that has what comes with it."""
+"""The folder next to a spec with the data that come with it."""
 RELEASED, RELEASED_SPEC = "manifest.sha256", "spec"
-"""The file that makes a folder that of a release, and the folder in it for the spec."""
+"""The file that makes a folder a release, and the folder in it for the spec."""
 HUB, WEB = "hf://", ("https://", "http://")
-"""What a file elsewhere begins with: `hf://owner/name@revision/path` on the Hugging Face Hub, or an address."""
+"""The prefixes of files elsewhere: `hf://owner/name@revision/path` on the Hugging Face Hub, or an address."""
 PROGRAM = re.compile(r"(?P<path>.+)\.py:(?P<function>[^\W\d]\w*)")
-"""A function in Python that gives rows: `needles.py:rows`."""
+"""A Python function that returns rows: `needles.py:rows`."""
 Bring = Callable[[str, Path, Path], None]
-"""Puts a source that lies elsewhere at the path where it is looked for, given the folder of its spec. Raises
+"""Fetches a source from elsewhere to the path where it is searched, given the folder of its spec. Raises
 `DataError`."""
 
 
 @dataclass(frozen=True)
 class DataFolders:
-    """Look for a source first beside the spec that names it, then in each of `folders`, and last in the folder `data`
-    beside the spec, which has what comes with a benchmark. A spec that lies in a release is looked after by what was
-    released with it before anything else is."""
+    """Finds sources: relative to the spec that names them, then in each of `folders`, then in the folder `data` next to
+    the spec, which comes with a benchmark. For a spec in a release, the data of the release come first."""
 
     folders: tuple[Path, ...] = ()
     access: FileAccess | None = None
-    """The access to files; without it all may be read, as of a release, whose files are held against its manifest."""
+    """The access to files. Without it anything may be read, as in a release, whose files are checked against its
+    manifest."""
     bring: Bring | None = field(default=None, compare=False)
-    """What fetches or makes a source that is not there; without it nothing does."""
+    """Fetches or makes a missing source; without it nothing does."""
     media: KnownMedia = field(default_factory=KnownMedia, compare=False)
-    """The images and other files that cells hold or name."""
+    """The media that cells contain or name."""
 
     @property
     def trust(self) -> Trust:
-        """Return what the benchmark may do, and how much of it is read."""
+        """What the benchmark may do, and how much of it is read."""
         return TRUSTED if self.access is None else self.access.trust
 
     def find(self, source: str, near: str) -> list[FoundFile]:
-        """Return the files that `source` means, sorted by path. `*` matches within a name, `{field}` also captures it,
-        and where it stands twice it matches the same text.
+        """Return the files of `source`, sorted by path. `*` matches within a name; `{field}` also captures the match,
+        and matches the same text if it is repeated.
 
-        Nothing is fetched unless `bring` does: `hf://owner/name/path` is looked for as `hf/owner/name/path`,
-        `https://host/path` as `web/host/path`, and rows of a program under a name with the digest of the program.
+        Nothing is fetched unless by `bring`. `hf://owner/name/path` is searched as `hf/owner/name/path`,
+        `https://host/path` as `web/host/path`, and rows of a program under a name with the program's digest.
 
-        Raises `DataError` where there is none.
-        """
+        Raises `DataError` if there is none."""
         name = self._kept(source, Path(near).parent)
         path = Path(name)
         _check_length(path)
@@ -394,7 +389,7 @@ class DataFolders:
         raise DataError(f"no file `{inside.as_posix()}` in {places}", help_)
 
     def _kept(self, source: str, beside: Path) -> str:
-        """Return the path under which a source is looked for."""
+        """Return the path under which a source is searched."""
         if source.startswith(HUB):
             return _fetched(source)
         if source.startswith(WEB):
@@ -414,7 +409,7 @@ class DataFolders:
         return f"rows/{Path(program['path']).name}.{program['function']}-{digest[:16]}.jsonl"
 
     def _around(self, beside: Path) -> tuple[Path, ...]:
-        """Return the folders that are looked in, in order, for a spec that lies in `beside`."""
+        """Return the folders that are searched, in order, for a spec in the folder `beside`."""
         shipped = [each for each in (beside / SHIPPED,) if each.is_dir()]
         released = _released(beside)
         if released is not None:
@@ -427,13 +422,13 @@ class DataFolders:
         return "shipped" if folder == beside / SHIPPED and _released(beside) is None else "spec"
 
     def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
-        """Return the raw records of a file, with the columns of those that are joined to it. Raises `DataError` with
-        the line where one cannot be read."""
+        """Yield the raw records of a file, with the columns of files joined to it. Raises `DataError` with the line of
+        an unreadable record."""
         return joined_rows(file, lambda each: rows_in(Path(each.location), each.path, self.trust.limits))
 
     def medium(self, file: FoundFile, kind: MediumKind, value: Any) -> str:
-        """Return the mark of what a cell of a file holds, or of the file that it names, which is looked for beside the
-        data file, then where that was looked for. Raises `UnfitMedium`."""
+        """Return the mark of a medium in a cell, or of the file that the cell names, which is searched relative to the
+        data file and then where that was searched. Raises `UnfitMedium`."""
         cell = cell_of(value)
         if isinstance(cell, bytes):
             return self.media.cell(kind, cell, self.trust.limits.medium_bytes)
@@ -453,16 +448,16 @@ class DataFolders:
         raise UnfitMedium(f"there is no file `{inside.as_posix()}`, which is looked for beside `{file.path}`", help_)
 
     def document(self, file: FoundFile) -> Any:
-        """Return what a JSON or YAML file says. Raises `DataError`."""
+        """Return the content of a JSON or YAML file. Raises `DataError`."""
         return document_in(Path(file.location), file.path, self.trust.limits)
 
     def placed(self, file: FoundFile) -> Any:
-        """Return what a JSON or YAML file says, with the lines of its texts. Raises `DataError`."""
+        """Return the content of a JSON or YAML file, with the line numbers of its texts. Raises `DataError`."""
         return placed_in(Path(file.location), file.path, self.trust.limits)
 
 
 LONGEST_NAME = 255
-"""Bytes: the limit of the file systems of Linux, macOS and Windows."""
+"""In bytes: the limit of file systems on Linux, macOS and Windows."""
 LONGEST_PATH = 3_000
 SHOWN = 40
 
@@ -476,7 +471,7 @@ def _outside(source: str, link: Path | None = None) -> DataError:
 
 
 def _check_length(path: Path) -> None:
-    """Raise `DataError` for a name that no file can have: the system refuses to look for it."""
+    """Raise `DataError` for a name that is too long for a file."""
     for part in path.parts:
         size = len(part.encode("utf-8", "surrogatepass"))
         if size > LONGEST_NAME:
@@ -488,14 +483,13 @@ def _check_length(path: Path) -> None:
 
 
 def plain_part(path: Path) -> Path:
-    """Return a path up to its first part that is no plain name."""
+    """Return a path up to its first part with a wildcard."""
     wild = next((place for place, part in enumerate(path.parts) if _is_wild(part)), len(path.parts))
     return Path(*path.parts[:wild])
 
 
 def _released(beside: Path) -> tuple[Path, ...] | None:
-    """Return the folder with the data from elsewhere of the release that a folder lies in; None where it lies in
-    none."""
+    """Return the data folders of the release that contains a folder; None if it is in no release."""
     for folder in (beside, *beside.parents):
         if folder.name == RELEASED_SPEC and (folder.parent / RELEASED).is_file():
             return (folder.parent / SHIPPED,)
@@ -503,7 +497,7 @@ def _released(beside: Path) -> tuple[Path, ...] | None:
 
 
 def _fetched(source: str) -> str:
-    """Return where a file of the Hub lies once it was fetched: `hf/owner/name/path`."""
+    """Return the path of a fetched file of the Hub: `hf/owner/name/path`."""
     inside = source.removeprefix(HUB).strip("/").removeprefix("datasets/")
     if inside.count("/") < 2 or ".." in inside.split("/"):
         raise DataError(f"`{source}` names no file of a data set", "write `hf://owner/name/path`")
@@ -522,7 +516,7 @@ def _file(folder: Path, path: Path, captures: dict[str, str], origin: Origin, li
 
 
 def _matching(folder: Path, source: str) -> list[tuple[Path, dict[str, str]]]:
-    """Return the files below a folder that a relative path means, and what it captures of their names."""
+    """Return the files below a folder that match a relative path, with the captures of their names."""
     if not _is_wild(source):
         return [(folder / source, {})] if (folder / source).is_file() else []
     pattern = "".join("*" if _is_wild(part) else glob.escape(part) for part in WILD.split(source))
@@ -540,7 +534,7 @@ def _is_wild(source: str) -> bool:
 
 
 def _data_folders_captured(part: str) -> str | None:
-    """Return the field that a part of a name is captured as; `{1a}` cannot name one and stands for itself."""
+    """Return the field that captures a part of a name; `{1a}` is not a name and matches itself."""
     name = part[1:-1]
     return name if part == f"{{{name}}}" and name.isidentifier() else None
 
@@ -558,18 +552,19 @@ def _regex(source: str) -> str:
 
 
 def _fixed(path: Path) -> Path:
-    """Return the folder of an absolute path up to its first part that is not a plain name, or that holds its file."""
+    """Return the folder of an absolute path up to its first part with a wildcard, or the folder that contains its
+    file."""
     return next((folder for folder in reversed(path.parents) if _is_wild(folder.name)), path).parent
 
 
 def _nearest(folder: Path, source: Path) -> str | None:
-    """Return a path like `source` that a folder does hold, or as much of one as it holds; None where nothing is like
-    it."""
+    """Return a path that exists in a folder and is similar to `source`, or the part of it that exists; None if nothing
+    is similar."""
     kept = Path()
     for place, part in enumerate(source.parts, 1):
         name: str | None = part
         if not _is_wild(part) and not (folder / kept / part).exists():
-            inner = place < len(source.parts)  # something lies below it, so it is a folder
+            inner = place < len(source.parts)  # parts follow, so it must be a folder
             try:
                 there = islice((folder / kept).iterdir(), MOST_NAMES)
                 name = nearest(part, (each.name for each in there if not inner or each.is_dir()))

@@ -1,14 +1,8 @@
-"""The formats of data files: JSON Lines, JSON, CSV, Parquet, Arrow and Excel to records; JSON and YAML to documents.
+"""Formats of data files: JSON Lines, JSON, CSV, TSV, Parquet, Arrow and Excel to records; JSON and YAML to documents.
 
-The layout is told from the content where the name misleads: a `.json` file may hold JSON Lines. What ends in `.gz` or
-`.zst` is decompressed on the way.
-
-CSV and TSV to records, as spreadsheets of any country write them.
-
-The bytes of data files, decompressed, and no more of them than is allowed, nor nested more deeply.
-
-Values of tables and databases as JSON has them, which is what types are read from.
-"""
+The layout is detected from the content if the name is misleading: a `.json` file may contain JSON Lines. Files with
+`.gz` or `.zst` are decompressed while reading. Sizes and nesting depth are limited. Values of tables are converted to
+JSON values, from which types are read."""
 
 from __future__ import annotations
 
@@ -53,14 +47,14 @@ def is_packed(path: Path) -> bool:
 
 
 def check_size(path: Path, shown: str, limits: ReadLimits) -> None:
-    """Raise `DataError` for a file that has too many bytes as it lies there."""
+    """Raise `DataError` for a file that is too large on disk."""
     if (size := path.stat().st_size) > limits.data_bytes:
         raise too_large(shown, limits.data_bytes, f"{size:,} bytes")
 
 
 def opened(path: Path, shown: str, limits: ReadLimits, most: int | None = None) -> IO[bytes]:
-    """Return the bytes of a file, decompressed. Reading more than `most`, or else `data_bytes`, of a compressed file
-    raises `DataError`."""
+    """Return the decompressed bytes of a file as a stream. Reading more than `most`, else `data_bytes`, of a compressed
+    file raises `DataError`."""
     inner: Any
     match path.suffix.casefold():
         case ".gz":
@@ -75,7 +69,7 @@ def opened(path: Path, shown: str, limits: ReadLimits, most: int | None = None) 
 
 
 def whole(path: Path, shown: str, limits: ReadLimits) -> bytes:
-    """Return all bytes of a file, decompressed. Raises `DataError` where there are more than `whole_bytes`."""
+    """Return all decompressed bytes of a file. Raises `DataError` if there are more than `whole_bytes`."""
     most = min(limits.whole_bytes, limits.data_bytes)
     if path.stat().st_size > most:
         raise too_large(shown, most, f"{path.stat().st_size:,} bytes")
@@ -84,7 +78,7 @@ def whole(path: Path, shown: str, limits: ReadLimits) -> bytes:
 
 
 def lines_of(file: IO[bytes], shown: str, limits: ReadLimits, *, cut: bool = False) -> Iterator[bytes]:
-    """Yield the lines of a file. Raises `DataError` for one that is too long, unless it may be `cut`."""
+    """Yield the lines of a file. Raises `DataError` for a line that is too long, unless it may be `cut`."""
     most = limits.whole_bytes
     while line := file.readline(PIECE if cut else most + 1):
         if len(line) > most:
@@ -93,12 +87,12 @@ def lines_of(file: IO[bytes], shown: str, limits: ReadLimits, *, cut: bool = Fal
 
 
 def too_large(shown: str, most: int, what: str) -> DataError:
-    """Return the error for what has more bytes than may be read."""
+    """Return the error for content with too many bytes."""
     return DataError(f"{shown} is too large: it has {what}, and at most {most:,} are read", "split it, or cut it down")
 
 
 class _CountedBytes(io.RawIOBase):
-    """The bytes of a stream, up to so many."""
+    """The bytes of a stream, up to a limit."""
 
     def __init__(self, inner: Any, shown: str, most: int) -> None:
         self.inner = inner
@@ -127,8 +121,7 @@ DEEPEST = 100
 
 
 def check_nesting(value: Any, what: str) -> None:
-    """Raise `DataError` where a value has lists or objects in each other, more than `DEEPEST` of them; `what` is what
-    the value is called.
+    """Raise `DataError` if lists or objects are nested more than `DEEPEST` deep; `what` names the value.
 
     >>> check_nesting({"a": [{"b": 1}]}, "record 1")
     """
@@ -145,33 +138,32 @@ def _inside(value: Any) -> Iterable[Any]:
 
 
 MOST_ROWS = 2**20
-"""Of a sheet, in every program."""
+"""The limits of a sheet in every spreadsheet program."""
 SHOWN = "visible"
 LONGEST_REASON = 300
-"""Characters of what a library says of a damaged file, which may be the file itself."""
+"""The largest number of characters quoted from a library's error, which may contain the file itself."""
 RESAVE = "open it in a spreadsheet program, and save it as .xlsx once more"
 
 
 def workbook_rows(path: Path, shown: str, most: int) -> Iterator[dict[str, Any]]:
-    """Yield the rows below the first row of a sheet, which has the names of the columns. Rows and columns with nothing
-    in them are left out; an empty cell is `None`, a date its text in ISO 8601, a formula what it came to. The parts of
-    the workbook may have `most` bytes in all.
+    """Yield the rows of a sheet below its first row, which names the columns. Empty rows and columns are skipped; an
+    empty cell is `None`, a date its text in ISO 8601, a formula its result. The parts of the workbook may have `most`
+    bytes in total.
 
-    `shown` is what the file is called in messages. Raises `DataError`.
-    """
+    `shown` is the file's name in messages. Raises `DataError`."""
     try:
-        with ZipFile(path) as parts:  # no more of a part is unpacked than its size says
+        with ZipFile(path) as parts:  # ZipFile decompresses no more of a part than its declared size
             size = sum(each.file_size for each in parts.infolist())
         if size > most:
             raise too_large(shown, most, f"{size:,} bytes once it is unpacked")
-        # What openpyxl warns of, such as a missing style, is nothing that a row has.
+        # openpyxl warns of things like missing styles, which do not affect rows.
         with path.open("rb") as file, path.open("rb") as again, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = list(_found(file, again, shown))
     except DataError:
         raise
     except Exception as error:
-        # Whatever openpyxl and the parsers below it make of a damaged file, it cannot be read.
+        # openpyxl and its parsers may raise anything for a damaged file.
         told = " ".join(str(error).split())[:LONGEST_REASON]
         raise DataError(f"cannot read {shown} ({told})", RESAVE) from error
     yield from found
@@ -193,7 +185,7 @@ def _found(file: IO[bytes], again: IO[bytes], shown: str) -> Iterator[dict[str, 
 
 
 def _names(line: Sequence[Any], where: str) -> list[str]:
-    """Return the names of the columns, empty for those without one. Raises `DataError` where a name stands twice."""
+    """Return the names of the columns, empty for those without one. Raises `DataError` if a column name is repeated."""
     names = ["" if value is None else str(_json_value(value)).strip() for value in line]
     while names and not names[-1]:
         names.pop()
@@ -202,7 +194,7 @@ def _names(line: Sequence[Any], where: str) -> list[str]:
 
 
 def _tell_apart(names: Sequence[str], where: str) -> None:
-    """Raise `DataError` where two columns have one name: no field can say which of them it reads."""
+    """Raise `DataError` if a column name is repeated: no field could say which column it reads."""
     twice = next((name for place, name in enumerate(names) if name and name in names[:place]), None)
     if twice is not None:
         raise DataError(f"two columns of {where} are called `{twice}`", "give each column a name of its own")
@@ -213,13 +205,13 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     told = formulas.iter_rows(min_row=2, values_only=True)
     for number, (line, written) in enumerate(zip(lines, told, strict=False), 2):
-        if number > MOST_ROWS:  # a row says its own number, and those before it are made up
+        if number > MOST_ROWS:  # a row states its own number; openpyxl fills in the rows before it
             raise DataError(f"{shown} has a row {number:,}, and a sheet has at most {MOST_ROWS:,}", RESAVE)
         row: dict[str, Any] = {}
         for place, name in enumerate(names):
             value = line[place] if place < len(line) else None
             if value is None and place < len(written) and written[place] is not None:
-                # A program that only wrote the formula did not say what it comes to; it is no empty cell.
+                # A program that wrote only the formula gave no result; the cell is not empty.
                 message = f"row {number} of {shown} has a formula under `{name}` whose value was not saved"
                 raise DataError(message, RESAVE)
             if name:
@@ -229,7 +221,7 @@ def _rows(
 
 
 def _json_value(value: Any) -> Any:
-    """Return a value as JSON knows it. A text has the characters that a workbook can only escape."""
+    """Return a value as JSON. In a text, the characters that a workbook has to escape are restored."""
     match value:
         case datetime() | date() | time():
             return DateCell(value.isoformat())
@@ -244,25 +236,26 @@ def _json_value(value: Any) -> Any:
 
 
 LONGEST_CELL = 2**31 - 1
-"""The longest text that a cell may hold, in characters."""
+"""The largest number of characters of a cell."""
 LONGEST_HEAD = 2**20
-"""The number of characters of the first line that are read to tell what parts its cells."""
+"""The number of characters of the first line that are read to detect the separator."""
 OTHERS = (";", "\t")
-"""The separators of cells in a `.csv` where commas are part of numbers, besides the comma."""
+"""The separators in a `.csv` whose numbers contain commas, in addition to the comma."""
 TWICE = 'a quotation mark inside of a cell is written twice, and the cell stands in quotation marks: `"say ""A"""`'
 
 Opened = Callable[[], IO[bytes]]
-"""Opens the file, from its beginning."""
+"""Opens the file at its beginning."""
 
 
 def delimited_rows(
     opened: Opened, shown: str, delimiter: str | None = None, most: int = LONGEST_CELL
 ) -> Iterator[dict[str, Any]]:
-    """Yield the records of a file, named by its first line; without a `delimiter` it is told from that line.
+    """Yield the records of a file whose first line names the columns; without a `delimiter` it is detected from that
+    line.
 
-    An empty cell is None, as one that a short row lacks; a row of empty cells alone is left out. A row with more in it
-    than there are columns is refused, for what is too much may well be the end of a text with a comma in it. A line may
-    have `most` characters. Raises `DataError`, and what reading a damaged file raises.
+    An empty cell, or one missing in a short row, is None; a row of empty cells is skipped. A row with more cells than
+    columns is refused, since the surplus may be the end of a text with a comma. A line may have `most` characters.
+    Raises `DataError`, and the errors of reading a damaged file.
 
     >>> list(delimited_rows(lambda: io.BytesIO(b"name;marks\\nAnna;1,5\\n"), "a.csv"))
     [{'name': 'Anna', 'marks': '1,5'}]
@@ -283,7 +276,7 @@ def delimited_rows(
                 first = False
             if row is None:
                 return
-            surplus: Any = row.pop(None, [])  # what is over stands under no name
+            surplus: Any = row.pop(None, [])  # surplus cells have the key None
             if any(cell.strip() for cell in surplus):
                 raise _too_long(shown, begin, len(row), len(row) + len(surplus), mark)
             if any(row.values()):
@@ -302,7 +295,7 @@ def _text(opened: Opened) -> IO[str]:
 
 
 def _delimiter(opened: Opened) -> str:
-    """Return the comma, unless the first line is one cell by it and several by another."""
+    """Return the comma, unless the first line is one cell with it and several with another separator."""
     if _columns(opened, ",") > 1:
         return ","
     best = max(OTHERS, key=lambda mark: _columns(opened, mark))
@@ -333,9 +326,9 @@ def _too_long(shown: str, line: int, columns: int, cells: int, mark: str) -> Dat
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value as JSON has it: a decimal is a number, a date or a time its text in ISO 8601, a duration its
-    seconds, a mapping an object, NaN a value that is missing. What JSON has nothing for, such as bytes, stays, and so
-    does a decimal that no number holds.
+    """Return a value as JSON: a decimal is a number, a date or a time its text in ISO 8601, a duration its seconds, a
+    mapping an object, NaN a missing value. Values without a JSON form, such as bytes, stay, and so do decimals that no
+    float represents.
 
     >>> plain_value(Decimal("1.50")), plain_value([date(2024, 1, 2), Decimal(3)]), plain_value(timedelta(minutes=1))
     (1.5, ['2024-01-02', 3], 60.0)
@@ -363,8 +356,8 @@ def plain_value(value: Any) -> Any:
 
 
 def shortest_decimal(value: float | None, bits: int) -> float | None:
-    """Return a number that was kept in 32 or 16 bits as its shortest decimal; NaN is missing. Its nearest number in 64
-    bits has digits that nobody wrote.
+    """Return a number stored in 32 or 16 bits as its shortest decimal; NaN is missing. Its nearest 64-bit number has
+    digits that nobody wrote.
 
     >>> shortest_decimal(0.10000000149011612, 32), shortest_decimal(0.0999755859375, 16)
     (0.1, 0.1)
@@ -379,19 +372,18 @@ def shortest_decimal(value: float | None, bits: int) -> float | None:
 ROWS = ".jsonl, .json, .csv, .tsv, .parquet, .arrow, .feather or .xlsx"
 DOCUMENTS = ".json or .yaml"
 BROKEN = (OSError, EOFError, UnicodeDecodeError, zlib.error)
-"""Errors that reading a damaged file may raise."""
+"""The errors that reading a damaged file may raise."""
 STANDARD = ReadLimits()
 ENCODING_READ = 1 << 16
-"""Bytes of a file that tell its encoding."""
+"""The number of bytes that show a file's encoding."""
 BATCH = 4_096
-"""Rows of a Parquet file that are made at a time: a small file may say the same long text in each of them."""
+"""The number of Parquet rows read at a time: a small file may repeat one long text in each of them."""
 DAMAGED = (SystemError, MemoryError, OverflowError, ValueError, TypeError)
-"""Errors that Arrow raises besides, where the lengths in a damaged file are none."""
+"""Further errors that Arrow raises for invalid lengths in a damaged file."""
 
 
 def rows_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Iterator[dict[str, Any]]:
-    """Yield the records of a file, one at a time; `shown` is what the file is called in messages. Raises
-    `DataError`."""
+    """Yield the records of a file one at a time; `shown` is the file's name in messages. Raises `DataError`."""
     for number, row in enumerate(_rows_in(path, shown, limits)):
         if number >= limits.rows:
             raise DataError(f"{shown} has more than {limits.rows:,} rows", "read fewer rows, or split the file")
@@ -421,8 +413,8 @@ def _rows_in(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, A
 
 
 def document_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
-    """Return what a JSON or YAML file says. A mapping in which a name stands twice is a list of mappings of one name
-    each, so that neither is lost. Raises `DataError`."""
+    """Return the content of a JSON or YAML file. A mapping with a repeated name becomes a list of mappings with one
+    name each, so that no value is lost. Raises `DataError`."""
     try:
         match _format(path):
             case ".json":
@@ -444,11 +436,11 @@ def document_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
 
 
 def placed_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
-    """As `document_in`, and every text is `LocatedText`, where the lines can be told. Raises `DataError`.
+    """Return the same as `document_in`, with every text as `LocatedText` if line numbers are available. Raises
+    `DataError`.
 
-    The lines of JSON are told by reading it as YAML, of which it is a part but for tabs; where that does not come to
-    the same, texts have no lines.
-    """
+    The lines of JSON come from reading it as YAML, which contains JSON except for tabs; if the results differ, texts
+    have no lines."""
     plain = document_in(path, shown, limits)
     try:
         text = whole(path, shown, limits).decode("utf-8-sig")
@@ -459,8 +451,8 @@ def placed_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
 
 
 def unpacked_digest(path: Path, limits: ReadLimits = STANDARD) -> str | None:
-    """Return the SHA-256 of what a compressed file holds; None of any other, and of one that is damaged. Raises
-    `DataError` for one that holds too much."""
+    """Return the SHA-256 of the content of a compressed file; None for other files and damaged ones. Raises `DataError`
+    if the content is too large."""
     if not is_packed(path):
         return None
     found = hashlib.sha256()
@@ -478,7 +470,7 @@ def _broken(path: Path, shown: str, error: BaseException) -> DataError:
 
 
 def _other_encoding(path: Path, shown: str) -> DataError:
-    """Return what to say of a text that is not UTF-8: how spreadsheets and editors save it so."""
+    """Return the error for a text that is not UTF-8, with how spreadsheets and editors save UTF-8."""
     help_ = "save it as UTF-8; in a spreadsheet that is `CSV UTF-8`"
     with opened(path, shown, STANDARD) as file:
         likely = encoding_of(file.read(ENCODING_READ))
@@ -500,7 +492,7 @@ def _other_encoding(path: Path, shown: str) -> DataError:
 
 
 def _format(path: Path) -> str:
-    """Return the suffix that tells the format: `.csv` of `a.csv.gz`."""
+    """Return the suffix that determines the format: `.csv` for `a.csv.gz`."""
     suffix = path.suffix.casefold()
     return Path(path.stem).suffix.casefold() if suffix in PACKED else suffix
 
@@ -530,7 +522,7 @@ def _json(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]
                 try:
                     record = _record(
                         _loads(whole(path, shown, limits), shown, 1), shown, 1
-                    )  # an object of several lines
+                    )  # an object over several lines
                 except DataError:
                     if _is_record(following):
                         raise broken from None
@@ -548,8 +540,8 @@ def _is_record(line: bytes) -> bool:
 
 
 def _array(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]]:
-    """Yield the records of an array, each let go of as it is handed on, for those who keep it keep it in their own
-    form."""
+    """Yield the records of an array. Each is released when it is yielded, since callers convert it to a form of their
+    own."""
     values = _loads(whole(path, shown, limits), shown, 1)
     values.reverse()
     for number in range(1, len(values) + 1):
@@ -561,10 +553,8 @@ def _loads(text: bytes, shown: str, number: int) -> Any:
     try:
         return load_json(text)
     except orjson.JSONDecodeError as error:
-        text.decode()  # raises where it is not UTF-8, and that is what to mend
-        line = number + min(
-            error.lineno - 1, text.rstrip().count(b"\n")
-        )  # one that ends too soon ends in its last line
+        text.decode()  # raises if it is not UTF-8, which is then the error to report
+        line = number + min(error.lineno - 1, text.rstrip().count(b"\n"))  # a truncated document ends in its last line
         raise DataError(f"line {line} of {shown} is not JSON: {error.msg}", "mend that line") from error
     except InexactJson as error:
         where = shown if b"\n" in text.strip() else f"line {number} of {shown}"
@@ -572,7 +562,7 @@ def _loads(text: bytes, shown: str, number: int) -> Any:
 
 
 class _Inexact(DataError):
-    """JSON that is whole but cannot be read without loss."""
+    """Complete JSON that cannot be read without loss."""
 
 
 def _record(value: Any, shown: str, number: int) -> dict[str, Any]:
@@ -602,8 +592,8 @@ def _parquet(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, A
 
 
 def _rows_of(batch: Any, shown: str) -> list[dict[str, Any]]:
-    """Return the rows of a batch of columns, which may hold dates and durations that Python has no value for, and
-    lengths and places that are not those of its bytes: Arrow would read on regardless."""
+    """Return the rows of a batch of columns. Dates and durations may have no Python value, and lengths or offsets may
+    be invalid: Arrow itself would read on."""
     try:
         batch.validate(full=True)
         rows = cast("list[dict[str, Any]]", batch.to_pylist())
@@ -617,11 +607,11 @@ def _rows_of(batch: Any, shown: str) -> list[dict[str, Any]]:
 
 
 _ODD = re.compile(r"decimal|date|time|duration|interval|union|uuid", re.IGNORECASE)
-"""What stands in the names of types of Arrow whose values JSON has not."""
+"""Substrings of the names of Arrow types whose values have no JSON form."""
 
 
 def _reader(type_: Any) -> Callable[[Any], Any] | None:
-    """Return the function that makes a value of JSON of one of a type of Arrow; None if each is one already."""
+    """Return the function that converts a value of an Arrow type to JSON; None if each is JSON already."""
     from pyarrow import BaseExtensionType, types
 
     if types.is_float32(type_) or types.is_float16(type_):
@@ -652,7 +642,7 @@ def _read(reader: Callable[[Any], Any] | None, value: Any) -> Any:
 
 
 def _arrow(path: Path, shown: str) -> Iterator[dict[str, Any]]:
-    """Yield the rows of an Arrow IPC file or stream; Feather files are the former."""
+    """Yield the rows of an Arrow IPC file or stream; Feather files are IPC files."""
     import pyarrow
     import pyarrow.ipc
 
@@ -675,7 +665,7 @@ def _arrow(path: Path, shown: str) -> Iterator[dict[str, Any]]:
 
 
 def _mapping(pairs: list[tuple[Any, Any]]) -> Any:
-    """Return a mapping of pairs; where a name stands twice, a list with a mapping for each."""
+    """Return a mapping of pairs; if a name is repeated, a list with a mapping for each pair."""
     names = [name for name, _ in pairs]
     return dict(pairs) if len(set(names)) == len(names) else [{name: value} for name, value in pairs]
 
@@ -685,7 +675,7 @@ def _json_document(text: bytes, shown: str) -> Any:
         return json.loads(text.decode("utf-8-sig"), object_pairs_hook=_mapping)
     except json.JSONDecodeError as error:
         raise DataError(f"line {error.lineno} of {shown} is not JSON: {error.msg}", "mend that line") from error
-    except ValueError as error:  # Python reads no number of more digits than these
+    except ValueError as error:  # Python limits the number of digits
         message = f"{shown} has a number of more than {sys.get_int_max_str_digits():,} digits"
         raise DataError(message, "put it in quotation marks") from error
     except RecursionError as error:
@@ -693,11 +683,12 @@ def _json_document(text: bytes, shown: str) -> Any:
 
 
 def _yaml_document(text: str, shown: str, *, placed: bool = False) -> Any:
-    """Return what a text in YAML says; with `placed`, its texts know their lines."""
+    """Return the content of a YAML text; with `placed`, its texts have line numbers."""
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """Plain values only. An alias would make one piece stand in several places, and a small file a huge one."""
+        """A loader of plain values. It refuses aliases: one would repeat a piece, and a small file could become
+        huge."""
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
@@ -707,7 +698,7 @@ def _yaml_document(text: str, shown: str, *, placed: bool = False) -> Any:
             return super().compose_node(parent, index)
 
         def construct_object(self, node: Any, deep: bool = False) -> Any:
-            """Return what is written like a date or a number and is none that Python has must be marked as a text."""
+            """Raise `DataError` for a date or a number that Python cannot represent: it must be quoted as a text."""
             try:
                 value = super().construct_object(node, deep)
                 str(value if isinstance(value, int) else "")  # `1:59:59…` comes to a number that none can print
@@ -738,11 +729,11 @@ def _yaml_document(text: str, shown: str, *, placed: bool = False) -> Any:
 
 
 LONGEST_KEY = 200
-"""Characters of a name of a mapping that is itself a list or mapping."""
+"""The largest number of characters of a key that is itself a list or a mapping."""
 
 
 def _key(loader: Any, node: Any) -> Any:
-    """Return a name of a mapping; one that is itself a list or mapping is told as text, for nothing can be looked up by
-    it, and cut: a text in a text in a text is quoted again at every level."""
+    """Return a key of a mapping. A key that is a list or a mapping becomes text, since nothing can be looked up by it,
+    and is cut, since nested texts are quoted again at every level."""
     key = loader.construct_object(node, deep=True)
     return key if isinstance(key, str | int | float | bool | None) else str(key)[:LONGEST_KEY]

@@ -1,10 +1,7 @@
-"""The rows that were made in this run, outside of memory, and which of them each scenario runs over.
+"""The generated rows of a run, stored outside of memory, and the reasons for rejected attempts.
 
-The reasons for rejected rows, and the notes to the author before the next attempt.
-
-What it is told is fixed: it names no row, no condition and nothing that another role said, so a secret of the spec, or
-one that a verifier was shown, cannot come back to the author by this way.
-"""
+The notes to the author before the next attempt are fixed texts. They name no row, no condition and nothing that another
+role said, so a secret that only a reviewer saw cannot reach the author this way."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from tripos_compiler.source.inputs import DataError
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """The author of a row (`None`: nobody was asked), at which attempt, counted from 1, and why the earlier ones were
+    """The author of a row (`None` if nobody was asked), the number of its attempt from 1, and why earlier ones were
     rejected."""
 
     written_by: str | None
@@ -31,7 +28,7 @@ class Origins:
 
 @dataclass(frozen=True, slots=True)
 class MadeRow:
-    """A row, and the place of its slot among all slots of the data set, from 0."""
+    """A row, and the place of its slot in the data set, from 0."""
 
     place: int
     values: Mapping[str, Any]
@@ -39,7 +36,7 @@ class MadeRow:
 
 
 class RowFile:
-    """Rows in a file that is gone with the process; memory holds 16 bytes a row.
+    """Rows in a temporary file that ends with the process; memory holds 16 bytes per row.
 
     >>> rows = RowFile()
     >>> rows.add(MadeRow(1, {"n": 2}, Origins(None, 1)))
@@ -57,7 +54,7 @@ class RowFile:
         return len(self._at)
 
     def add(self, row: MadeRow) -> None:
-        """Take a row, whose place no other has."""
+        """Add a row; its place must be new."""
         written = pickle.dumps((row.place, row.values, row.origins), pickle.HIGHEST_PROTOCOL)
         self._file.seek(self._end)
         self._file.write(len(written).to_bytes(8, "big") + written)
@@ -65,7 +62,7 @@ class RowFile:
         self._end += 8 + len(written)
 
     def __iter__(self) -> Iterator[MadeRow]:
-        """The rows in the order of their places."""
+        """Yield the rows in the order of their places."""
         for place in sorted(self._at):
             yield self[place]
 
@@ -73,7 +70,7 @@ class RowFile:
         return place in self._at
 
     def __getitem__(self, place: int) -> MadeRow:
-        """The row of that place. Raises `KeyError` where there is none."""
+        """Return the row at that place. Raises `KeyError` if there is none."""
         self._file.flush()
         at, number = self._at[place], self._file.fileno()
         size = int.from_bytes(os.pread(number, 8, at), "big")
@@ -82,16 +79,16 @@ class RowFile:
 
 @dataclass
 class MadeData:
-    """The rows of every data set that was made, by its name; the places of the slots that a scenario runs over, by its
-    name, where those are not all; and the data sets whose rows were there before the run, so that it makes none."""
+    """The rows of every generated data set by name; the places that a scenario runs over, if not all; and the `frozen`
+    data sets, which existed before the run, so that it generates none."""
 
     rows: dict[str, RowFile] = field(default_factory=dict)
     chosen: dict[str, frozenset[int]] = field(default_factory=dict)
     frozen: set[str] = field(default_factory=set)
 
     def of(self, dataset: str, scenario: str | None = None) -> Iterator[MadeRow]:
-        """Yield the rows of a data set, or those of them that a scenario runs over. Raises `DataError` where none were
-        made yet."""
+        """Yield the rows of a data set, or those that a scenario runs over. Raises `DataError` if it is not generated
+        yet."""
         chosen = self.chosen.get(scenario) if scenario is not None else None
         if dataset not in self.rows:
             raise DataError(f"the rows of `{dataset}` are yet to be made", "run the benchmark first: `tripos run`")
@@ -161,24 +158,24 @@ WORDS: Final[Mapping[Reason, str]] = {
     "near_duplicate": "near-duplicates",
     "too_near": "too near to others",
 }
-"""The reasons as summaries have them."""
+"""The reasons in the words of summaries."""
 
 
 @dataclass(frozen=True)
 class Rejection:
-    """The reason why an attempt came to nothing; `told` has more, as JSON values, for the tables."""
+    """The reason why an attempt was rejected; `told` has details as JSON values for the tables."""
 
     reason: Reason
     told: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def known_as(self) -> Reason:
-        """The reason as the author and the name of the next reply have it. Of a row that repeats another it is known
-        that it does before it is known which other is the nearest."""
+        """The reason as the author and the name of the next reply know it. That a row repeats another is known before
+        the most similar one is."""
         return "duplicate" if self.reason == "near_duplicate" else self.reason
 
     def to_json(self) -> dict[str, Any]:
-        """As the tables have it.
+        """Return the rejection as JSON values for the tables.
 
         >>> Rejection("require", {"number": 2}).to_json()
         {'reason': 'require', 'number': 2}
@@ -187,8 +184,8 @@ class Rejection:
 
 
 def one_of_several(language: str, number: int) -> str:
-    """Return what the author of row `number`, counted from 1, of one cell is told, from the second on: the request is
-    the same for all of them but for this.
+    """Return the note to the author of row `number` (from 1) of one cell, from the second row on: otherwise the request
+    is the same for all of them.
 
     >>> one_of_several("zh", 2)
     '按同样的要求会写多个，这是第 2 个，请使它与其他的不同。'
@@ -197,8 +194,8 @@ def one_of_several(language: str, number: int) -> str:
 
 
 def note(reason: Reason, language: str, number: int, most: int) -> str:
-    """Return what the author is told before attempt `number` of `most`, counted from 1. The number makes the request
-    another one each time, so an author that always answers the same to the same does not repeat itself for that.
+    """Return the note to the author before attempt `number` of `most`, counted from 1. The number makes each request
+    different, so an author that always answers equal requests alike does not repeat itself.
 
     >>> note("refused", "en", 2, 4)
     'That was not accepted: it holds no item. Write another one. This is attempt 2 of 4.'

@@ -1,9 +1,6 @@
-"""The content of images and other files, by digest: where a data set has it, or in the store of a run.
+"""Images, recordings and other files: detection of their format from the first bytes, and their content by digest.
 
-Formats of images, recordings and files, told by their first bytes, with the size that their header says.
-
-No picture is decoded: a header has a width and a height, and that is all that a request and an estimate need.
-"""
+No image is decoded: its header has the width and height, which is all that a request and an estimate need."""
 
 from __future__ import annotations
 
@@ -27,16 +24,17 @@ TAKEN: Final = {
     "file": "a PDF",
 }
 MP3_RATES: Final = {3: (44100, 48000, 32000), 2: (22050, 24000, 16000), 0: (11025, 12000, 8000)}
-"""Samples a second by version (1, 2, 2.5) and index."""
+"""Samples per second by version (1, 2, 2.5) and index."""
 MP3_KBITS: Final = {
     True: (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),
     False: (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
 }
-"""Thousand bits a second of layer III by index; true: of version 1."""
+"""Kilobits per second of layer III by index; true for version 1."""
 
 
 def medium_of(kind: MediumKind, content: bytes, shown: str) -> Medium:
-    """Return what a content is. Raises `UnfitMedium` where it is of no format of that kind; `shown` names it.
+    """Return the medium of a content. Raises `UnfitMedium` if it has no format of that kind; `shown` is its name in
+    messages.
 
     >>> medium_of("file", b"%PDF-1.7", "a.pdf").mime
     'application/pdf'
@@ -50,7 +48,7 @@ def medium_of(kind: MediumKind, content: bytes, shown: str) -> Medium:
 
 
 def type_of(content: bytes) -> str:
-    """Return the type of a content by its first bytes; `application/octet-stream` for any other format.
+    """Return the MIME type of a content by its first bytes; `application/octet-stream` for unknown formats.
 
     >>> type_of(b"%PDF-1.7"), type_of(b"<svg>")
     ('application/pdf', 'application/octet-stream')
@@ -84,7 +82,7 @@ def _gif(content: bytes) -> Shape:
 
 
 def _jpeg(content: bytes) -> Shape:
-    """Return the size in the first frame: segments follow each other, each with its length."""
+    """Return the size from the first frame: segments follow each other, each with its length."""
     at = 2
     while at + 9 <= len(content):
         if content[at] != 0xFF:
@@ -92,7 +90,7 @@ def _jpeg(content: bytes) -> Shape:
         mark = content[at + 1]
         if mark == 0xFF:  # padding
             at += 1
-        elif mark in (0x01, *range(0xD0, 0xD9)):  # a mark without a segment
+        elif mark in (0x01, *range(0xD0, 0xD9)):  # a marker without a segment
             at += 2
         elif 0xC0 <= mark <= 0xCF and mark not in (0xC4, 0xC8, 0xCC):
             height, width = struct.unpack(">HH", content[at + 5 : at + 9])
@@ -147,8 +145,7 @@ def _wav_seconds(content: bytes) -> float | None:
 
 
 def _mp3_seconds(content: bytes) -> float | None:
-    """Return the length of the frames of layer III, one after another; None where the content does not begin with
-    any."""
+    """Return the duration of consecutive layer III frames; None if the content does not begin with one."""
     at, seconds = _after_id3(content), 0.0
     while at + 4 <= len(content):
         head = int.from_bytes(content[at : at + 4], "big")
@@ -176,14 +173,14 @@ def _file(content: bytes) -> Found:
 
 
 MOST_HELD = 2**28
-"""Bytes of contents that are held in memory, for requests of other models that show the same."""
+"""The number of bytes of contents kept in memory, for requests that show the same to other models."""
 
 
 DATA_URL = re.compile(r"data:[\w./+-]*;base64,")
 
 
 def cell_of(value: Any) -> bytes | str:
-    """Return the content that a cell holds, or else the path or address that it names: a text, bytes, or a record with
+    """Return the content in a cell, else the path or address that it names. A cell is a text, bytes, or a record with
     `bytes` or a `path`, as the library `datasets` writes. Raises `UnfitMedium`.
 
     >>> cell_of("a/b.png"), cell_of("data:image/png;base64,YWJj"), cell_of({"bytes": b"abc", "path": "b.png"})
@@ -208,8 +205,8 @@ def cell_of(value: Any) -> bytes | str:
 
 @dataclass(frozen=True)
 class MediaStore:
-    """Keeps contents by digest: `keep` leaves one that is there as it is, `read` gives None for one that is not.
-    After `close` nobody waits for rows that name them."""
+    """Keeps contents by digest: `keep` ignores one that is kept already, `read` returns None for a missing one. After
+    `close` no more rows that refer to them are added."""
 
     keep: Callable[[str, bytes], None]
     read: Callable[[str], bytes | None]
@@ -218,8 +215,8 @@ class MediaStore:
 
 @dataclass
 class KnownMedia:
-    """The contents that a command has met: of files where they lie, of cells the bytes themselves, which go to the
-    store of a run at once."""
+    """The contents that a command has seen: for files their places, for cells the bytes, which go to the run's store at
+    once."""
 
     store: MediaStore | None = None
     _places: dict[str, Path] = field(default_factory=dict)
@@ -229,7 +226,7 @@ class KnownMedia:
     _size: int = 0
 
     def file(self, kind: MediumKind, path: Path, shown: str, most: int) -> str:
-        """Return the mark of a file. One that stays as it is is read once. Raises `UnfitMedium`."""
+        """Return the mark of a file. An unchanged file is read once. Raises `UnfitMedium`."""
         try:
             stat = path.stat()
             stamp = (kind, stat.st_mtime_ns, stat.st_size)
@@ -249,7 +246,7 @@ class KnownMedia:
         return {path: medium.sha256 for path, (_, mark) in self._marks.items() if (medium := Medium.read(mark))}
 
     def cell(self, kind: MediumKind, content: bytes, most: int) -> str:
-        """Return the mark of what a cell holds, which is in the store of a run from here on. Raises `UnfitMedium`."""
+        """Return the mark of a content in a cell, and keep it in the run's store. Raises `UnfitMedium`."""
         if len(content) > most:
             raise UnfitMedium(f"a cell holds more than {most:,} bytes", "give a smaller one")
         medium = medium_of(kind, content, "what the cell holds")
@@ -257,8 +254,8 @@ class KnownMedia:
         return str(medium)
 
     def content(self, medium: Medium) -> bytes:
-        """Return the content of a medium, which is in the store of the run from here on. Raises `OSError` where it is
-        not to be had any more, or has changed."""
+        """Return the content of a medium, and keep it in the run's store. Raises `OSError` if it is gone or has
+        changed."""
         held = self._held.get(medium.sha256)
         if held is not None:
             self._keep(medium.sha256, held)
@@ -279,15 +276,15 @@ class KnownMedia:
         return found
 
     def close(self) -> None:
-        """Let go of the store: the rows that name contents are there by now."""
+        """Release the store, once the rows that refer to contents are kept."""
         if self.store is not None:
             self.store.close()
             self.store = None
             self._kept.clear()
 
     def keep_shown(self, text: str) -> None:
-        """Put in the store of the run, if there is one, what the marks in a text show. What is not to be had any more
-        is passed over: whoever sends it is told by `content`."""
+        """Keep the media in a text in the run's store, if there is one. Missing ones are skipped: `content` reports
+        them to the sender."""
         if self.store is not None:
             for medium in media_in(text):
                 if medium.sha256 not in self._kept:

@@ -1,4 +1,4 @@
-"""Selection: the part of a plan's cases that a run covers, and the checks of what a run without models cannot do."""
+"""The selection of cases for a run, and the checks of what a run without models cannot do."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tripos_runtime.models.base import CodedError
 
 @dataclass(frozen=True)
 class Shard:
-    """The part `number`, from 1 on, of `count` parts of the items, which a hash of the item alone decides: the same on
-    every machine, whatever else is selected.
+    """Part `number` (from 1) of `count` parts of the items. A hash of the item alone decides: the same on every
+    machine, whatever else is selected.
 
     >>> sum(Shard(number, 3).has("item") for number in (1, 2, 3)), str(Shard(1, 3))
     (1, '1/3')
@@ -34,9 +34,11 @@ class Shard:
 
 @dataclass(frozen=True)
 class StopRule:
-    """The end of a run that stops when it is settled: its items come in an order that `seed` draws. With a `margin` it
-    is settled once every measure is known to that; without one once models and expectations are told apart. One that is
-    `declared` goes on until what the benchmark names is settled, and nothing else."""
+    """The rule by which a run stops early: items come in an order drawn by `seed`.
+
+    With a `margin` the run stops once every measure is known to that precision; without one, once models and
+    expectations are decided. A `declared` rule stops once the benchmark's own criterion is met, and for nothing
+    else."""
 
     margin: float | None = None
     seed: int = 0
@@ -45,10 +47,11 @@ class StopRule:
 
 @dataclass(frozen=True)
 class Selection:
-    """The cases of a plan that are run: those of `scenarios`, where an axis has one of the values in `only`; of these
-    all, or `limit` a scenario, the first ones or drawn with `seed`. Of an arm in `only` the treatments with one of its
-    values are run. A scenario without that axis or arm is run whole. With a `subset` only what was `drawn` for it. Of
-    all that a `shard` has its part. `until` may stop the run before its last item."""
+    """The cases of a plan that are run: those of `scenarios`, with a value of `only` on each named axis.
+
+    At most `limit` cases per scenario are taken, the first ones or drawn with `seed`. An arm in `only` selects the
+    treatments with one of its values. A scenario without that axis or arm is run completely. With a `subset`, only the
+    items in `drawn` are run. A `shard` takes its part of all this. `until` may stop the run before its last item."""
 
     scenarios: tuple[str, ...] = ()
     limit: int | None = None
@@ -60,7 +63,7 @@ class Selection:
     until: StopRule | None = None
 
     def holds(self, scenario: str, name: str) -> bool:
-        """Return true if an item is in the subset, or there is none."""
+        """Return true if an item is in the subset, or there is no subset."""
         return self.drawn is None or (scenario, name) in self.drawn
 
     @property
@@ -69,7 +72,7 @@ class Selection:
         return self if self.shard is None else replace(self, shard=None)
 
     def chosen(self, plan: Plan) -> tuple[Scenario, ...]:
-        """Return the scenarios that are run, in the order of the plan, each with the treatments that `only` leaves."""
+        """Return the selected scenarios, in the order of the plan, with the treatments that `only` leaves."""
         return tuple(
             scenario_under(s, self.only) for s in plan.scenarios if not self.scenarios or s.name in self.scenarios
         )
@@ -79,7 +82,7 @@ class Selection:
         return select_treatments(plan, self.only)
 
     def allows(self, context: Mapping[str, str]) -> bool:
-        """Return true if a case with these values of axes lies where `only` says."""
+        """Return true if `only` allows a case with these values of axes."""
         return all(context.get(axis, values[0]) in values for axis, values in self.only.items())
 
 
@@ -87,7 +90,7 @@ CODE = "R0204"
 
 
 class NotRunnable(CodedError):
-    """A part of a plan needs a model that is not asked here."""
+    """A part of a plan needs a model that is not asked in this command."""
 
     def __init__(self, missing: list[str]) -> None:
         super().__init__(
@@ -98,7 +101,7 @@ class NotRunnable(CodedError):
 
 
 class NotApproved(CodedError):
-    """A plan builds on a tree that a model drafted and nobody has approved, or not as it is now."""
+    """A plan builds on a tree that a model drafted and nobody has approved in its current form."""
 
     def __init__(self, drafts: list[str]) -> None:
         shown = ", ".join(f"`{path}`" for path in drafts)
@@ -107,14 +110,14 @@ class NotApproved(CodedError):
 
 
 def check_approved(plan: Plan) -> None:
-    """Raise `NotApproved` where a tree is a draft."""
+    """Raise `NotApproved` if a tree is a draft."""
     drafts = [file.path for tree in plan.trees for file in tree.files if file.draft]
     if drafts:
         raise NotApproved(drafts)
 
 
 def check_recordable(chosen: tuple[Scenario, ...]) -> None:
-    """Raise `NotRunnable` where a chosen scenario cannot be gone through without asking an embedding model."""
+    """Raise `NotRunnable` if a selected scenario cannot be run without an embedding model."""
     missing = list(dict.fromkeys(part for scenario in chosen for part in _embedding(scenario)))
     if missing:
         raise NotRunnable(missing)
@@ -127,7 +130,7 @@ def _embedding(scenario: Scenario) -> Iterator[str]:
 
 
 def data_of(scenario: Scenario) -> set[str]:
-    """Return the data sets that a scenario takes as values, or shots from."""
+    """Return the data sets that a scenario reads values or shots from."""
     own = scenario.rows.where if scenario.rows is not None else None
     found = {part.dataset for part in subexpressions(own) if isinstance(part, Data)} if own is not None else set()
     return found.union(*(_looked_into(step) for step in scenario.steps))

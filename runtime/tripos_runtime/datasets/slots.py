@@ -1,7 +1,5 @@
-"""Slots: the places that a made data set has for rows, known before anything is written into them.
-
-The needed slots of generated data sets: slots are chosen before anything is written into them.
-"""
+"""The slots of generated data sets, which are known before any row is generated, and the choice of slots that a run
+needs."""
 
 from __future__ import annotations
 
@@ -27,9 +25,11 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RowSlot:
-    """Room for one row. `place` counts the slots of the data set from 0, `number` those of one cell and row of the
-    source. `source` is the source's row, or value; where that has yet to be made, `above` is the place of its slot
-    and `source` is `None`. `key` tells the slot from others before that is there."""
+    """Room for one row of a generated data set.
+
+    `place` counts the slots of the data set from 0, `number` those of one cell and source row. `source` is the source's
+    row or value; if it is not generated yet, `source` is `None` and `above` is the place of its slot. `key`
+    distinguishes such slots."""
 
     place: int
     key: str
@@ -38,23 +38,23 @@ class RowSlot:
     source: Any = None
     above: int | None = None
     at: int = 0
-    """Which element of the source it is made from, counted from 0, ruled out or not."""
+    """The index of the source element, counted from 0, including elements that are ruled out."""
 
     @property
     def group(self) -> str:
-        """Return what slots have in common whose rows must differ: their cell of the context."""
+        """The group of slots whose rows must differ: their cell of the context."""
         return digest(self.cell)
 
     @property
     def name(self) -> str:
-        """The name of the slot in the ledger: it says from what, in which context, and which of several."""
+        """The name of the slot in the ledger, from its source, context and number."""
         return digest(["slot", self.key, _name_of(self.source)])
 
 
 @dataclass(frozen=True)
 class SlotSource:
-    """Lists the slots of the made data sets of a plan. `names` is what expressions see of data sets and trees, `rows`
-    gives the rows of a data set that is read, and `made` those that were made."""
+    """Lists the slots of the generated data sets of a plan. `names` are the values of data sets and trees in
+    expressions, `read` returns the rows of a data set from files, and `made` has the generated rows."""
 
     plan: Plan
     axes: Mapping[str, Axis]
@@ -65,26 +65,26 @@ class SlotSource:
 
     @cached_property
     def by_name(self) -> Mapping[str, Made]:
-        """The made data sets by name."""
+        """The generated data sets by name."""
         return {each.name: each for each in self.plan.made}
 
     def upstream(self, made: Made) -> str | None:
-        """Return the made data set whose rows this one is made from one by one, if so."""
+        """Return the generated data set from whose rows this one is generated one by one, if any."""
         source = made.source
         if isinstance(source, Data) and source.field is None and source.dataset in self.by_name:
             return source.dataset
         return None
 
     def is_listable(self, made: Made) -> bool:
-        """Return true if its slots can be listed now: what they are told by was made, if it had to be."""
+        """Return true if its slots can be listed now: the data sets that determine them are complete."""
         upstream = self.upstream(made)
         if not all(name in self.made.rows for name in _told_by(made) & self.by_name.keys() - {upstream}):
             return False
         return upstream is None or self.is_listable(self.by_name[upstream])
 
     def slots(self, made: Made) -> Iterator[RowSlot]:
-        """Yield every slot, in order: by row of the source, then by cell, then by number. Where the source has yet to
-        be made, also those that a condition may rule out."""
+        """Yield every slot in order: by source row, then by cell, then by number. If the source is not generated yet,
+        slots that a condition may rule out are included."""
         axes = [self.axes[name] for name in made.axes]
         every = list(allowed_cells(axes))
         place = 0
@@ -95,17 +95,17 @@ class SlotSource:
                 for number in range(made.count):
                     name = digest([made.name, key, cell, number])
                     yield RowSlot(place + number, name, cell, number, source, above, at)
-                # Places of rows to be made are counted whether or not a condition rules them out afterwards.
+                # Rows that are not generated yet are counted even if a condition may rule them out later.
                 place += made.count
 
     def slot_at(self, made: Made, place: int) -> RowSlot:
-        """Return the slot of that place."""
+        """Return the slot at that place."""
         if made.name not in self._listed:
             self._listed[made.name] = {slot.place: slot for slot in self.slots(made)}
         return self._listed[made.name][place]
 
     def filled(self, made: Made, slot: RowSlot) -> RowSlot | None:
-        """Return the slot with the row that it is made from, where that was made and the condition holds."""
+        """Return the slot with its source row, if that exists and the condition holds."""
         if slot.above is None:
             return slot
         upstream = self.upstream(made)
@@ -147,10 +147,9 @@ class SlotSource:
 
 
 def looked_into(made: Made) -> set[str]:
-    """Return the data sets that a made one takes as a value: they must be whole before it is begun.
+    """Return the data sets that a generated one reads values from; they must be complete first.
 
-    The one whose rows it is made from, one by one, is none of them.
-    """
+    The one from whose rows it is generated one by one is not among them."""
     own = made.source if isinstance(made.source, Data) and made.source.field is None else None
     return {
         part.dataset
@@ -162,7 +161,7 @@ def looked_into(made: Made) -> set[str]:
 
 
 def _told_by(made: Made) -> set[str]:
-    """Return the data sets that say what its slots are."""
+    """Return the data sets that determine its slots."""
     exprs = [expr for expr in (made.source, made.where) if expr is not None]
     return {part.dataset for expr in exprs for part in subexpressions(expr) if isinstance(part, Data)}
 
@@ -178,8 +177,8 @@ def slots_at(
     rows: Iterable[Mapping[str, Any]],
     names: Mapping[str, Any],
 ) -> frozenset[int] | None:
-    """Return the places of the slots that `looks` from these rows fall on; None where it cannot be told before they are
-    filled. `names` is what expressions see besides the row."""
+    """Return the places of the slots that `looks` from these rows refer to; None if this is unknown before they are
+    filled. `names` are the values that expressions see in addition to the row."""
     looks = tuple(looks)
     if any(look.at != made.alias for look in looks):
         return None
@@ -189,22 +188,22 @@ def slots_at(
             try:
                 wanted.update(evaluate(look.points, {**names, look.alias: row}))
             except Unavailable:
-                continue  # nothing is looked up for it
+                continue  # it looks nothing up
     return frozenset(slot.place for slot in slots if slot.source in wanted)
 
 
 @dataclass
 class Choice:
-    """The needed slots of a run over `selection` needs of the made data sets."""
+    """The slots of generated data sets that a run over `selection` needs."""
 
     source: SlotSource
     selection: Selection
     unsure: set[str] = field(default_factory=set)
-    """The data sets of which nobody knows yet what all their rows will be."""
+    """The data sets whose rows are not all known yet."""
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """The data sets that are needed, each after those that it is made from."""
+        """The data sets that are needed, each after those that it is generated from."""
         source, done = self.source, dict[str, None]()
 
         def visit(name: str) -> None:
@@ -217,14 +216,14 @@ class Choice:
             done[name] = None
 
         for scenario in self._scenarios:
-            # What is looked into for rows that are made comes after those.
+            # Data read at certain rows comes after the rows that determine them.
             for name in sorted(self._needed_by(scenario), key=lambda name: (name in self.looked_at, name)):
                 visit(name)
         return tuple(done)
 
     def places(self, name: str) -> frozenset[int] | None:
-        """Return the places of the slots that are needed of a data set; `None`: all. Whatever it takes as values must
-        have been made; where something that it is made for cannot be listed before, all are needed."""
+        """Return the places of the slots that are needed of a data set; `None` means all. The data sets that it reads
+        must be complete. All are needed if something generated from it cannot be listed before."""
         if name in self._whole:
             return None
         looked_at = self._places_looked_at(name)
@@ -248,14 +247,14 @@ class Choice:
         return found
 
     def chosen(self, scenario: Scenario) -> frozenset[int] | None:
-        """Return the places of the slots that a scenario runs over; `None`: all."""
+        """Return the places of the slots that a scenario runs over; `None` means all."""
         selection = self.selection
         if selection.limit is None and not selection.only and selection.drawn is None:
             return None
         return frozenset(slot.place for slot in chosen_slots(self.source, scenario, self.selection))
 
     def counts(self) -> dict[str, int]:
-        """Return how many slots are needed of every data set, at most, as far as it is known before any is made."""
+        """Return the largest number of slots needed of every data set, as far as it is known before generation."""
         found: dict[str, int] = {}
         for name in self.order:
             made = self.source.by_name[name]
@@ -269,13 +268,13 @@ class Choice:
 
     @cached_property
     def _whole(self) -> frozenset[str]:
-        """The data sets that are taken as values, and not only looked into at some points."""
+        """The data sets that are read as a whole, not only at some rows."""
         found = {name for scenario in self._scenarios for name in data_of(scenario)} - self.looked_at.keys()
         return frozenset(found.union(*(looked_into(self.source.by_name[name]) for name in self.order)))
 
     @cached_property
     def looked_at(self) -> Mapping[str, tuple[tuple[Scenario, tuple[Look, ...]], ...]]:
-        """The data sets of which scenarios take nothing but what is at some points of their rows: where they look."""
+        """The data sets of which scenarios read only certain rows, with the expressions that select them."""
         found: dict[str, tuple[tuple[Scenario, tuple[Look, ...]], ...]] = {}
         for name in self.source.by_name:
             takers = [scenario for scenario in self._scenarios if name in data_of(scenario)]
@@ -286,8 +285,7 @@ class Choice:
         return found
 
     def _places_looked_at(self, name: str) -> frozenset[int] | None:
-        """Return the places of the slots that scenarios look into at points; `None`: all, since the points are not
-        known."""
+        """Return the places of the slots that scenarios read; `None` means all, since the rows are unknown."""
         found: frozenset[int] = frozenset()
         made = self.source.by_name[name]
         for scenario, looks in self.looked_at.get(name, ()):
@@ -309,7 +307,7 @@ class Choice:
 
 
 def chosen_slots(source: SlotSource, scenario: Scenario, selection: Selection) -> Iterator[RowSlot]:
-    """Return the slots that a scenario runs over. A condition on what is yet to be written is taken to hold."""
+    """Yield the slots that a scenario runs over. A condition on a field not written yet counts as true."""
     assert scenario.rows is not None
     made = source.by_name[scenario.rows.dataset]
     every = (
@@ -326,7 +324,7 @@ def chosen_slots(source: SlotSource, scenario: Scenario, selection: Selection) -
 
 
 def known_slots(source: SlotSource, scenario: Scenario) -> Iterator[tuple[RowSlot, Mapping[str, Any]]]:
-    """Yield every slot of a scenario with what is known of its row before it is made."""
+    """Yield every slot of a scenario with the fields of its row that are known before generation."""
     assert scenario.rows is not None
     made = source.by_name[scenario.rows.dataset]
     for slot in source.slots(made):
@@ -341,7 +339,7 @@ def _allowed(source: SlotSource, scenario: Scenario, made: Made, slot: RowSlot, 
 
 
 def _fits(source: SlotSource, scenario: Scenario, known: Mapping[str, Any]) -> bool:
-    """Return true if what is known of a row is as the scenario wants it. What is yet to be written is taken to be."""
+    """Return true if the known fields of a row meet the scenario's condition. Unknown fields count as met."""
     rows = scenario.rows
     if rows is None or rows.where is None or not _is_known(rows.where, rows.alias, known, source.axes):
         return True
@@ -353,8 +351,7 @@ def _fits(source: SlotSource, scenario: Scenario, known: Mapping[str, Any]) -> b
 
 
 def known_of(source: SlotSource, made: Made, slot: RowSlot) -> dict[str, Any]:
-    """Return the fields of a row that are known before it is made: its axes, and what it takes from rows that are
-    read."""
+    """Return the fields of a row that are known before generation: its axes, and fields from rows that are read."""
     if slot.above is not None:
         upstream = source.upstream(made)
         assert upstream is not None
@@ -365,7 +362,7 @@ def known_of(source: SlotSource, made: Made, slot: RowSlot) -> dict[str, Any]:
 
 
 def _is_known(where: Expr, alias: str, known: Mapping[str, Any], axes: Mapping[str, Axis]) -> bool:
-    """Return true if a condition can be told from what is known of a row before it is made."""
+    """Return true if a condition can be evaluated from the fields known before generation."""
     for path in paths_in(where):
         if path[0] == alias:
             if len(path) == 1 or path[1] not in known:

@@ -1,9 +1,8 @@
-"""The rows and trees of a plan: streamed where a scenario runs over them, kept where every case looks into them.
+"""The rows and trees of a plan: streamed if a scenario runs over them, kept if every case reads them.
 
-Shots, and expressions that take a data set or a tree as a value, look into the same rows for every case. A condition on
-elements is taken apart for it: of `x.subject == q.subject and x.level < 3` the first part is looked up in a table, the
-second is evaluated for those that are left.
-"""
+Shots, and expressions that read a data set or a tree, look at the same rows for every case. Their conditions are split:
+in `x.subject == q.subject and x.level < 3` the equality is looked up in an index, and the rest is evaluated for the
+rows found."""
 
 from __future__ import annotations
 
@@ -27,39 +26,39 @@ from tripos_runtime.datasets.generated_rows import MadeData, Origins
 Value = TypeVar("Value")
 
 Origin = tuple[str, int]
-"""Where a row stands: the SHA-256 of its file, and its number there, counted from 1."""
+"""The position of a row: the SHA-256 of its file, and its number in it, counted from 1."""
 
 
 @dataclass(frozen=True)
 class SourceRow:
-    """A typed row and where it stands."""
+    """A typed row and its position."""
 
     values: Mapping[str, Any]
     origin: Origin
     origins: Origins | None = None
-    """How it was made, where it was."""
+    """How a generated row was made."""
 
     @cached_property
     def item_id(self) -> str:
-        """The name of what the row says."""
+        """The name of the row's content."""
         return item_id(self.values)
 
 
 @dataclass
 class _Marks:
-    """The images and other files of the rows of a data file, held against those that the plan was compiled from."""
+    """The media of the rows of a data file, compared with those that the plan was compiled from."""
 
     reader: DataFolders
     file: FoundFile
     found: list[str] = field(default_factory=list)
 
     def medium(self, kind: MediumKind, value: Any) -> str:
-        """Return the mark of what a cell names or holds."""
+        """Return the mark of the medium that a cell names or contains."""
         self.found.append(self.reader.medium(self.file, kind, value))
         return self.found[-1]
 
     def check(self, dataset: Dataset) -> None:
-        """Raise `DataError` where a file that the rows name is another now."""
+        """Raise `DataError` if a medium of the rows has changed."""
         wanted = {(each.path, each.sha256): each.media for each in dataset.files}[self.file.path, self.file.sha256]
         if (digest(self.found) if self.found else None) != wanted:
             message = f"a file that a row of `{self.file.path}` names changed while the run was starting"
@@ -68,24 +67,23 @@ class _Marks:
 
 @dataclass(frozen=True)
 class Sources:
-    """Reads what a plan was compiled from: files beside `spec_files`, the paths of the spec's files, and in the folders
-    of the reader. A file that changed since raises `DataError`."""
+    """Reads the data that a plan was compiled from: files relative to `spec_files`, the paths of the spec, and in the
+    reader's folders. A file that has changed since raises `DataError`."""
 
     plan: Plan
     reader: DataFolders
     spec_files: tuple[str, ...]
     axes: Mapping[str, Axis]
     made: MadeData = field(default_factory=MadeData)
-    """The rows of data sets that are made, once they are."""
+    """The rows of generated data sets."""
     public: dict[str, tuple[SourceRow, ...]] = field(default_factory=dict)
-    """The rows of data sets whose files are not here, since others of their rows are withheld."""
+    """The rows of data sets whose files are not available because a release withholds other rows."""
     _places: dict[tuple[str, str, int], tuple[Same, list[Any], dict[Any, list[int]] | None]] = field(
         default_factory=dict
     )
 
     def rows_of(self, name: str, scenario: str | None = None) -> Iterator[SourceRow]:
-        """Yield the rows of a data set, whether it is read or was made; of one that was made those that a scenario runs
-        over."""
+        """Yield the rows of a data set, read or generated; of a generated one, those that the scenario runs over."""
         if not any(each.name == name for each in self.plan.made):
             yield from self.stream(self.plan.dataset(name))
             return
@@ -93,13 +91,12 @@ class Sources:
             yield SourceRow(row.values, (name, row.place), row.origins)
 
     def key_of(self, name: str) -> Expr | None:
-        """Return what rows of a data set that belong together have in common."""
+        """Return the expression of the key that related rows of a data set share."""
         read = {each.name: each.key for each in self.plan.datasets}
         return {**read, **{each.name: each.key for each in self.plan.made}}[name]
 
     def stream(self, dataset: Dataset) -> Iterator[SourceRow]:
-        """Yield the rows of a data set in the order of its files, those that repeat another left out. Nothing is
-        kept."""
+        """Yield the rows of a data set in file order, without repeated rows. Nothing is kept."""
         if dataset.name in self.public:
             yield from self.public[dataset.name]
             return
@@ -117,17 +114,17 @@ class Sources:
 
     @cached_property
     def rows(self) -> Mapping[str, tuple[SourceRow, ...]]:
-        """The rows of every data set by its name, each read when it is first asked for."""
+        """The rows of every data set by name, each read on first use."""
         return LazyMapping(lambda name: tuple(self.rows_of(name)))
 
     @cached_property
     def examples(self) -> Examples:
-        """Return what is known of shots whatever the case."""
+        """The state of shots that does not depend on the case."""
         return Examples()
 
     def places(self, dataset: str, alias: str, same: Same, value: Any) -> list[int]:
-        """Return the places of the rows of a data set for which an equality with this value holds, in order."""
-        key = (dataset, alias, id(same))  # which is kept, so that its id names it
+        """Return the positions of the rows of a data set for which an equality with this value holds, in order."""
+        key = (dataset, alias, id(same))  # `same` is kept alive, so its id identifies it
         if key not in self._places:
             values = [_value(same.element, {alias: row.values}) for row in self.rows[dataset]]
             self._places[key] = (same, values, places_by_value(values))
@@ -138,7 +135,7 @@ class Sources:
 
     @cached_property
     def names(self) -> Mapping[str, Any]:
-        """Return what expressions see of data sets and trees: `evaluate.DATA` and `evaluate.TREES`."""
+        """The values of data sets and trees in expressions: `evaluate.DATA` and `evaluate.TREES`."""
         trees = {tree.name: tree for tree in self.plan.trees}
         data = LazyMapping(lambda name: [row.values for row in self.rows[name]])
         return {DATA: data, TREES: LazyMapping(lambda name: self._tree(trees[name]))}
@@ -158,7 +155,7 @@ class Sources:
 
 
 def _value(expr: Expr, names: Mapping[str, Any]) -> Any:
-    """Return what an expression of a row alone says; None where it says nothing."""
+    """Return the value of an expression of a row alone; None if it has none."""
     try:
         return evaluate(expr, names)
     except Unavailable:
@@ -167,22 +164,22 @@ def _value(expr: Expr, names: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class ShotSelection:
-    """Some shots whatever the case: their condition in parts, and whether their texts hang on the row that is shown
-    `alone`. If so, they are kept by language and by where the row stands."""
+    """The case-independent part of some shots: their condition in parts, and whether their texts depend on the shown
+    row `alone`. If so, the texts are kept by language and row."""
 
     shots: Shots
     where: SplitCondition
     alone: bool
     texts: dict[tuple[str, Origin], tuple[str, str]] = field(default_factory=dict)
     orders: dict[bytes, list[int]] = field(default_factory=dict)
-    """The places of all rows in the order that was drawn last, by the text that drew it."""
+    """The positions of all rows in the last drawn order, by the text that drew it."""
 
 
 class Examples(dict[int, ShotSelection]):
-    """Shots by their id, which names them as long as they are kept here."""
+    """Shots by id, which identifies them as long as they are kept here."""
 
     def of(self, shots: Shots) -> ShotSelection:
-        """Return what is known of some shots, found out when they are first asked for."""
+        """Return the case-independent part of some shots, computed on first use."""
         if id(shots) not in self:
             named = {name for expr in expressions_of((shots.prompt, shots.reply)) for name in names_in(expr)}
             self[id(shots)] = ShotSelection(shots, split(shots.where, shots.alias), named <= {shots.alias})
@@ -191,7 +188,7 @@ class Examples(dict[int, ShotSelection]):
 
 @dataclass(frozen=True)
 class LazyMapping(Mapping[str, Value], Generic[Value]):
-    """A mapping that makes a value when it is first looked up, and keeps it; it lists those that were.
+    """A mapping that computes and keeps a value on first lookup. It lists only the computed ones.
 
     >>> kept = LazyMapping(lambda name: [name])
     >>> kept["a"], kept["a"] is kept["a"], len(kept)
@@ -218,7 +215,7 @@ SCALAR = (str, int, float, type(None))
 
 @dataclass(frozen=True)
 class Same:
-    """An element's value has to equal one that does not depend on the element."""
+    """An equality between a value of the element and one that does not depend on the element."""
 
     element: Expr
     other: Expr
@@ -226,16 +223,16 @@ class Same:
 
 @dataclass(frozen=True)
 class SplitCondition:
-    """A condition in parts that all have to hold: equalities, and the rest in the order in which it is written."""
+    """A condition as a conjunction: equalities, and the rest in the order of writing."""
 
     same: tuple[Same, ...]
     rest: tuple[Expr, ...]
     fixed: frozenset[int] = frozenset()
-    """The places in `rest` of parts that say nothing of the element: each holds of all elements or of none."""
+    """The positions in `rest` of parts that do not depend on the element."""
 
 
 def split(where: Expr | None, alias: str) -> SplitCondition:
-    """Return the parts of a condition on what is known as `alias`."""
+    """Return the parts of a condition on the element called `alias`."""
     same: list[Same] = []
     rest: list[Expr] = []
     for part in _parts(where) if where is not None else ():
@@ -252,8 +249,8 @@ def split(where: Expr | None, alias: str) -> SplitCondition:
 
 
 def holds(where: Expr, names: Mapping[str, Any]) -> bool:
-    """Return true if a condition holds of an element; where it has no value for it, it does not. Raises `Unavailable`
-    where it needs what an earlier step did not yield."""
+    """Evaluate a condition for one element. A condition without a value counts as false. Raises `Unavailable` if it
+    needs a value that an earlier step did not yield."""
     try:
         return bool(evaluate(where, names))
     except NoValue:
@@ -261,7 +258,7 @@ def holds(where: Expr, names: Mapping[str, Any]) -> bool:
 
 
 def places_by_value(values: Sequence[Any]) -> dict[Any, list[int]] | None:
-    """Return the places of every value, in order; None where one is no single value, which is compared in other ways.
+    """Return the positions of every value, in order; None if one is not a single value and so compared in other ways.
 
     >>> places_by_value(["a", "b", "a"])
     {'a': [0, 2], 'b': [1]}

@@ -1,7 +1,6 @@
 """Trust in the author of a benchmark: what it may do on this machine, and how much of it is read.
 
-One object is made for a command and handed to every place where a benchmark crosses into this machine.
-"""
+One `Trust` is created per command and passed to every place where a benchmark's content reaches this machine."""
 
 from __future__ import annotations
 
@@ -14,20 +13,20 @@ OPTION = "--untrusted"
 
 @dataclass(frozen=True)
 class ReadLimits:
-    """The most that is read of a benchmark."""
+    """The limits of what is read of a benchmark."""
 
     text_bytes: int = 8 * MIB
-    """Of a file of the spec, or of its Python."""
+    """Of a spec file or its Python."""
     data_bytes: int = 64 * GIB
     """Of a data file, decompressed."""
     whole_bytes: int = GIB
-    """Of what is read as one piece: a document in JSON or YAML, a line of JSON Lines, a sheet."""
+    """Of anything read as one piece: a JSON or YAML document, a line of JSON Lines, a sheet."""
     medium_bytes: int = 64 * MIB
-    """Of an image, a recording or a file that a data set names."""
+    """Of an image, a recording or another file that a data set names."""
     rows: int = 100_000_000
     """Of a data file."""
     seconds: float | None = None
-    """For a command that asks no model; None: no limit."""
+    """The time of a command that asks no model, in seconds; None means no limit."""
 
 
 LOWERED = ReadLimits(
@@ -38,11 +37,11 @@ LOWERED = ReadLimits(
     rows=1_000_000,
     seconds=120.0,
 )
-"""The limits for a benchmark that is not trusted."""
+"""The limits for an untrusted benchmark."""
 
 
 class TrustError(Exception):
-    """A benchmark needs what `--untrusted` turns off."""
+    """A benchmark needs something that `--untrusted` forbids."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -53,13 +52,13 @@ class TrustError(Exception):
 
 @dataclass(frozen=True)
 class Trust:
-    """The rights of a benchmark: to execute its Python, open a connection, and read files outside of its folders."""
+    """The rights of a benchmark: to execute its Python, open connections, and read files outside of its folders."""
 
     untrusted: bool = False
     limits: ReadLimits = ReadLimits()
 
     def check(self, what: str, hint: str) -> None:
-        """Raise `TrustError` where a benchmark is not trusted: `what` it needs then, and how it is had."""
+        """Raise `TrustError` if the benchmark is untrusted; `what` it needs, and a hint."""
         if self.untrusted:
             raise TrustError(f"`{OPTION}` refuses {what}", hint)
 

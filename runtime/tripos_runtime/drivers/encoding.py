@@ -1,11 +1,7 @@
-"""Vectors of texts: those that the ledger has, and the others asked for, many texts in a request.
+"""Vectors of texts: read from the ledger, or asked for in requests of many texts.
 
-A vector is named by the model and the text alone, so it is asked for once, whichever run, benchmark or step needs it,
-and it is in the ledger before anything is made of it.
-
-How near by their vectors the elements are that a step looks through: the vectors of a collection are asked for when
-the first row needs them.
-"""
+A vector is named by the model and the text alone. So it is asked for once, whichever run, benchmark or step needs it,
+and it is in the ledger before it is used. The vectors of a collection are asked for when the first row needs them."""
 
 from __future__ import annotations
 
@@ -37,9 +33,9 @@ if TYPE_CHECKING:
 
 TABLE = "vectors"
 KEPT = 4096
-"""The number of vectors that are remembered: the steps of one row ask for the same."""
+"""The number of vectors that are remembered, since the steps of one row need the same ones."""
 LINGER_S = 0.004
-"""So long a text waits for others to go with it."""
+"""How long a text waits for others to share its request, in seconds."""
 LOOKED_UP = 4096
 """The number of texts that are looked up at once."""
 
@@ -55,7 +51,7 @@ class VectorLedger(Protocol):
 
 
 class NoVector(Exception):
-    """A text has no vector, for the reason that its status says."""
+    """A text has no vector, for the reason given by its status."""
 
     def __init__(self, status: str) -> None:
         super().__init__(status)
@@ -63,13 +59,13 @@ class NoVector(Exception):
 
 
 def vector_id(model: str, text: str) -> str:
-    """Return the name of a vector: who embeds what, by its identity."""
+    """Return the name of a vector, from the model's identity and the text."""
     return digest(["vector", encoder_id(model), text.encode("utf-8", "replace").decode("utf-8")])
 
 
 @dataclass
 class _Waiting:
-    """Texts of one model on their way, by the names of their vectors."""
+    """Texts of one model that wait for a request, by the names of their vectors."""
 
     texts: dict[str, str] = field(default_factory=dict)
     lanes: dict[str, Lane] = field(default_factory=dict)
@@ -77,7 +73,7 @@ class _Waiting:
 
 
 def vectors_of_others(others: OtherReplies, names: Sequence[str]) -> dict[str, tuple[Row, OtherStore, Vector]]:
-    """Return the vectors that other stores have of these names, without those that are none."""
+    """Return the vectors that other stores have under these names, without invalid ones."""
     found = {}
     for name, (row, source) in (others.vectors(names) if names else {}).items():
         with suppress(ValueError):
@@ -96,18 +92,18 @@ class Encoder:
     run_id: str
     now: Callable[[], datetime]
     identities: Mapping[str, str] = field(default_factory=dict)
-    """The identity behind the name of a model, as a `RoleBinding` has it."""
+    """The identities behind the names of models; see `RoleBinding`."""
     others: OtherReplies = NO_OTHERS
-    """Other stores, whose vectors are taken over."""
+    """Other stores, whose vectors are adopted."""
     _known: OrderedDict[str, Vector] = field(default_factory=OrderedDict)
     _futures: dict[str, asyncio.Future[Vector]] = field(default_factory=dict)
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
     _lengths: dict[str, int] = field(default_factory=dict)
-    """How many numbers a model's vectors have."""
+    """The length of each model's vectors."""
 
     async def vectors(self, model: str, texts: Sequence[str], lane: Lane) -> list[Vector]:
-        """Return the vectors of texts, in their order. Raises `NoVector` where one could not be had, and what the
-        model's caller raises where nothing more can be had of it."""
+        """Return the vectors of texts in their order. Raises `NoVector` if one is unavailable, and the errors of the
+        model's caller if the model is."""
         found: dict[str, Vector] = {}
         by = self.identities.get(model, model)
         for start in range(0, len(texts), LOOKED_UP):
@@ -152,7 +148,7 @@ class Encoder:
         return found | self._taken([name for name in names if name not in found])
 
     def _taken(self, names: Sequence[str]) -> dict[str, Vector]:
-        """Return the vectors that other stores have, which the ledger has by then."""
+        """Return the vectors that other stores have, after adding them to the ledger."""
         found: dict[str, Vector] = {}
         for name, (row, source, vector) in vectors_of_others(self.others, names).items():
             if self._differs(row["model"], vector) is None:
@@ -163,15 +159,15 @@ class Encoder:
         return found
 
     def _differs(self, model: str, vector: Vector) -> str | None:
-        """Return why a vector cannot be compared with others of its model; None where it can. The first of a run says
-        how long they are."""
+        """Return why a vector cannot be compared with others of its model; None if it can. The first vector of a run
+        sets the length."""
         length = self._lengths.setdefault(model, len(vector))
         if len(vector) == length:
             return None
         return f"`{model}` gave a vector of {len(vector)} numbers, and others of {length}"
 
     def _ask(self, model: str, name: str, text: str, lane: Lane) -> asyncio.Future[Vector]:
-        """Return the vector of a text that is asked for, with others of the same model."""
+        """Return the vector of a text, asked for together with others of the same model."""
         if name in self._futures:
             return self._futures[name]
         future = self._futures[name] = asyncio.get_running_loop().create_future()
@@ -182,7 +178,7 @@ class Encoder:
         return future
 
     async def _send(self, model: str, waiting: _Waiting) -> None:
-        """Send whatever waits, in requests of as many texts as one may have."""
+        """Send all waiting texts, in requests of the largest size."""
         await asyncio.sleep(LINGER_S)
         texts, lanes = waiting.texts, waiting.lanes
         waiting.texts, waiting.lanes, waiting.task = {}, {}, None
@@ -195,24 +191,22 @@ class Encoder:
             await self._ask_together(model, texts, lanes)
         except BaseException as error:
             for name in texts:
-                if name in self._futures:  # whatever went wrong, nobody waits for ever
+                if name in self._futures:  # resolve every future, whatever went wrong
                     self._fail(name, error)
             if not isinstance(error, Exception):
                 raise
 
     async def _ask_together(self, model: str, texts: Mapping[str, str], lanes: Mapping[str, Lane]) -> None:
-        """Ask for the vectors of some texts in one request, and keep what came. Raises what the model's caller raises
-        where nothing more can be had of it, and what the ledger raises."""
+        """Ask for the vectors of some texts in one request, and keep them. Raises the errors of the model's caller if
+        the model is unavailable, and those of the ledger."""
         messages = tuple(Message("user", text) for text in texts.values())
-        # Nothing is written, so that a budget knows what it may cost.
+        # A limit of zero reply tokens, so that a budget can bound the cost.
         request = Request(model, messages, Settings(max_tokens=0))
         lane = lanes[next(iter(texts))]
         try:
             called = await self.callers[model].call(request, lane)
         except ModelError as error:
-            if (
-                len(texts) > 1 and not error.retryable
-            ):  # one text that is too long must not cost the others their vector
+            if len(texts) > 1 and not error.retryable:  # one text that is too long must not fail the others
                 await asyncio.gather(*(self._batch(model, {name: text}, lanes) for name, text in texts.items()))
                 return
             for place, (name, text) in enumerate(texts.items()):
@@ -228,7 +222,7 @@ class Encoder:
     def _settle(
         self, model: str, name: str, text: str, lane: Lane, outcome: Reply | ModelError, told: Mapping[str, Any]
     ) -> None:
-        """Keep what came of a text, and then tell whoever waits for it."""
+        """Keep the outcome of a text, and then pass it to those who wait for it."""
         columns = {
             key: value for key, value in NO_REPLY.items() if key not in ("reply", "thinking", "parsed", "logprobs")
         }
@@ -280,7 +274,7 @@ class Encoder:
         future = self._futures.pop(name)
         if not future.done():
             future.set_exception(error)
-            future.exception()  # seen: nobody else may be waiting
+            future.exception()  # mark as retrieved: nobody else may await it
 
     def _remember(self, name: str, vector: Vector) -> None:
         self._known[name] = vector
@@ -290,14 +284,15 @@ class Encoder:
 
 @dataclass
 class Retriever:
-    """Asks for the vectors of one run."""
+    """Computes similarities by vectors for one run."""
 
     chooser: Chooser
     encoder: Encoder
     _making: dict[str, asyncio.Lock] = field(default_factory=dict)
 
     async def values(self, step: Retrieve, model: str, lane: Lane, names: Names) -> dict[int, Values] | Unavailable:
-        """Return how near the elements are, by the number of the measure; or why a value or a vector is not there."""
+        """Return the similarities of the elements, by number of the measure, or the reason why a value or a vector is
+        missing."""
         values: dict[int, Values] = {}
         try:
             collection = self.chooser.collection(step, names.values)

@@ -1,14 +1,11 @@
-"""Runs a plan: workers pull cases from an iterator and take them through their steps, with the ledger as memory.
+"""The engine of a run: workers pull cases from an iterator and run their steps; the ledger is the memory.
 
-Nothing that was answered is asked again: what the ledger has is read from there. What arrives is in the ledger before
-anything else happens, so a run that is killed loses nothing. Memory does not grow with the run: cases are made and
-looked up in batches, and results leave with every flush.
+A result that the ledger has is never asked for again. A new reply is in the ledger before anything else happens, so a
+killed run loses nothing. Memory does not grow with the run: cases are built and looked up in batches, and results leave
+with every flush.
 
-A share of a run: the cases that one of several processes takes, part after part, so that each is taken once.
-
-Parts are runs of neighbouring cases. They are claimed like pieces of work, and held on to until the process ends: what
-a process had that died is free again, and whoever takes it finds in the ledger what was answered before.
-"""
+Several processes may share a run. Each claims parts, which are stretches of neighbouring cases, and holds them until it
+ends. The parts of a dead process are free again; the next process finds the replies so far in the ledger."""
 
 from __future__ import annotations
 
@@ -47,42 +44,42 @@ from tripos_runtime.scheduling.calling import Caller
 from tripos_runtime.scheduling.endpoint import Sleep
 
 PARTS = 64
-"""The number of parts for each process: the last ones to be taken are small beside the whole."""
+"""The number of parts per process. Many small parts keep all processes busy until the end."""
 
 Claim = Callable[[str], bool]
 
 
 @dataclass
 class Share:
-    """The parts of the run `run_id` that this process has, of `size` cases each."""
+    """The parts of run `run_id` that this process has claimed, of `size` cases each."""
 
     run_id: str
     size: int
     leads: bool
-    """True for the one process that makes data sets before the others go on."""
+    """True for the one process that generates data sets before the others start."""
     made: Callable[[], Awaitable[None]]
-    """Say that the data sets are made, or wait until another process has said so."""
+    """Announce that the data sets are generated, or wait until another process has announced it."""
     rest: Callable[[], Awaitable[bool]]
-    """Say that nothing is left to take; true if there may be something again, false if the run is over."""
+    """Announce that there is no part left to claim. Return true if there may be one again, false if the run is over."""
     _held: set[int] = field(default_factory=set)
     _seen: int = 0
-    """How many parts the run has, as far as it is known."""
+    """The number of parts of the run, as far as it is known."""
 
     def take(self, cases: Iterable[Case], claim: Claim) -> Iterator[Case]:
-        """Yield the cases of parts that nobody has, which are ours from then on."""
+        """Yield the cases of unclaimed parts, and claim these parts."""
         for number, part in self._parts(cases):
             if number not in self._held and claim(self._key(number)):
                 self._held.add(number)
                 yield from part
 
     def take_back(self, cases: Callable[[], Iterable[Case]], claim: Claim) -> Iterator[Case]:
-        """Yield the cases of parts that others had and let go of, as those do that die."""
+        """Yield the cases of parts that other processes released, for instance because they died."""
         free = {n for n in range(self._seen) if n not in self._held and claim(self._key(n))}
         self._held |= free
         return self._of(cases, free) if free else iter(())
 
     def held(self, cases: Iterable[Case]) -> Iterator[Case]:
-        """Yield the cases of every part that is ours."""
+        """Yield the cases of every part that this process has claimed."""
         for number, part in self._parts(cases):
             if number in self._held:
                 yield from part
@@ -112,13 +109,13 @@ def part_size(cases: int, processes: int) -> int:
 
 FLUSH_S = 2.0
 WAIT_S = 0.5
-"""Between looks at what another process works on."""
+"""The pause in seconds between two looks at cases that another process works on."""
 NO_ROWS: Mapping[str, Sequence[Mapping[str, Any]]] = MappingProxyType({})
 
 
 @dataclass
 class Engine:
-    """One run. `run` returns when everything is done, when it is stopped, or when a model cannot be had at all."""
+    """One run. `run` returns when everything is done, the run is stopped, or a model is unavailable."""
 
     plan: Plan
     binding: RoleBinding
@@ -128,46 +125,46 @@ class Engine:
     ledger: Ledger
     run_id: str
     workers: int
-    """How many units are under way at once, about."""
+    """The approximate number of units in flight at once."""
     tally: CallCounters = field(default_factory=CallCounters)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """The plug-ins of the plan by name, from `load_plugins`."""
     shelf: IndexStore | None = None
-    """Where indexes of what is looked through are kept."""
+    """The cache of retrieval indexes."""
     others: OtherReplies = NO_OTHERS
-    """Other stores, whose replies are taken over."""
+    """Other stores, whose replies are adopted."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     sleep: Sleep = asyncio.sleep
     share: Share | None = None
-    """The part of the cases that this process takes, where several share the run."""
+    """The part of the cases that this process takes, if several processes share the run."""
     settler: Settler | None = None
-    """The judge of when the run is settled, of one that stops then."""
+    """The stopping rule of a run that stops once its figures are settled."""
     reader: CaseReader | None = None
-    """Of such a run that several processes share, whoever reads the cases of all."""
+    """The reader of all cases, if several processes share a run with a stopping rule."""
     ahead: Ahead = LIVE
-    """How many cases such a run begins before others were read."""
+    """The number of cases that a run with a stopping rule may start beyond those read."""
     stopping: bool = False
     trouble: Exception | None = None
-    """The error that stopped the run, if one did."""
+    """The error that stopped the run, if any."""
     prefix: PrefixReader | None = None
     _items: int = 0
-    """How many items the ledger was told that this run has."""
+    """The number of items that were listed in the ledger as items of this run."""
 
     def stop(self) -> None:
-        """Make no further call; those under way are finished and kept, and then `run` returns."""
+        """Make no further calls. Calls in flight are finished and kept, and then `run` returns."""
         self.stopping = True
         self.look_again()
         for caller in self.callers.values():
             caller.halt()
 
     def look_again(self) -> None:
-        """Let cases look again that wait for others to be read."""
+        """Wake up cases that wait for others to be read."""
         if self.prefix is not None:
             self.prefix.move()
 
     async def run(self) -> None:
-        """Run to the end. Raises `Stopped` where a model cannot be had, and what the ledger raises where it cannot
-        keep results; what was answered before is kept in every case."""
+        """Run to the end. Raises `Stopped` if a model is unavailable, and the ledger's errors if it cannot keep
+        results. Results kept so far remain in any case."""
         self._plan_calls()
         chosen = self.selection.chosen(self.plan)
         self.lookup = Lookup(self.ledger, bound_treatments(chosen, self.plan, self.binding), self.binding)
@@ -203,7 +200,7 @@ class Engine:
             await self._passes()
             if self.prefix is not None and not self.stopping:
                 self.tally.end_early()
-            every_case = not self.stopping and self.share is None  # of a share nobody can say that it is all
+            every_case = not self.stopping and self.share is None  # a share never covers every case
         finally:
             flusher.cancel()
             await asyncio.gather(flusher, return_exceptions=True)
@@ -217,8 +214,8 @@ class Engine:
             raise self.trouble
 
     async def _make(self, work: Work) -> None:
-        """Make the data sets that are made. Where several processes share the run, one does so, and the others find
-        the rows in the ledger."""
+        """Generate the data sets. If several processes share the run, one generates them and the others read the rows
+        from the ledger."""
         share, tally = self.share, self.tally
         if share is not None and not share.leads:
             await share.made()
@@ -235,12 +232,12 @@ class Engine:
         except EvaluationStopped:
             self.stop()
             return
-        except Exception as error:  # as of a case
+        except Exception as error:  # handled like an error in a case
             self.trouble = self.trouble or error
             self.stop()
             return
         if self._maker.makers:
-            self._plan_calls()  # now it is known how many rows there are
+            self._plan_calls()  # the number of rows is known now
         if share is not None:
             if share.leads:
                 self.ledger.flush()
@@ -249,7 +246,7 @@ class Engine:
                 self.tally.take_spending(tally)
 
     async def _passes(self) -> None:
-        """Go through all cases, or those of the share, and then through what others leave."""
+        """Run all cases, or those of the share, and then the cases that other processes release."""
         if self.stopping:
             return
         self._marks = SubsetTags(self.source, self.source.drawn())
@@ -266,7 +263,7 @@ class Engine:
         return cases if self.prefix is None else self.prefix.ordered(cases)
 
     async def _finish(self, cases: Iterator[Case]) -> None:
-        """Go through some cases until nothing of them is put off."""
+        """Run these cases, repeatedly if some are put off, until none is put off."""
         await self._pass(self.lookup.tasks(cases))
         while self.lookup.put_off and not self.stopping:
             put_off, self.lookup.put_off = self.lookup.put_off, set()
@@ -280,8 +277,8 @@ class Engine:
         self.tally.waiting = 0
 
     async def _pass(self, tasks: Iterator[Task]) -> None:
-        """Do every task. Each is finished before a pass ends, also where another one failed."""
-        with with_functions(self.functions):  # coroutines keep what holds where they are made into tasks
+        """Do every task. Every task ends before the pass does, even if another one fails."""
+        with with_functions(self.functions):  # tasks inherit the context in which they are created
             workers = [asyncio.create_task(self._work(tasks)) for _ in range(self._worker_count())]
         try:
             await asyncio.gather(*workers)
@@ -291,8 +288,8 @@ class Engine:
             await asyncio.gather(*workers, return_exceptions=True)
 
     def _worker_count(self) -> int:
-        """Return that many cases at once as make the wanted number of calls, and two more to fill the gaps; where they
-        hold conversations no more than are looked up at once, since all their units wait."""
+        """Return the number of cases at once that keeps the wanted number of calls in flight, plus two to fill gaps.
+        With conversations it is at most one batch of cases, since all their units wait."""
         bound_treatments = [bound for each in self.lookup.bound_treatments.values() for bound in each]
         models = len(self.binding.of(self.binding.compared))
         fewest = min((bound.side_by_side * models for bound in bound_treatments), default=1)
@@ -318,10 +315,10 @@ class Engine:
                 raise
             except Halted:
                 return
-            except EvaluationStopped:  # what it was for is done by another run
+            except EvaluationStopped:  # another run has done the work
                 self.stop()
                 return
-            except Exception as error:  # the calls under way are finished
+            except Exception as error:  # calls in flight are finished
                 self.trouble = self.trouble or error
                 self.stop()
                 return
@@ -342,10 +339,10 @@ class Engine:
             await self.driver.compare(task.pairs, task.paired, shared)
         if self.prefix is not None:
             self.prefix.done(task)
-        await asyncio.sleep(0)  # let the others in where nothing had to be awaited
+        await asyncio.sleep(0)  # yield to other workers if nothing was awaited
 
     def _add_case(self, task: Task) -> None:
-        # Whoever completed a case has kept its item.
+        # The run that completed a case has kept its item.
         item = {"items": [item_row(self.plan, task.case)]} if task.todo else {}
         if self.prefix is None:
             self._list(task.case, None, item)
@@ -358,7 +355,7 @@ class Engine:
         models: Collection[str] | None,
         besides: Mapping[str, Sequence[Mapping[str, Any]]] = NO_ROWS,
     ) -> None:
-        """Say that a case is one of the run's, for some of its models or for all, and keep further rows with that."""
+        """List a case as one of the run's, for some of its models or for all, and keep further rows with it."""
         membership = membership_row(self.run_id, case, self._marks, models)
         self.ledger.keep({"run_items": [membership], **besides})
         self._items += 1
@@ -368,14 +365,14 @@ class Engine:
             await asyncio.sleep(FLUSH_S)
             try:
                 self.ledger.flush()
-            except Exception as error:  # the ledger cannot keep results: ask for no more
+            except Exception as error:  # the ledger cannot keep results: stop asking
                 self.trouble = self.trouble or error
                 self.stop()
                 return
 
 
 def membership_row(run_id: str, case: Case, marks: SubsetTags, models: Collection[str] | None) -> dict[str, Any]:
-    """Return the row of `run_items` for a case of a run, of some of its models or of all."""
+    """Return the row of `run_items` for a case of a run, for some of its models or for all."""
     return {
         "run_id": run_id,
         "scenario": case.scenario.name,
@@ -406,8 +403,7 @@ def work_name(
     selection: Selection,
     withheld: Mapping[str, frozenset[str]] = MappingProxyType({}),
 ) -> str:
-    """Return the name of everything that a run of this plan by these models over these cases consists of, without items
-    that are `withheld`."""
+    """Return the name of the work of this plan with these models on these cases, without the `withheld` items."""
     chosen: list[Any] = [selection.scenarios, selection.limit, selection.seed, dict(selection.only)]
     if selection.subset is not None:
         chosen.append(selection.subset.model_dump(mode="json"))
@@ -426,7 +422,7 @@ def work_name(
 
 
 def new_run_id(now: datetime) -> str:
-    """Return a name for a run that sorts by when it began, also within a second: `20261121-060431-3fa9`.
+    """Return a name for a run that sorts by start time, also within a second: `20261121-060431-3fa9`.
 
     >>> from datetime import UTC
     >>> early, late = (datetime(2026, 11, 21, 6, 4, 31, part, UTC) for part in (1_000, 2_000))

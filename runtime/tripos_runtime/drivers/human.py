@@ -1,12 +1,9 @@
-"""The human driver: it answers a program from what is kept, and stops at the step that a person is to take.
+"""People in place of models: a driver that runs a program up to the step that a person grades, and `human/NAME`, a
+person who takes part in conversations.
 
-The data sets, trees and functions of a benchmark are not in a store. What looks into one of these raises `LookupError`.
-
-`human/NAME`: a person who talks in a conversation, asked wherever they sit.
-
-A person holds one conversation at a time: whoever holds one takes `alone` for as long as it lasts (`conversing.py`).
-Every turn is kept as any model's, so whoever leaves goes on at the same place.
-"""
+The driver reads kept results only. A store has no data sets, trees or functions of a benchmark; what reads one of these
+raises `LookupError`. A person holds one conversation at a time: whoever holds one takes `alone` for its duration
+(`program/steps.py`). Every turn is kept like a model's, so a person can leave and continue later."""
 
 from __future__ import annotations
 
@@ -40,19 +37,19 @@ from tripos_runtime.program.units import Pair, Unit
 from tripos_runtime.program.values import Names
 
 Places = tuple[int, ...]
-"""The place of an element in its list."""
+"""The position of an element in its list."""
 
 
 @dataclass
 class Human:
-    """Runs programs up to a grade that a person gives. `rows` are the samples that are kept, by name."""
+    """Runs programs up to a grade that a person gives. `rows` are the kept samples by name."""
 
     world: World
     rows: Mapping[str, Row]
 
     def names_at(self, unit: Unit, step: Grade) -> Mapping[str, Any] | None:
-        """Return the names that the arguments of a grade are taken from; None where a judge would have nothing to
-        grade. Raises `LookupError` where they take what is not in a store."""
+        """Return the values for the arguments of a grade; None if a judge would have nothing to grade. Raises
+        `LookupError` if they need something that is not in a store."""
         steps = unit.bound.treatment.steps
         before = _kept([each for each in steps[: steps.index(step)] if isinstance(each, Ask | Converse)])
         program = UnitProgram(self.world, unit, Names(unit.case.names))
@@ -61,7 +58,7 @@ class Human:
         return shown[0] if shown else None
 
     def names_of_elements(self, unit: Unit, step: Verdict) -> Mapping[Places, Mapping[str, Any]]:
-        """Return the same of each element that a judge is asked about, by its place; none where a judge would not be
+        """Return the same for each element that a judge is asked about, by position; none if a judge would not be
         asked."""
         steps = unit.bound.treatment.steps
         before = _kept([each for each in steps[: steps.index(step)] if isinstance(each, Ask | Converse)])
@@ -71,7 +68,7 @@ class Human:
         return dict(sorted(shown.items()))
 
     def names_of_pair(self, pair: Pair) -> Mapping[str, Any] | None:
-        """Return the same of a comparison of two replies."""
+        """Return the same for a comparison of two replies."""
         names = pair.names(self.ask_all(pair.first), self.ask_all(pair.second))
         shown: list[Mapping[str, Any]] = []
         out: list[Result] = []
@@ -79,8 +76,8 @@ class Human:
         return shown[0] if shown else None
 
     def ask_all(self, unit: Unit) -> Names:
-        """Take a unit through what it asks, so that it knows what it does not, and return the names that it has then.
-        Raises `LookupError` where a condition takes what is not in a store."""
+        """Run the asks of a unit from kept replies, and return the values of its steps. Raises `LookupError` if a
+        condition needs something that is not in a store."""
         steps = _kept([each for each in unit.bound.treatment.steps if isinstance(each, Ask | Converse)])
         program = UnitProgram(self.world, unit, Names(unit.case.names))
         drive(program.go(steps), self._answer, program.out.clear)
@@ -112,7 +109,7 @@ class Human:
 
 
 def _kept(steps: list[Ask | Converse]) -> list[Ask | Converse]:
-    """Return the steps. Raises `LookupError` where calls of one are made: a store has no functions to make them."""
+    """Return the steps. Raises `LookupError` if one has tools: a store has no functions to call."""
     if any(isinstance(step, Ask) and step.acts for step in steps):
         raise LookupError("the functions of a loop")
     return steps
@@ -122,10 +119,11 @@ LEFT = "R0250"
 
 
 class Seat(Protocol):
-    """Where a person sits: what they are shown, and what they say. Both block, and are called from a thread."""
+    """The interface to a person: what they are shown, and what they say. Both methods block, and are called from a
+    thread."""
 
     def begin(self, messages: tuple[Message, ...]) -> None:
-        """Show a conversation that is begun, or gone on with after a break: all that was said so far."""
+        """Show a conversation from its beginning, or after a break."""
         ...
 
     def hear(self, messages: tuple[Message, ...]) -> None:
@@ -133,7 +131,7 @@ class Seat(Protocol):
         ...
 
     def say(self) -> str | None:
-        """Return what the person says next; None where they leave."""
+        """Return what the person says next; None if they leave."""
         ...
 
 
@@ -149,15 +147,15 @@ class HumanModel:
     most_samples: int = 1
     alone: asyncio.Lock = field(default_factory=asyncio.Lock)
     _before: tuple[Message, ...] = ()
-    """The conversation as the person last left it, their own turn included."""
+    """The conversation as the person last left it, including their own turn."""
 
     @property
     def endpoint(self) -> str:
-        """A place of their own."""
+        """An endpoint of their own."""
         return self.name
 
     async def ask(self, request: Request) -> Reply:
-        """Return what the person says to that."""
+        """Return the person's reply."""
         said = await in_thread(lambda: self._asked(request.messages))
         if said is None:
             hint = "give the same command again: it continues after the kept turns"
@@ -174,11 +172,11 @@ class HumanModel:
         return self.seat.say()
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing."""
 
 
 async def in_thread(function: Callable[[], str | None]) -> str | None:
-    """Return what a function gives that may block for ever. The thread does not keep a process from ending."""
+    """Return the result of a function that may block for ever. Its thread does not keep the process alive."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[str | None] = loop.create_future()
 
@@ -194,9 +192,9 @@ async def in_thread(function: Callable[[], str | None]) -> str | None:
         value, error = None, None
         try:
             value = function()
-        except Exception as raised:  # it is raised where it is waited for
+        except Exception as raised:  # raised in the waiting coroutine
             error = raised
-        with contextlib.suppress(RuntimeError):  # the loop has been closed meanwhile: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the event loop has been closed: nobody waits any more
             loop.call_soon_threadsafe(tell, value, error)
 
     threading.Thread(target=run, daemon=True).start()

@@ -1,7 +1,7 @@
-"""The live driver: it asks for what the ledger has not, and keeps what comes of it before a program goes on.
+"""The live driver of programs: it asks models for what the ledger does not have.
 
-The common part of drivers that keep results: rows into the ledger, and counts of what was done and what was not.
-"""
+Every result is in the ledger before its program continues. `Keeping` is the part that all drivers that keep results
+share: it writes rows to the ledger and counts calls."""
 
 from __future__ import annotations
 
@@ -61,12 +61,13 @@ from tripos_runtime.program.values import Names, is_told
 from tripos_runtime.scheduling.calling import Caller
 
 CONDITIONS = "conditions"
-"""The table which says under which conditions results were asked for."""
+"""The table of the conditions under which results were asked for."""
 
 
 @dataclass
 class Keeping:
-    """Keeps the results of one run. What is asked for is in the ledger before a program goes on."""
+    """Writes the results of one run to the ledger and counts them. Every result is in the ledger before its program
+    continues."""
 
     plan: Plan
     sources: Sources
@@ -76,17 +77,17 @@ class Keeping:
     run_id: str
     now: Callable[[], datetime]
     whole: bool = True
-    """True if nothing failed so far that a later run would try again."""
+    """True if nothing has failed so far that a later run would retry."""
     scored: dict[str, float | None] | None = None
-    """Where values of scores that count are noted by name, for whoever looks at them during the run."""
+    """The values of scores by name, for a reader during the run."""
 
     @cached_property
     def row(self) -> ResultRows:
-        """Make the rows."""
+        """The row factory of this run."""
         return ResultRows(self.plan, self.run_id, self.now)
 
     def take(self, result: Result, part: Unit | Pair, shared: Shared) -> None:
-        """Keep and count what a program came to."""
+        """Keep and count an event of a program."""
         match result:
             case Scored():
                 self._keep_scores(result, part, shared)
@@ -102,7 +103,7 @@ class Keeping:
                 self.whole = False
 
     def reuse(self, unit: Unit, shared: Shared) -> None:
-        """Count a unit of which the ledger has everything."""
+        """Count a unit whose results are all in the ledger."""
         for call in unit.calls:
             self._reuse_call(call, unit.case.scenario.name, shared)
         for talk in unit.talks.values():
@@ -116,7 +117,7 @@ class Keeping:
         self.work.add(names)
 
     def reuse_pair(self, pair: Pair, shared: Shared) -> None:
-        """Count a pair of which the ledger has everything."""
+        """Count a pair whose results are all in the ledger."""
         for call in pair.calls:
             self._reuse_call(call, pair.case.scenario.name, shared)
         outcomes = [name for name in pair.comparisons.values() if shared.first(name)]
@@ -124,7 +125,7 @@ class Keeping:
         self.work.add([name for table, name in pair.results if table != CONDITIONS])
 
     def _reuse_call(self, call: StepCall, scenario: str, shared: Shared) -> None:
-        """Count a call of which the ledger has the result; one that was not made then is not made now."""
+        """Count a call whose result is in the ledger. A call that was skipped then counts as skipped now."""
         if not shared.reuses(call.name):
             return
         status = shared.kept[call.name]
@@ -136,7 +137,7 @@ class Keeping:
             self.count_status(call.table, status)
 
     def count_kept(self, unit: Unit, talk: Conversation, shared: Shared) -> None:
-        """Count a conversation of which the ledger has everything."""
+        """Count a conversation whose turns are all in the ledger."""
         if not shared.reuses(talk.name):
             return
         said = sum(name in shared.kept for name in talk.turns)
@@ -150,7 +151,7 @@ class Keeping:
     def keep_answer(
         self, call: StepCall, name: str, answer: Answer, row: Row, lane: tuple[str, str], shared: Shared
     ) -> None:
-        """Keep the answer to a call that was made, or to a sample that was asked for with it."""
+        """Keep the answer to a call that was made, or to a sample that was part of the same request."""
         self.ledger.keep({call.table: [row], **self._beside(call, name, row, shared)})
         self.tally.count(lane, call.model, answer)
         self._settle_call(call, name, answer)
@@ -158,11 +159,11 @@ class Keeping:
     def adopt(
         self, call: StepCall, name: str, answer: Answer, row: Row, found: Adopted, lane: tuple[str, str], shared: Shared
     ) -> None:
-        """Keep a reply that was asked for under another name, which costs nothing but what it is asked once more."""
+        """Keep a reply that was asked for under another name. It costs only what a repair of it costs."""
         rows = {call.table: [{**row, **found.columns}], **self._beside(call, name, row, shared)}
         if (
             found.draft is not None and found.columns["reused_from"] is not None
-        ):  # the store may lack that of the origin
+        ):  # the store may lack the origin's condition row
             rows["drafts"] = [self.row.draft(row, name, draft_of(found.draft))]
         self.ledger.keep(rows)
         self.tally.adopt(lane, call.model, answer, found)
@@ -171,8 +172,8 @@ class Keeping:
     def under_condition(
         self, step: Ask | Converse | Judging, name: str, item_id: str | None, shared: Shared
     ) -> dict[str, list[Row]]:
-        """Return what is kept beside a result: that the condition of its step held, where it has one of which that was
-        not kept yet."""
+        """Return the row that is kept with a result under a condition: it says that the step's condition held. Return
+        nothing if the step has no condition or the row is kept already."""
         if shared.is_sure(name, step):
             return {}
         row = self.row.condition(step, name, item_id)
@@ -180,16 +181,16 @@ class Keeping:
         return {CONDITIONS: [row]}
 
     def keep_condition(self, step: Ask | Converse | Judging, name: str, part: Unit | Pair, shared: Shared) -> None:
-        """Keep that the condition of a step held for a result, where it was kept under other conditions only."""
+        """Keep that the condition of a step held for a result that is kept under other conditions only."""
         if rows := self.under_condition(step, name, part.case.item_id, shared):
             self.ledger.keep(rows)
 
     def _beside(self, call: StepCall, name: str, row: Row, shared: Shared) -> dict[str, list[Row]]:
-        """Return what is kept beside a reply; a turn stands under the condition of its conversation."""
+        """Return the rows that are kept with a reply. A turn uses the condition of its conversation."""
         return self.under_condition(call.step, call.part_of or name, row["item_id"], shared)
 
     def keep_draft(self, row: Mapping[str, Any], name: str, draft: Draft) -> None:
-        """Keep a reply that is going to be asked for once more."""
+        """Keep an unreadable reply before it is repaired."""
         self.ledger.keep({"drafts": [self.row.draft(row, name, draft)]})
         self.tally.repaired += 1
 
@@ -198,22 +199,21 @@ class Keeping:
         (self.tally.samples if table == "samples" else self.tally.judgements)[status] += 1
 
     def settled(self, names: Sequence[str], status: str) -> None:
-        """Say that these results are kept with this status."""
+        """Record that these results are kept with this status."""
         if status in RETRIED_NEXT_RUN:
             self.whole = False
         else:
             self.work.add(names)
 
     def _settle_call(self, call: StepCall, name: str, answer: Answer) -> None:
-        if call.table != "turns":  # what its turns come to is counted with the conversation
+        if call.table != "turns":  # turns are counted with their conversation
             self.count_status(call.table, answer.status)
             self.settled([name], answer.status)
 
     def _skip(self, result: Unasked, part: Unit | Pair, shared: Shared) -> None:
-        """Count a call that is not made, once for all units. Where what it asks has no value, that is kept as a result
-        of its own."""
+        """Count a skipped call once per case. If its prompt has no value, keep that as a result."""
         call, against = result
-        if against.status in RETRIED_NEXT_RUN:  # no row may say so
+        if against.status in RETRIED_NEXT_RUN:  # a retried status is never kept
             self.whole = False
         if not shared.first(call.name):
             return
@@ -235,10 +235,10 @@ class Keeping:
         self.settled([call.name], against.status)
 
     def _skip_talk(self, result: Unheld, part: Unit | Pair, shared: Shared) -> None:
-        """Count the turns of a conversation that is not held, once for all units; one in which a speaker cannot be told
-        what it is to be told is kept as a result."""
+        """Count the turns of a skipped conversation once per case. If a speaker's system message has no value, keep
+        that as a result."""
         talk, against = result
-        if against.status in RETRIED_NEXT_RUN:  # no row may say so
+        if against.status in RETRIED_NEXT_RUN:  # a retried status is never kept
             self.whole = False
         if not shared.first(talk.name):
             return
@@ -254,7 +254,7 @@ class Keeping:
                 self.keep_condition(talk.step, talk.name, part, shared)
 
     def _keep_talk(self, talked: Talked, part: Unit | Pair, shared: Shared) -> None:
-        """Keep a conversation that was held, and count the turns that nobody had to say."""
+        """Keep a finished conversation and count the turns that were not needed."""
         talk = talked.talk
         for number in range(len(talked.taken) + 1, len(talk.turns) + 1):
             self.tally.skipped[talk.speaker(number), part.case.scenario.name] += 1
@@ -269,7 +269,7 @@ class Keeping:
         self.settled([talk.name], talked.status)
 
     def _keep_scores(self, scored: Scored, part: Unit | Pair, shared: Shared) -> None:
-        """Keep the scores that the ledger has not yet."""
+        """Keep the scores that the ledger does not have yet."""
         assert isinstance(part, Unit)
         step = scored.step
         names = part.scores[step.fingerprint, scored.evaluator]
@@ -289,7 +289,7 @@ class Keeping:
             self.ledger.keep({"scores": rows})
 
     def _keep_comparison(self, compared: Compared, part: Unit | Pair, shared: Shared) -> None:
-        """Keep an outcome that the ledger has not yet."""
+        """Keep an outcome that the ledger does not have yet."""
         assert isinstance(part, Pair)
         name = part.comparisons[compared.call.model]
         if not shared.first(name):
@@ -301,49 +301,49 @@ class Keeping:
 
 
 class At(NamedTuple):
-    """Where a program is: what it takes through its steps, what the units of the case share, and what it came to."""
+    """The unit or pair of a running program, the state of its case, and the events it has emitted."""
 
     part: Unit | Pair
     unit: Unit
-    """The unit; of a pair the first."""
+    """The unit; for a pair, the first one."""
     shared: Shared
     out: list[Result]
 
 
 @dataclass
 class Live(Keeping):
-    """Runs programs of units and pairs over the models that answer."""
+    """Runs the programs of units and pairs with live models."""
 
     callers: Mapping[str, Caller] = field(default_factory=dict)
     encoder: Encoder | None = None
-    """The encoder for steps that retrieve."""
+    """The encoder for retrieving steps."""
     adoption: Adoption | None = None
-    """The adoption of replies that the ledger has under other names."""
+    """The reuse of replies that the ledger has under other names."""
 
     @cached_property
     def world(self) -> World:
-        """Return what programs look into."""
+        """The inputs of programs."""
         return World(self.plan, self.sources)
 
     @cached_property
     def retriever(self) -> Retriever:
-        """Return who knows how near the elements are that a step looks through."""
+        """The similarity search for retrieving steps."""
         assert self.encoder is not None, "a run has an encoder"
         return Retriever(self.world.chooser, self.encoder)
 
     def steps(self, unit: Unit) -> Sequence[Step]:
-        """Return the steps that a unit is taken through."""
+        """Return the steps that a unit goes through."""
         return unit.bound.treatment.steps
 
     async def go_through(self, unit: Unit, shared: Shared) -> None:
-        """Take a unit through its steps."""
+        """Run the program of a unit."""
         names = Names(unit.case.names)
         program = UnitProgram(self.world, unit, names, [], shared.found)
         await self._drive(program.go(self.steps(unit)), At(unit, unit, shared, program.out))
         shared.names[unit] = names
 
     async def compare(self, pairs: Sequence[Pair], kept: Sequence[Pair], shared: Shared) -> None:
-        """Judges pairs whose units were gone through, and counts those of which the ledger has everything."""
+        """Judge the pairs of finished units, and count the pairs whose results are all in the ledger."""
         for pair in kept:
             self.reuse_pair(pair, shared)
         await together([self._compare(pair, shared) for pair in pairs])
@@ -376,14 +376,14 @@ class Live(Keeping):
         return found
 
     def _take(self, at: At) -> None:
-        """Keep and count what a program came to so far."""
+        """Keep and count the events that a program has emitted so far."""
         results = at.out[:]
         at.out.clear()
         for result in results:
             self.take(result, at.part, at.shared)
 
     async def meet(self, need: Need, at: At) -> Got:
-        """Return what is sent to a program for a need."""
+        """Return what a program is sent for a need."""
         match need:
             case ReplyNeed():
                 return await (self._turn(need, at) if need.talk is not None else self._reply(need, at))
@@ -395,8 +395,8 @@ class Live(Keeping):
                 return await need.scorer.awaited(need.request)
 
     async def _reply(self, need: ReplyNeed, at: At) -> Answer | Unavailable:
-        """Return the reply to a step. Whoever needs it first asks for it, and with it for the samples that are sent the
-        same and that nobody asks for yet."""
+        """Return the reply to a step. The first unit that needs it asks for it, together with the samples that have the
+        same prompt and that nobody has asked for yet."""
         call, shared = need.call, at.shared
         numbers = self._siblings(need, at)
         sent: tuple[Message, ...] = ()
@@ -415,8 +415,8 @@ class Live(Keeping):
         return answers[call.name]
 
     def _siblings(self, need: ReplyNeed, at: At) -> dict[str, int]:
-        """Return the samples that are asked for in one request, by name: those that are sent the same. With a seed each
-        is a request of its own, with the seed of its own."""
+        """Return the samples for one request, by name: those with the same prompt. With a seed, each sample is a
+        request of its own with its own seed."""
         step, name = need.call.step, need.call.name
         found = {name: need.number}
         if isinstance(step, Ask) and step.samples > 1 and need.question.settings.seed is None:
@@ -427,7 +427,7 @@ class Live(Keeping):
         return found
 
     def _sent(self, need: ReplyNeed, at: At) -> tuple[Message, ...]:
-        """Return what is sent for a need; for an ask it is the same after the same replies."""
+        """Return the messages for a need. An ask has the same messages after the same replies."""
         step = need.call.step
         if not isinstance(step, Ask):
             return need.prompt.messages()
@@ -439,11 +439,11 @@ class Live(Keeping):
     async def _answers(
         self, need: ReplyNeed, wanted: Mapping[str, int], sent: tuple[Message, ...], at: At
     ) -> dict[str, Answer]:
-        """Return the answers to calls that are sent the same: those that the ledger has, or else new ones, which it has
-        by then. `wanted` says which sample each is."""
+        """Return the answers to calls that send the same messages: from the ledger, or new ones, which are in the
+        ledger on return. `wanted` has the sample number of each name."""
         shared, call, lane = at.shared, need.call, self._lane(need, at)
         for name in wanted:
-            if name in shared.skipped:  # it is made after all
+            if name in shared.skipped:  # the call is made after all
                 shared.skipped.discard(name)
                 self.tally.skipped[lane] -= 1
         answers = {name: answer_of(shared.rows[name], need.question) for name in wanted if name in shared.kept}
@@ -463,7 +463,7 @@ class Live(Keeping):
         answers: dict[str, Answer],
         at: At,
     ) -> None:
-        """Ask for replies, or go on with what is there of them, and put them among the `answers`."""
+        """Ask for replies, or continue from what the ledger has of them, and add them to `answers`."""
         if not numbers:
             return
         shared, caller, lane = at.shared, self.callers[need.call.model], self._lane(need, at)
@@ -473,7 +473,7 @@ class Live(Keeping):
         firsts: dict[str, Draft | Adopted] = {
             name: draft_of(shared.drafts[name]) for name in numbers if name in shared.drafts
         }
-        for message in sent:  # a reply that is adopted, or comes in a batch, may have been sent from elsewhere
+        for message in sent:  # adopted and batched replies may have been sent by another process
             self.sources.reader.media.keep_shown(message.content)
         for name, number in numbers.items():
             if name not in firsts and (found := self._adopted(need, name, number, requests[name], at)):
@@ -521,7 +521,7 @@ class Live(Keeping):
         return SentRequest(model, need.question, sent, language, prompt.left_out, prompt.shorter, name, contents)
 
     def _row(self, need: ReplyNeed, name: str, number: int, at: At) -> dict[str, Any]:
-        """Return the columns of a result beside those of its answer."""
+        """Return the columns of a result other than those of its answer."""
         if need.talk is not None:
             return self.row.turn(at.unit, need.talk, need.call)
         if need.call.table == "judgements":
@@ -539,7 +539,7 @@ class Live(Keeping):
         return self.adoption.find(wanted, at.shared.here)
 
     async def _turn(self, need: ReplyNeed, at: At) -> Answer | Unavailable:
-        """A turn as the ledger has it, or else a new one, which it has by then."""
+        """Return a turn from the ledger, or a new one, which is in the ledger on return."""
         name, shared = need.call.name, at.shared
         if name in shared.kept and name in shared.rows:
             self.tally.reused[self._lane(need, at)] += 1
@@ -549,8 +549,8 @@ class Live(Keeping):
         return answers[name]
 
     async def _hold(self, need: HeldConversation, at: At) -> Answer | Unavailable:
-        """Return a conversation, which whoever needs it first holds; those who hold one at a time, as people do, are
-        kept to it."""
+        """Return a conversation. The first unit that needs it holds it; a person holds only one conversation at a
+        time."""
         talk, shared = need.talk, at.shared
         sure = shared.is_sure(talk.name, talk.step)
         if not sure or (talk.name not in shared.answers and not shared.has_reply(talk.name)):
@@ -566,7 +566,7 @@ class Live(Keeping):
 
     async def _held(self, need: HeldConversation, at: At) -> dict[str, Answer]:
         talk, shared = need.talk, at.shared
-        if talk.name in shared.skipped:  # it is held after all
+        if talk.name in shared.skipped:  # the conversation is held after all
             shared.skipped.discard(talk.name)
             for role, most in most_turns(talk.step):
                 self.tally.skipped[role, at.unit.case.scenario.name] -= most
@@ -581,7 +581,7 @@ class Live(Keeping):
             return {talk.name: await self._drive(need.program(), at)}
 
     async def _near(self, need: Nearness, at: At) -> Any:
-        """Return how near elements are, found once for all units that look for the same."""
+        """Return the similarities of elements, computed once for all units that search for the same text."""
         near = at.shared.near
         if need.key not in near:
             lane = (str(need.step.using), at.unit.case.scenario.name)

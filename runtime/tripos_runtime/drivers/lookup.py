@@ -1,11 +1,9 @@
-"""The remaining work of each case: cases in batches, looked up in the ledger and claimed before they are worked on.
+"""The remaining work of each case, looked up in the ledger in batches and claimed before it is done; and the bindings
+of a run's results.
 
-The bindings of a run: what its results are named by apart from their items, which tells its rows from all others.
-
-A result is named by its fingerprint, its item and everything that it builds on: replies of whichever models fill the
-roles, which sample of each, who judged, and who made the data sets that are looked into. Its *binding* is that name
-without the item. So the rows of a run are those of its items whose binding is one of its own, whatever else is there.
-"""
+A result is named by its fingerprint, its item and everything that it builds on: the models that fill the roles, the
+sample number, the judges, and the makers of the data sets that it reads. Its *binding* is that name without the item.
+So the rows of a run are the rows of its items with one of its bindings, whatever else the store contains."""
 
 from __future__ import annotations
 
@@ -47,13 +45,13 @@ from tripos_runtime.program.units import (
 BATCH = 64
 """The number of cases that are looked up at once."""
 MOST_UNITS = 16384
-"""The most units that are in memory at once, but those of one case in any event."""
+"""The largest number of units in memory at once; the units of one case are always allowed."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A case with its units, and what the ledger has of them: the status by name of what need not be done again, and
-    the rows that incomplete units build on."""
+    """A case with its units and their results in the ledger: the status by name of results that stay valid, and the
+    rows that incomplete units build on."""
 
     case: Case
     key: str
@@ -63,29 +61,29 @@ class Task:
     rows: Mapping[str, Row]
     drafts: Mapping[str, Row]
     pairs: list[Pair] = field(default_factory=list)
-    """The pairs to compare once the units were gone through."""
+    """The pairs to compare after the units were run."""
     paired: list[Pair] = field(default_factory=list)
-    """Of which the ledger has everything."""
+    """The pairs whose results are all in the ledger."""
 
 
 @dataclass
 class Lookup:
-    """Turns cases into tasks. Cases that someone else works on are put off: their keys are in `put_off`."""
+    """Turns cases into tasks. Cases that another process works on are put off: their keys are in `put_off`."""
 
     ledger: Ledger
     bound_treatments: Mapping[str, tuple[BoundTreatment, ...]]
     binding: RoleBinding
     active: set[str] = field(default_factory=set)
-    """The keys of tasks that were handed out and not given back."""
+    """The keys of tasks that were yielded and not given back."""
     put_off: set[bytes] = field(default_factory=set)
     most: int = field(default_factory=lambda: BATCH)
-    """The most cases that are looked up at once."""
+    """The largest number of cases that are looked up at once."""
     asked: Callable[[Unit], bool] = lambda unit: True
-    """Whether a unit is still asked for, of a run that may settle before its end."""
+    """Returns whether a unit is still needed, in a run with a stopping rule."""
 
     def tasks(self, cases: Iterable[Case], only: set[bytes] | None = None) -> Iterator[Task]:
-        """Yield the tasks of these cases; with `only`, of the cases whose keys it has. What is to be worked on is
-        claimed until `give_back`."""
+        """Yield the tasks of these cases; with `only`, of the cases with these keys. A task is claimed until
+        `give_back`."""
         cases = iter(cases)
         while batch := list(itertools.islice(cases, self.at_once())):
             found = [(case, [unit for unit in self.units(case) if self.asked(unit)]) for case in batch]
@@ -95,8 +93,8 @@ class Lookup:
             yield from self._looked_up(found)
 
     def units(self, case: Case, alike: Collection[BoundTreatment] = ()) -> list[Unit]:
-        """Return every unit of a case, for each treatment and model in turn; of treatments that are `alike` the
-        first."""
+        """Return every unit of a case, for each treatment and model in turn. Of treatments that are `alike`, only the
+        first is used."""
         models = self.binding.of(self.binding.compared)
         return [
             Unit(case, bound, model, number)
@@ -106,13 +104,13 @@ class Lookup:
         ]
 
     def at_once(self) -> int:
-        """Return that many cases as have not too many units, and `most` at most."""
+        """Return the number of cases whose units fit in memory, at most `most`."""
         models = len(self.binding.of(self.binding.compared))
         most = max((sum(bound.samples for bound in each) for each in self.bound_treatments.values()), default=1)
         return max(1, min(self.most, MOST_UNITS // max(1, most * models)))
 
     def give_back(self, task: Task) -> None:
-        """Say that a task is done with: others may have its case once they can see what came of it."""
+        """Release the task's case to other workers, after its results are visible."""
         if task.key in self.active:
             self.active.discard(task.key)
             self.ledger.release(task.key)
@@ -128,7 +126,7 @@ class Lookup:
                 done.append(Task(case, key, [], units, kept, {}, {}, [], pairs))
             elif self._claimed(key):
                 open_.append((case, key, units, pairs))
-        if open_ and self.ledger.refresh():  # what another process did before it let go of the claim
+        if open_ and self.ledger.refresh():  # includes results of a process that just released the claim
             kept = {**kept, **self._kept(part for _, _, units, pairs in open_ for part in parts(units, pairs))}
         splits = [(case, key, split(units, pairs, kept)) for case, key, units, pairs in open_]
         todo = [part for _, _, parted in splits for part in parted.open]
@@ -139,7 +137,7 @@ class Lookup:
             yield Task(case, key, parted.todo, parted.complete, kept, rows, drafts, parted.pairs, parted.paired)
 
     def _claimed(self, key: str) -> bool:
-        """Return true if a case is ours alone: another one of this run may also have the same questions."""
+        """Return true if this process has the case alone. Another case of this run may have the same questions."""
         if key not in self.active and self.ledger.claim(key, later=True):
             self.active.add(key)
             return True
@@ -147,7 +145,7 @@ class Lookup:
         return False
 
     def _kept(self, every: Iterable[Unit | Pair]) -> dict[str, str]:
-        """Return the status of what the ledger has and need not be done again, by name."""
+        """Return the status of each valid result in the ledger, by name."""
         every = list(every)
         wanted: dict[str, dict[str, None]] = {}
         talks: dict[str, Conversation] = {}
@@ -186,13 +184,13 @@ class Lookup:
 def bound_treatments(
     scenarios: Iterable[Scenario], plan: Plan, binding: RoleBinding
 ) -> dict[str, tuple[BoundTreatment, ...]]:
-    """Return the treatments of every scenario with their roles filled."""
+    """Return the treatments of every scenario with models in their roles."""
     return {each.name: tuple(BoundTreatment(each, one, plan, binding) for one in each.treatments) for each in scenarios}
 
 
 def _key(units: list[Unit]) -> str:
-    """Return what a case is claimed under: its item and its first question, whoever is asked, so that specs and runs
-    that have both in common share their claims."""
+    """Return the key under which a case is claimed: its item and its first question, without the models, so that specs
+    and runs that have both in common share their claims."""
     first = units[0]
     steps = [*(talk.step for talk in first.talks.values()), *(call.step for call in first.calls)]
     about = steps[0].fingerprint if steps else first.case.scenario.name
@@ -200,10 +198,11 @@ def _key(units: list[Unit]) -> str:
 
 
 class ResultBinding(NamedTuple):
-    """Results that a run yields of each of its items in a scenario: by fingerprint and binding. `model` is the compared
-    model that they are about, and `other` the one that it is compared with; rows about no compared model are listed
-    once for each, and what is made for data sets has none. With a `condition` they are those rows that were asked for
-    under it."""
+    """The results of one fingerprint and binding that a run yields for each item of a scenario.
+
+    `model` is the compared model that they are about, `other` the model that it is compared with. Rows about no
+    compared model are listed once for each model; rows of generated data sets have none. With a `condition`, only rows
+    that were asked for under it count."""
 
     scenario: str
     fingerprint: str
@@ -214,7 +213,7 @@ class ResultBinding(NamedTuple):
 
 
 def result_bindings(plan: Plan, binding: RoleBinding, scenarios: Iterable[Scenario]) -> list[ResultBinding]:
-    """Return everything that a run of some scenarios of a plan yields, sorted."""
+    """Return all result bindings of some scenarios of a plan, sorted."""
     found: set[ResultBinding] = set()
     for scenario, every in bound_treatments(scenarios, plan, binding).items():
         for bound in every:
@@ -227,8 +226,8 @@ def result_bindings(plan: Plan, binding: RoleBinding, scenarios: Iterable[Scenar
 
 
 def given_bindings(plan: Plan, binding: RoleBinding) -> dict[tuple[str, str], str]:
-    """Return the binding of what is said of a reply outside the run, by the fingerprint of the step in whose place it
-    stands and the binding of the reply. Where the step builds on several replies beside it, on the first of these."""
+    """Return the binding of imported judgements, by the fingerprint of the replaced step and the binding of the judged
+    reply. If a step builds on several replies, the first of them counts."""
     found: dict[tuple[str, str], str] = {}
     for every in bound_treatments(plan.scenarios, plan, binding).values():
         for bound in every:
@@ -242,7 +241,7 @@ def given_bindings(plan: Plan, binding: RoleBinding) -> dict[tuple[str, str], st
 
 
 def _last_replies(step: Grade, bound: BoundTreatment) -> Iterator[str]:
-    """Yield the steps whose reply a grade may be about: of an ask with several prompts any turn may be the last."""
+    """Yield the steps whose reply a grade may be about. In an ask with several prompts any turn may be the last."""
     yield step.of
     if step.of in bound.asks:
         yield from (each.name for each in turns_before(bound.asks[step.of], bound.asks))
@@ -283,7 +282,8 @@ def _of_unit(unit: Unit) -> Iterator[tuple[str, str, str | None]]:
 
 
 def _labels(step: Score | Column, bound: BoundTreatment) -> Iterator[Verdict]:
-    """Yield the step whose choice about each element a score is, where it is nothing else: people may choose too."""
+    """Yield the verdict whose choice about each element a score is, if the score is nothing else: people may label
+    too."""
     if isinstance(step, Score) and step.judge is not None:
         for each in bound.treatment.steps:
             if isinstance(each, Verdict) and each.scorer == step.judge and each.name in names_in(step.value):

@@ -1,12 +1,9 @@
-"""The answers that are right most often, as baselines.
+"""A prepared run: models for the roles, cases, budget, functions and lock, all determined before the first call.
 
-A model that is asked does not see the gold, and must not. So `baseline/majority` is no model: before a run starts it is
-replaced by a constant for each question, namely the answer that is most often right over the whole data set. Which
-answers are right is taken from what scores and measures compare a reply with. `baseline/constant` is replaced by all of
-them, up to some number: then the best constant of each measure is among the models.
-
-A prepared run: models for the roles, cases, budget, functions and lock, all settled before the first call.
-"""
+`baseline/majority` stands for the answer to each question that is right most often in the whole data set, and
+`baseline/constant` for all right answers up to a limit, so that the best constant of every measure is among the models.
+A model must not see the gold answers. So these two names are replaced by constants before the run starts. The right
+answers are those that scores and measures compare replies with."""
 
 from __future__ import annotations
 
@@ -60,22 +57,21 @@ from tripos_runtime.scheduling.budget import Budget, check_bounds, check_prices
 from tripos_runtime.scheduling.limits import Limits
 
 COMPARING = ("same_number", "exact")
-"""Functions that say whether two values are the same answer."""
+"""The functions that say whether two values are the same answer."""
 EXACT = 1e15
-"""Below it a whole number is told by its digits alone."""
+"""The limit below which a whole number is written as its digits."""
 LONGEST = 40
-"""Characters of an answer that a constant can give."""
+"""The largest number of characters of a constant answer."""
 MOST_ANSWERS = 12
-"""The right answers to a question that `baseline/constant` stands for, the most frequent ones; of numbers the median
-too."""
+"""The number of right answers to a question that `baseline/constant` stands for: the most frequent ones, and the median
+of numbers."""
 
 
 def with_majority(binding: RoleBinding, plan: Plan, source: CaseSource, selection: Selection) -> RoleBinding:
     """Return the binding with constants in place of `baseline/majority` and `baseline/constant`, if these are among the
     compared models.
 
-    Raises `BindingError` R0236 where nothing says which answers are right.
-    """
+    Raises `BindingError` R0236 if the plan does not determine which answers are right."""
     models = binding.of(binding.compared)
     if MAJORITY not in models and ANSWERS not in models:
         return binding
@@ -97,7 +93,7 @@ def with_majority(binding: RoleBinding, plan: Plan, source: CaseSource, selectio
 
 
 def _right_answers(plan: Plan, source: CaseSource, selection: Selection) -> Iterator[Counter[str]]:
-    """Yield for each question of the chosen scenarios how often each answer is right, over the whole data set."""
+    """Yield, for each question of the selected scenarios, how often each answer is right in the whole data set."""
     for scenario in selection.chosen(plan):
         golds = [(treatment, gold) for treatment in scenario.treatments for gold in _golds(plan, scenario, treatment)]
         if not golds:
@@ -113,15 +109,15 @@ def _right_answers(plan: Plan, source: CaseSource, selection: Selection) -> Iter
 
 
 def _most_frequent(counts: Counter[str]) -> Iterator[str]:
-    """Yield the answer that is right most often, all of them where several are equally often. Of answers that each
-    occur once none is."""
+    """Yield the answer that is right most often; all of them if there is a tie. If every answer is right only once,
+    yield none."""
     most = max(counts.values())
     if most > 1:
         yield from (answer for answer, count in counts.items() if count == most)
 
 
 def _candidates(counts: Counter[str]) -> Iterator[str]:
-    """Yield the answers that are right most often, and of numbers the median, which is nearest to all on average.
+    """Yield the most frequent right answers, and the median of numbers, which minimises the mean absolute error.
 
     >>> list(dict.fromkeys(_candidates(Counter({"1": 1, "2": 3, "10": 2, "30": 1}))))
     ['2', '10', '1', '30']
@@ -137,13 +133,14 @@ def _candidates(counts: Counter[str]) -> Iterator[str]:
 
 
 def _numbered(scenario: Scenario, golds: list[tuple[Treatment, Expr]]) -> Iterator[tuple[int, Expr]]:
-    """Yield the golds by their place among those of their treatment: the same question under several arms is one."""
+    """Yield the gold expressions with their position within the treatment. The same question in several arms has the
+    same position."""
     for treatment in scenario.treatments:
         yield from enumerate(gold for other, gold in golds if other is treatment)
 
 
 def _golds(plan: Plan, scenario: Scenario, treatment: Treatment) -> list[Expr]:
-    """Return what replies are compared with in a treatment: expressions of the row alone."""
+    """Return the expressions of the row alone that replies are compared with in a treatment."""
     asks = {step.name for step in treatment.steps if isinstance(step, Ask)}
     called = {step.name for step in treatment.steps if step.step in ("ask", "verdict", "converse", "retrieve")}
     columns = {step.name: step.value for step in treatment.steps if isinstance(step, Column)}
@@ -161,8 +158,8 @@ def _golds(plan: Plan, scenario: Scenario, treatment: Treatment) -> list[Expr]:
 
 
 def _compared(expr: Expr, returns: Mapping[str, Type | None]) -> list[tuple[Expr, Expr]]:
-    """Return the two sides of a comparison. Of `(reply == A) == gold` the reply and what it has to be: A, or where the
-    gold is false the other of two answers."""
+    """Return the pairs of compared expressions. For `(reply == A) == gold` the reply's counterpart is A if the gold is
+    true, or the other of two answers if it is false."""
     match expr:
         case (
             Binary(operator="==", left=Binary(operator="==") as inner, right=gold)
@@ -182,7 +179,7 @@ def _compared(expr: Expr, returns: Mapping[str, Type | None]) -> list[tuple[Expr
 
 
 def _other(answer: Expr, type_: Type | None) -> str | None:
-    """Of a choice between two the one that is not this answer."""
+    """Return the other value of a choice between two."""
     if not isinstance(type_, ChoiceType) or not isinstance(answer, Literal_) or len(type_.values) != 2:
         return None
     rest = [value for value in type_.values if value != answer.value]
@@ -215,14 +212,14 @@ def _answer(gold: Expr, names: Mapping[str, Any]) -> str | None:
 
 
 class HeldLock(Protocol):
-    """A lock that a run is held to."""
+    """A lock that fixes the inputs of a run."""
 
     def check(self, plan: Plan, binding: RoleBinding) -> None:
-        """Raise where the plan, its data or its models differ from what is pinned."""
+        """Raise if the plan, its data or its models differ from the lock."""
         ...
 
     def check_served(self, run_id: str) -> None:
-        """Raise where the replies of a finished run came from other models than those that are pinned."""
+        """Raise if the replies of a finished run came from other models than those of the lock."""
         ...
 
 
@@ -231,34 +228,33 @@ class RunInputs:
     """The parts of a run that come from outside of the runtime: settings, endpoints, recordings and releases."""
 
     open_model: Callable[[str, bool], Model]
-    """Open the model of a name; the second argument says that it embeds texts."""
+    """Open the model of a name. The second argument says whether it embeds texts."""
     refused: Callable[[str, Settings], tuple[str, ...]]
-    """Name the settings that a model does not take."""
+    """Return the names of the settings that a model ignores."""
     takes: TakesMedium
-    """Say whether a model takes images, recordings or files."""
+    """Return whether a model accepts images, recordings or files."""
     limits: Callable[[Mapping[str, Model]], Limits]
-    """Give the limits of calls to these models."""
+    """Return the limits of calls to these models."""
     plugin_folder: Path
-    """The folder of the spec's main file, from which the paths of plug-ins are seen."""
+    """The folder of the main spec file, to which the paths of plug-ins are relative."""
     release_folders: Mapping[str, str] = field(default_factory=dict)
-    """The folders of releases that the spec extends, by `NAME-VERSION`."""
+    """The folders of the releases that the spec extends, by `NAME-VERSION`."""
     programs: AllowedPrograms = NO_PROGRAMS
     """The programs that may be started."""
     recorded: frozenset[str] = frozenset()
-    """The models that answer from a recording or from a release, and are not opened by name."""
+    """The models that answer from a recording or a release, and are not opened by name."""
     batch: bool = False
-    """True if models are asked in batches of their providers, at the price of batches."""
+    """True if models are asked through the batch APIs of their providers, at batch prices."""
     close: Callable[[], None] = lambda: None
-    """Let go of what the wiring opened."""
+    """Close everything that was opened."""
 
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """A plan with models for its roles, the cases that are selected, the budget and the lock.
+    """A plan with models for its roles, the selected cases, the budget and the lock.
 
-    `functions` and `models` are opened when they are first used: a forecast needs neither. A prepared run is run once,
-    since a run closes its models at its end.
-    """
+    `functions` and `models` are opened on first use: a forecast needs neither. A prepared run can run only once, since
+    the run closes its models."""
 
     plan: Plan
     source: CaseSource
@@ -270,13 +266,13 @@ class PreparedRun:
 
     @cached_property
     def functions(self) -> Mapping[str, Loaded]:
-        """The plug-ins of the plan, loaded. Raises `PluginError`."""
+        """The loaded plug-ins of the plan. Raises `PluginError`."""
         wiring = self.wiring
         return load_plugins(self.plan, wiring.plugin_folder, wiring.release_folders, self.source.trust, wiring.programs)
 
     @cached_property
     def models(self) -> Mapping[str, Model]:
-        """The models of all roles, opened. Raises `ModelError`."""
+        """The opened models of all roles. Raises `ModelError`."""
         embedding = {name for role in embedding_roles(self.plan) for name in self.binding.of(role)}
         return {name: self.wiring.open_model(name, name in embedding) for name in self.binding.every}
 
@@ -286,20 +282,20 @@ class PreparedRun:
         return self.wiring.limits(self.models)
 
     def judges_of_their_own_family(self) -> list[Kinship]:
-        """List the judges that would grade replies of their own model family."""
+        """Return the judges that would grade replies of their own model family."""
         return kin(self.plan, self.binding)
 
     def settings_not_taken(self) -> list[Untaken]:
-        """List the settings of requests that a model does not take."""
+        """Return the settings of requests that a model ignores."""
         return untaken(self.plan, self.binding, self.wiring.refused)
 
     def models_of_unknown_sight(self) -> list[UnknownSight]:
-        """List the models of which nobody knows whether they take the images and files that they are shown."""
+        """Return the models for which it is unknown whether they accept the media that they are shown."""
         return unknown_sight(self.plan, self.binding, self.wiring.takes)
 
     def check_budget(self) -> None:
-        """Raise `BudgetError` if the budget is in USD and the price of a model is unknown, or if the budget bounds
-        usage and nothing bounds the replies of a model."""
+        """Raise `BudgetError` if the budget is in USD and the price of a model is unknown, or if the budget limits
+        usage and the length of a model's replies is unlimited."""
         check_prices(self.models.values(), self.budget)
         lengths = reply_lengths(self.plan, self.selection.chosen(self.plan), self.source.unmade(self.selection))
         check_bounds(
@@ -319,11 +315,10 @@ def prepare_run(
     lock: HeldLock | None = None,
     approved: bool = True,
 ) -> PreparedRun:
-    """Settle everything about a run before its first call. A `budget` is one that earlier runs have spent of, or its
-    bounds in words such as `5usd`. With `approved` a plan with an unreviewed draft is refused.
+    """Determine everything about a run before its first call. `budget` is a budget that earlier runs have drawn on, or
+    its limits as text, such as `5usd`. With `approved`, a plan with an unreviewed draft is refused.
 
-    Raises `NotApproved`, `NoEmbedding`, `BindingError` and `BudgetError`, and whatever the `lock` raises.
-    """
+    Raises `NotApproved`, `NoEmbedding`, `BindingError` and `BudgetError`, and the errors of the `lock`."""
     if approved:
         check_approved(plan)
     check_embedding(plan, selection.chosen(plan), binding.models)

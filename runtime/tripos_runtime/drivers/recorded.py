@@ -1,9 +1,8 @@
-"""The recorded driver: replies that were given elsewhere, as if a model had just sent them.
+"""The driver of recorded replies: replies given elsewhere are read as if a model had just sent them.
 
-What comes of it is what a run would have kept: samples under the names that a run looks for, read as a run reads them,
-and the scores that need no model. Nobody is asked. A step whose reply is not there is left out, and with it whatever
-builds on it; so are judges, whose scores come from elsewhere, and conversations, with what continues them.
-"""
+Its results are those that a run would keep: samples under the names that a run looks for, and the scores that need no
+model. Nobody is asked. A step without a recorded reply is left out together with everything that builds on it. So are
+judges, whose scores are imported separately, and conversations with their continuations."""
 
 from __future__ import annotations
 
@@ -30,13 +29,13 @@ from tripos_runtime.program.units import BoundTreatment, Unit
 from tripos_runtime.program.values import Names
 
 Told = Mapping[str, Any]
-"""Facts of a reply, as columns of `samples`: `reply`, the text, and any of `model_served`, `finish_reason`,
-`tokens_in`, `tokens_out`, `tokens_reasoning`, `cost_usd` and `latency_s`."""
+"""The columns of a reply: `reply`, the text, and any of `model_served`, `finish_reason`, `tokens_in`, `tokens_out`,
+`tokens_reasoning`, `cost_usd` and `latency_s`."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """The reason why a reply is not taken; `other` is the one that the ledger has in its place, where it has."""
+    """The reason why a reply is refused; `other` is the reply that the ledger has instead, if any."""
 
     reason: str
     other: str | None = None
@@ -50,16 +49,16 @@ class Collected:
     kept: dict[str, list[Row]] = field(default_factory=dict)
 
     def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        """Take rows, by table."""
+        """Keep rows by table."""
         for table, some in rows.items():
             self.kept.setdefault(table, []).extend(some)
 
     def add(self, ids: Iterable[str]) -> None:
-        """Take the names of results, of which nothing is made."""
+        """Ignore the names of results."""
 
 
 def recorded_treatments(scenario: Scenario, plan: Plan, binding: RoleBinding) -> tuple[BoundTreatment, ...]:
-    """Return the treatments of a scenario with their roles filled, without the judges."""
+    """Return the treatments of a scenario with models in their roles, without judges."""
     return tuple(_wiring(scenario, treatment, plan, binding) for treatment in scenario.treatments)
 
 
@@ -79,7 +78,7 @@ def _wiring(scenario: Scenario, treatment: Treatment, plan: Plan, binding: RoleB
 
 
 class Recorder:
-    """Takes cases of one plan. `collected` has the rows of what is new; nothing is written."""
+    """Records the replies to cases of one plan. `collected` has the new rows; nothing is written."""
 
     def __init__(self, plan: Plan, sources: Sources, ledger: Ledger, run_id: str, now: Callable[[], datetime]) -> None:
         self.collected = Collected(ledger)
@@ -89,8 +88,9 @@ class Recorder:
         self._keeping = Keeping(plan, sources, self.collected, self.tally, self.collected, run_id, now)
 
     def take(self, cases: Iterable[tuple[Sequence[Unit], Mapping[str, Told]]]) -> Iterator[dict[str, Refusal]]:
-        """Take the units of some cases, which are looked up together. The replies to each are by name of a sample;
-        those that are not taken come back, with the reason. What the ledger has already, word for word, stays."""
+        """Record the replies to some units of cases, which are looked up together. The replies to each are by name
+        of a sample. Return those that were refused, with the reason. A reply that the ledger has with the same text
+        stays."""
         together = list(cases)
         units = [unit for some, _ in together for unit in some]
         wanted = {call.name for unit in units for call in unit.calls}
@@ -118,8 +118,8 @@ class Recorder:
 
 @dataclass
 class _Recording:
-    """The driver of one unit whose replies are known, which yields the replies that are not taken, and why. `taken` are
-    the replies that were, of all units of the case."""
+    """The driver of one unit with known replies; it yields the refused replies and the reasons. `taken` are the
+    accepted replies of all units of the case."""
 
     keeping: Keeping
     world: World
@@ -128,17 +128,17 @@ class _Recording:
     shared: Shared
     taken: dict[str, Answer]
     absent: set[str] = field(default_factory=set)
-    """The steps to which there is no reply, and those that build on one."""
+    """The steps without a reply, and those that build on one."""
     refused: dict[str, Refusal] = field(default_factory=dict)
 
     def go(self) -> dict[str, Refusal]:
-        """Keep what is new of the unit."""
+        """Keep the new results of the unit. Return the refused replies."""
         self.program = UnitProgram(self.world, self.unit, Names(self.unit.case.names), [], self.shared.found)
         drive(self.program.go(), self._meet, self._take)
         return self.refused
 
     def _meet(self, need: Need) -> Got:
-        """Return what is sent for a need: vectors are not asked for, and nobody is asked for a reply."""
+        """Return what a program is sent for a need: no vectors, and only recorded replies."""
         if isinstance(need, Nearness):
             return {}
         if isinstance(need, ProgramValue):
@@ -160,8 +160,7 @@ class _Recording:
         return Unavailable(step.name, NOT_APPLICABLE)
 
     def _answer(self, need: ReplyNeed, told: Told | None) -> Answer:
-        """Return the reply as the ledger has it, or as it is told. Raises `Unavailable` where a run would not ask for
-        it."""
+        """Return the reply from the ledger or the recording. Raises `Unavailable` if a run would not ask for it."""
         name, sent = need.call.name, need.prompt.messages()
         if name in self.taken:
             self.keeping.keep_condition(need.call.step, name, self.unit, self.shared)
@@ -178,7 +177,7 @@ class _Recording:
         return answer
 
     def _take(self) -> None:
-        """Keep what the program came to, but for what builds on a reply that is not there."""
+        """Keep the events of the program, except those that build on a missing reply."""
         results = self.program.out[:]
         self.program.out.clear()
         for result in results:
@@ -188,7 +187,7 @@ class _Recording:
                 self._leave_out(result)
 
     def _leave_out(self, result: Unasked) -> None:
-        """Note a step that is not done, since its condition does not hold or it builds on one that is left out."""
+        """Record a skipped step: its condition is false, or it builds on a step that is left out."""
         step = result.call.step
         missing = sorted(self.absent.intersection(getattr(step, "needs", ())))
         if missing:
@@ -199,6 +198,6 @@ class _Recording:
             self._refuse(result.call.name, reason)
 
     def _refuse(self, name: str, reason: str) -> None:
-        """Say why a reply is not taken, if there is one."""
+        """Record why a reply is refused, if there is one."""
         if name in self.replies:
             self.refused[name] = Refusal(reason)

@@ -1,11 +1,6 @@
-"""Judges that would grade their own: the model that they are, or another of its family.
+"""What the roles of a plan require of their models: judges of their own family, media, ignored settings, reply lengths.
 
-Images, recordings and files that a plan shows to roles, and models that do not take them.
-
-Settings that a model is known not to take: what a request would go without, told before anything is asked.
-
-How long the replies to each step, scorer and speaker may be, as a plan says.
-"""
+Each is determined from the plan and the binding before anything is asked."""
 
 from __future__ import annotations
 
@@ -34,7 +29,7 @@ from tripos_runtime.program.binding import BindingError, RoleBinding
 
 @dataclass(frozen=True)
 class Kinship:
-    """A judge that grades replies of its own family, or its own."""
+    """A judge that grades replies of itself or of its own model family."""
 
     role: str
     judge: str
@@ -43,7 +38,7 @@ class Kinship:
 
     @property
     def shown(self) -> str:
-        """In a line, for people."""
+        """The text of a message."""
         if self.judge == self.model:
             return f"{self.role} {self.judge} grades its own replies"
         return f"{self.role} {self.judge} grades {self.model}: both are of the {self.family} family"
@@ -59,7 +54,7 @@ def kin(plan: Plan, binding: RoleBinding) -> list[Kinship]:
 
 
 def _judges(plan: Plan, *, several: bool) -> list[str]:
-    """Return the roles that judge replies; those that compare models only where there are several."""
+    """Return the roles that judge replies; roles that compare models only if there are several models."""
     scorers = {scorer.name: scorer for scorer in plan.scorers}
     used = [
         step.scorer
@@ -80,14 +75,14 @@ def _of(role: str, judge: str, models: Sequence[str]) -> list[Kinship]:
 
 
 TakesMedium = Callable[[str, MediumKind], bool | None]
-"""Says of a model's name whether it takes a kind of medium; None where nobody knows."""
+"""Returns whether a model of that name accepts a kind of medium; None if unknown."""
 CODE = "R0126"
 ARTICLES = {"image": "an image", "audio": "a recording", "file": "a file"}
 
 
 @dataclass(frozen=True)
 class UnknownSight:
-    """A model of which nobody knows that it takes a kind of medium, which `where` shows it."""
+    """A model for which it is unknown whether it accepts a kind of medium that `where` shows it."""
 
     model: str
     kind: MediumKind
@@ -95,12 +90,12 @@ class UnknownSight:
 
     @property
     def shown(self) -> str:
-        """In a line, for people."""
+        """The text of a message."""
         return f"{self.model} is shown {ARTICLES[self.kind]} by `{self.where}`"
 
 
 def check_sight(plan: Plan, binding: RoleBinding, takes: TakesMedium) -> None:
-    """Raise `BindingError` R0126 for the first model that is shown what it is known not to take."""
+    """Raise `BindingError` R0126 for the first model that is shown a medium which it is known not to accept."""
     for where, role, kind in _shown(plan):
         for name in binding.models.get(role, ()):
             if takes(name, kind) is False:
@@ -110,7 +105,7 @@ def check_sight(plan: Plan, binding: RoleBinding, takes: TakesMedium) -> None:
 
 
 def unknown_sight(plan: Plan, binding: RoleBinding, takes: TakesMedium) -> list[UnknownSight]:
-    """List the models of which nobody knows whether they take what they are shown."""
+    """Return the models for which it is unknown whether they accept what they are shown."""
     found = {
         (name, kind): UnknownSight(name, kind, where)
         for where, role, kind in reversed(list(_shown(plan)))
@@ -121,7 +116,7 @@ def unknown_sight(plan: Plan, binding: RoleBinding, takes: TakesMedium) -> list[
 
 
 def _shown(plan: Plan) -> Iterator[tuple[str, str, MediumKind]]:
-    """Yield what shows a kind of medium, and to which role."""
+    """Yield the steps that show a kind of medium, and the role that sees it."""
     for scenario in plan.scenarios:
         for step in scenario.steps:
             if isinstance(step, Ask):
@@ -147,7 +142,7 @@ def _shown_media_of(*texts: Texts | None) -> list[MediumKind]:
 
 @dataclass(frozen=True)
 class Untaken:
-    """A model that takes none of these settings, which the steps or scorers `where` give."""
+    """A model that ignores these settings, which the steps or scorers `where` set."""
 
     model: str
     settings: tuple[str, ...]
@@ -155,14 +150,14 @@ class Untaken:
 
     @property
     def shown(self) -> str:
-        """In a line, for people."""
+        """The text of a message."""
         named = [f"`{each}`" for each in self.settings]
         return f"{self.model} is asked without {', '.join(named)} in {', '.join(f'`{each}`' for each in self.where)}"
 
 
 def untaken(plan: Plan, binding: RoleBinding, refused: Callable[[str, Settings], tuple[str, ...]]) -> list[Untaken]:
-    """Return what each model would be asked without, in the order of the steps; `refused` says what a model does not
-    take."""
+    """Return the settings that each model would ignore, in the order of the steps; `refused` returns what a model
+    ignores."""
     found: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
     for where, role, settings in _given(plan):
         for name in binding.models.get(role, ()):
@@ -172,7 +167,7 @@ def untaken(plan: Plan, binding: RoleBinding, refused: Callable[[str, Settings],
 
 
 def _given(plan: Plan) -> Iterator[tuple[str, str, Settings]]:
-    """Yield every step or scorer that gives settings, with the role that it gives them to."""
+    """Yield every step or scorer that sets settings, with its role."""
     for scenario in plan.scenarios:
         for step in scenario.steps:
             if isinstance(step, Ask):
@@ -187,14 +182,14 @@ def _given(plan: Plan) -> Iterator[tuple[str, str, Settings]]:
 
 
 def _every(settings: DeclaredSettings) -> Iterator[Settings]:
-    """Yield what every request is sent, and then each value that only some of them have."""
+    """Yield the settings of every request, and then each value that only some requests have."""
     yield settings.otherwise
     for name in settings.varied:
         yield from (settings.otherwise.model_copy(update={name: value}) for value in settings.values(name))
 
 
 class ReplyLength(NamedTuple):
-    """The most tokens of a reply of a role to a step or scorer; `None` if the plan sets no bound."""
+    """The largest number of tokens of a role's reply to a step or scorer; `None` if the plan sets no limit."""
 
     where: str
     role: str
@@ -202,8 +197,8 @@ class ReplyLength(NamedTuple):
 
 
 def reply_lengths(plan: Plan, scenarios: Sequence[Scenario], made: Collection[str] = ()) -> Iterator[ReplyLength]:
-    """Yield the bound of each step, speaker and scorer that writes replies in these scenarios, or for these data sets
-    that are to be made. Of settings that depend on the row the widest one counts."""
+    """Yield the limit of each step, speaker and scorer that writes replies in these scenarios, or for these generated
+    data sets. Of settings that depend on the row, the widest counts."""
     steps = [step for scenario in scenarios for step in scenario.steps]
     for step in steps:
         if isinstance(step, Ask) and step.options is None:

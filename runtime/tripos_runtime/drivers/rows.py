@@ -1,4 +1,4 @@
-"""The rows of results: what of a reply, a conversation, a score or a comparison is kept."""
+"""The rows of results: the columns kept of a reply, a conversation, a score or a comparison."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tripos_runtime.program.units import Conversation, Pair, StepCall, Unit
 
 Row = dict[str, Any]
 SUMMED = ("attempts", "tokens_in", "tokens_out", "tokens_reasoning", "cost_usd", "latency_s")
-"""Columns of a conversation that are sums over its turns."""
+"""The columns of a conversation that are sums over its turns."""
 OF_TURN = ("thinking", "status", "error", "finish_reason", "model_served", *SUMMED)
 
 
@@ -32,8 +32,8 @@ class ResultRows:
     now: Callable[[], datetime]
 
     def sample(self, unit: Unit, call: StepCall, name: str, number: int) -> Row:
-        """The columns of a reply to an ask beside those of the answer; of sample `number`, whichever of several the
-        call is."""
+        """Return the columns of a reply to an ask, without those of its answer. `number` is the number of the
+        sample."""
         step, binding = call.step, unit.bound.binding
         assert isinstance(step, Ask)
         return {
@@ -49,7 +49,7 @@ class ResultRows:
         }
 
     def judgement(self, part: Unit | Pair, call: StepCall) -> Row:
-        """Return the columns of a judgement beside those of the answer."""
+        """Return the columns of a judgement, without those of its answer."""
         step = call.step
         assert not isinstance(step, Ask | Converse)
         unit = part.first if isinstance(part, Pair) else part
@@ -66,7 +66,7 @@ class ResultRows:
         }
 
     def turn(self, unit: Unit, talk: Conversation, call: StepCall) -> Row:
-        """The columns of a turn of a conversation beside those of the answer."""
+        """Return the columns of a turn of a conversation, without those of its answer."""
         return {
             "turn_id": call.name,
             "conversation_id": talk.name,
@@ -79,7 +79,7 @@ class ResultRows:
         }
 
     def condition(self, step: Ask | Converse | Judging, name: str, item_id: str | None) -> Row:
-        """Return the row which says that a result is asked for under the condition of its step."""
+        """Return the row that says that a result is asked for under the condition of its step."""
         own = step.fingerprint if isinstance(step, Ask | Converse) else step.judgement
         return {
             "condition_id": condition_id(name, step.condition),
@@ -92,12 +92,12 @@ class ResultRows:
         }
 
     def draft(self, row: Mapping[str, Any], name: str, draft: Draft) -> Row:
-        """Return the row of a reply that is going to be asked for once more, given the columns of the result."""
+        """Return the row of an unreadable reply that will be repaired, given the columns of the result."""
         own = {key: row[key] for key in ("fingerprint", "created_at")}
         return {"unit_id": name, "run_id": self.run_id, **own, **draft.columns}
 
     def talk(self, unit: Unit, talked: Talked) -> Row:
-        """Return the row of a conversation, once it was held."""
+        """Return the row of a finished conversation."""
         talk, turns = talked.talk, talked.turns
         step, models, role = talk.step, talk.models, unit.bound.told_by(talk.step)
         begun = [{"role": "user", "name": step.opens, "content": opening_text(unit.case.language)}]
@@ -190,17 +190,17 @@ class ResultRows:
 
 
 def answered_turn(answer: Answer, left_out: int) -> Row:
-    """The columns of a turn that its answer has."""
+    """Return the columns of a turn that come from its answer."""
     told = {"text": answer.columns["reply"], "left_out": left_out, "batch_id": answer.columns.get("batch_id")}
     return told | {column: answer.columns[column] for column in OF_TURN}
 
 
 def unasked(against: Unavailable) -> Row:
-    """Return the columns of a call that was not made, and why."""
+    """Return the columns of a skipped call, with the reason."""
     return {"messages": dumps([]), **NO_REPLY, "status": against.status, "error": f"not asked: {against.reason}"}
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
-    """Return what nobody told of one is not known of all."""
+    """Return the sum of the values; None if one of them is unknown."""
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None

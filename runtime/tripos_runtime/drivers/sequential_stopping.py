@@ -1,9 +1,8 @@
-"""The prefix of a run's items that is complete, and whoever decides with it that the run is settled.
+"""Sequential stopping: a run that stops once its figures are settled reads its cases in a drawn order.
 
-Replies come back in any order. A run that stops when it is settled reads them in the order that its seed drew, so that
-when it stops follows from the order and the replies alone, and is the same after a kill. Of what was asked beyond that
-point all is kept, and nothing is read. It is little, for no case begins far ahead of what was read.
-"""
+Replies arrive in any order. Cases are read in the order that the seed drew, so the stopping point follows from the
+order and the replies alone, and is the same after a restart. Replies beyond that point are kept and not read. They are
+few, since no case starts far ahead of the last one read."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from tripos_runtime.program.units import Pair, Unit
 
 
 class ItemScore(NamedTuple):
-    """A score of an item: what was scored and by which step, under which arms, and the value, if there is one."""
+    """A score of an item: the model, the step, the arms, and the value, if there is one."""
 
     model: str
     scorer: str
@@ -42,11 +41,11 @@ class Settler(Protocol):
 
     @property
     def settled(self) -> bool:
-        """True if nobody is asked any more."""
+        """True if no model is asked any more."""
         ...
 
     def read(self, case: Case, scores: Sequence[ItemScore]) -> None:
-        """Take the scores of the next case of the order."""
+        """Add the scores of the next case in the order."""
         ...
 
     def told(self) -> dict[str, Any]:
@@ -56,15 +55,15 @@ class Settler(Protocol):
 
 @dataclass(frozen=True)
 class Ahead:
-    """How many cases a run is ahead of what it has read: a `share` of these, and at least so many."""
+    """How far a run may be ahead of the cases read: a `share` of them, and at least `least`."""
 
     least: int
     share: float
     rounds: bool = False
-    """True if all of them are read before the next ones are begun, as those of a batch are."""
+    """True if all of them are read before the next ones start, as in batches."""
 
     def limit(self, read: int, before: int) -> int:
-        """Return the number of cases that may be begun once so many were read; `before` is the last such number.
+        """Return how many cases may have started after `read` were read; `before` is the last such number.
 
         >>> LIVE.limit(0, 0), LIVE.limit(100, 0), BATCHES.limit(0, 0), BATCHES.limit(20, 32), BATCHES.limit(32, 32)
         (4, 125, 32, 32, 64)
@@ -88,33 +87,33 @@ class CaseReader(Protocol):
 
     @property
     def settled(self) -> bool:
-        """True if nobody is asked any more."""
+        """True if no model is asked any more."""
         ...
 
     @property
     def read(self) -> int:
-        """The cases that were read."""
+        """The number of cases read."""
         ...
 
     @property
     def patience_s(self) -> float:
-        """How long a case that is far ahead waits for what others may have under way."""
+        """How long a case that is far ahead waits for cases of other processes, in seconds."""
         ...
 
     def take(self, place: int, case: Case, scores: list[ItemScore]) -> None:
-        """Take a case at its place in the order, once everything of it was gone through."""
+        """Add a case at its position in the order, once all its results are there."""
         ...
 
 
 @dataclass
 class OrderedCases:
-    """Hands cases to a settler in their order, once all before them are there."""
+    """Passes cases to a stopping rule in their order."""
 
     settler: Settler
     models: frozenset[str]
     """The compared models."""
     listing: Callable[[Case, Collection[str] | None], None]
-    """Say that a case is one of the run's, for some of its models or for all."""
+    """Lists a case as one of the run's, for some of its models or for all."""
     read: int = 0
     patience_s: float = 0.0
     _waiting: dict[int, tuple[Case, list[ItemScore]]] = field(default_factory=dict)
@@ -126,11 +125,11 @@ class OrderedCases:
 
     @property
     def settled(self) -> bool:
-        """True if nobody is asked any more."""
+        """True if no model is asked any more."""
         return self.settler.settled
 
     def take(self, place: int, case: Case, scores: list[ItemScore]) -> None:
-        """Take a case, and read what is complete by now."""
+        """Add a case, and read those that are complete by now."""
         if self.settled or place < self.read:
             return
         self._waiting[place] = case, scores
@@ -144,12 +143,12 @@ class OrderedCases:
 
 @dataclass
 class PrefixReader:
-    """Numbers the cases of a run, lets each begin in its turn, and hands them to their reader once they are done."""
+    """Numbers the cases of a run, starts each in its turn, and passes finished ones to their reader."""
 
     reader: CaseReader
     ledger: Ledger
     scored: dict[str, float | None]
-    """The values of scores that came in this process, by name."""
+    """The values of scores computed in this process, by name."""
     ahead: Ahead = LIVE
     _places: dict[tuple[str, str], int] = field(default_factory=dict)
     _under_way: set[int] = field(default_factory=set)
@@ -165,12 +164,12 @@ class PrefixReader:
             yield case
 
     def move(self) -> None:
-        """Let those look again who wait for their turn."""
+        """Wake up the cases that wait for their turn."""
         self._moved.set()
 
     async def turn(self, task: Task, over: Callable[[], bool]) -> None:
-        """Wait until a case may begin: it is not too far ahead of what was read, nothing is under way that would bring
-        that on, or the run is `over`. That may be elsewhere, so it is waited for a while."""
+        """Wait until a case may start: it is close enough to the last case read, or no running case can bring it
+        closer, or the run is `over`. The running case may be in another process, so the wait is limited."""
         place = self._place(task)
         while not over() and not self.reader.settled:
             self._limit = self.ahead.limit(self.reader.read, self._limit)
@@ -202,7 +201,7 @@ class PrefixReader:
         return replace(task, todo=todo, complete=complete, pairs=both(task.pairs), paired=both(task.paired))
 
     def done(self, task: Task) -> None:
-        """Take a case of which everything was gone through."""
+        """Add a case whose results are all there."""
         place = self._place(task)
         self._under_way.discard(place)
         if not self.reader.settled:

@@ -1,1 +1,1 @@
-"""The forecast: what a run would reuse, ask and cost, before anything is asked."""
+"""The forecast of a run: what it would reuse, ask and cost, computed without asking anybody."""

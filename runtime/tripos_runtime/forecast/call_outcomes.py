@@ -1,4 +1,4 @@
-"""The fates of the calls of a run, before the first call: the fate of each, and the size of its prompt."""
+"""The forecast calls of a run: how certain each call is, and the size of its prompt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tripos_runtime.program.units import Pair, StepCall, Unit
 
 
 class Where(NamedTuple):
-    """The key by which calls are counted. `arm` says which treatments share them, such as `hints yes`; empty: all."""
+    """The key by which calls are counted. `arm` says which treatments share them, such as `hints yes`; empty if all
+    do."""
 
     scenario: str
     arm: str
@@ -24,9 +25,10 @@ class Where(NamedTuple):
 
 
 class Fate(IntEnum):
-    """The fate of a call. Of several fates of one name the greatest holds. A call that is `LIKELY` is made unless a
-    reply before it does not come or does not yield what it takes; one that is `SPARE` only where others come to
-    nothing."""
+    """How certain it is that a call is made. If several units need the call, the highest certainty counts.
+
+    A `LIKELY` call is made unless an earlier reply fails or lacks a value; a `SPARE` call is made only if others
+    fail."""
 
     RULED_OUT = 0
     SPARE = 1
@@ -37,14 +39,14 @@ class Fate(IntEnum):
 
 
 OPEN = (Fate.SPARE, Fate.PERHAPS, Fate.LIKELY, Fate.CERTAIN)
-"""The fates of calls that are made, or may be."""
+"""The certainties of calls that are or may be made."""
 
 
 @dataclass(frozen=True)
 class Foreseen:
-    """One call of a case. `size` is that of its prompt, for those that would be made; `awaits` are the steps it builds
-    on that would be asked first, by the model that answers each; `said_by` tells who gives what its prompt waits for,
-    turns of conversations included."""
+    """One call of a case. `size` is the size of its prompt, if it would be made. `awaits` are the steps that it builds
+    on and that are asked first, with the model of each; `said_by` are the sources of pending replies in its prompt,
+    including turns."""
 
     call: StepCall
     unit: Unit | Pair
@@ -53,4 +55,4 @@ class Foreseen:
     awaits: Mapping[str, str] = field(default_factory=dict)
     said_by: Mapping[str, Saying] = field(default_factory=dict)
     settings: Settings | None = None
-    """The settings of the request, or the widest that it may have; None of a call that is not made."""
+    """The settings of the request, or the widest possible; None for a call that is not made."""

@@ -1,12 +1,8 @@
-"""The forecast driver: it answers programs from what is kept, and notes what a run would ask for the rest.
+"""The forecast driver: answers programs from kept results, and records what a run would ask for the rest.
 
-A run goes through the same programs, so what is foreseen is what is done. A reply that is not there is pending: a
-condition or a prompt that needs it is left open, and everything else is evaluated, with the replies that are kept.
-
-The texts that a run would have embedded, and the vectors that are there: for the forecast, which asks nobody.
-
-The results that a forecast goes by: those of a ledger, or none; and the replies that a run would adopt.
-"""
+A run executes the same programs, so the forecast matches the run. A missing reply is pending: a condition or a prompt
+that needs it stays open, and everything else is evaluated with the kept replies. Vectors that are kept are used too,
+and replies that a run would adopt count as kept."""
 
 from __future__ import annotations
 
@@ -72,9 +68,10 @@ class Statuses(Protocol):
 
 @dataclass(frozen=True)
 class Texts:
-    """The needs of one row of an embedding model: how many vectors are there that no row before it needed, the texts
-    that are asked for, by the names of their vectors, and how many texts are not known yet. `again` are the names of
-    those that a row before it needed."""
+    """What one row needs from an embedding model.
+
+    `there` is the number of kept vectors that no earlier row needed, `asked` the texts to embed by the names of their
+    vectors, `waiting` the number of texts that are not known yet. `again` are names that an earlier row needed."""
 
     there: int = 0
     asked: Mapping[str, str] = field(default_factory=dict)
@@ -84,21 +81,21 @@ class Texts:
 
 @dataclass
 class ForeseenVectors:
-    """Goes through rows and remembers whose texts it has met: each is embedded once."""
+    """The vectors that rows need. It remembers texts across rows, since each is embedded once."""
 
     kept: Statuses
     identities: Mapping[str, str] = field(default_factory=dict)
     others: OtherReplies = NO_OTHERS
-    """Other stores, whose vectors are taken over."""
+    """Other stores, whose vectors are adopted."""
     taken: TakenCounts = field(default_factory=TakenCounts)
-    """Counts those."""
+    """The counts of adopted vectors."""
     _met: set[str] = field(default_factory=set)
     _sources: dict[str, int] = field(default_factory=dict)
     _indexes: dict[str, VectorIndex | None] = field(default_factory=dict)
 
     def values(self, step: Retrieve, model: str, names: Names, chooser: Chooser) -> dict[int, Values] | None:
-        """Return how near the elements are to what a row is like, by the number of the measure; none where a vector is
-        yet to be asked for. Raises `Unavailable` where it needs what an earlier step did not yield."""
+        """Return the similarities for a row, by the number of the measure; None if a vector is missing. Raises
+        `Unavailable` if it needs a value that an earlier step did not yield."""
         found: dict[int, Values] = {}
         collection = chooser.collection(step, names.values)
         for number, measure in enumerate(chooser.parted(step).measures):
@@ -132,8 +129,8 @@ class ForeseenVectors:
         }
 
     def of(self, step: Retrieve, model: str, names: Names, chooser: Chooser, surety: int) -> Texts:
-        """Return what a row needs: its own text, and of the first row that looks through a source those of its
-        elements. The greater `surety`, the surer is that it is done."""
+        """Return what a row needs: its own text, and for the first row that searches a source, the texts of its
+        elements. A greater `surety` means that the step is more certain to run."""
         wanted: list[str] = []
         waiting = 0
         try:
@@ -150,7 +147,7 @@ class ForeseenVectors:
                     return Texts()
                 waiting += 1
             source = f"{model} {id(collection)} {written(measure.text).model_dump_json()}"
-            if self._sources.get(source, -1) < surety:  # also where it was less sure so far that they are needed
+            if self._sources.get(source, -1) < surety:  # again if the certainty has increased
                 self._sources[source] = surety
                 wanted += [text for text in collection.texts(measure.text, names.values) if text is not None]
         ids = {vector_id(self.identities.get(model, model), text): text for text in wanted}
@@ -167,13 +164,13 @@ class ForeseenVectors:
 
 
 def _is_open(status: str | None) -> bool:
-    """Return true if a vector is asked for that has this status."""
+    """Return true if a vector with this status is asked for."""
     return status is None or status in RETRIED_NEXT_RUN
 
 
 def nearest(step: Retrieve, names: Mapping[str, Any], case: Case, chooser: Chooser) -> Size:
-    """Return the size of what a step finds by vectors that are not there: as much as letters find, at the most the
-    longest of what it looks through. Raises `Unavailable` where that needs a reply."""
+    """Return the size of what a step retrieves with missing vectors: the size of what a search by letters finds, and
+    the longest elements as a bound. Raises `Unavailable` if it needs a reply."""
     seen = chooser.chosen(step, names, case.fields)
     size = Size.of(json(seen))
     elements = chooser.collection(step, names).elements
@@ -183,45 +180,45 @@ def nearest(step: Retrieve, names: Mapping[str, Any], case: Case, chooser: Choos
 
 
 def _most(size: Size) -> int:
-    """As many characters of an alphabet as hold as much."""
+    """Return a number of alphabetic characters of the same size."""
     return size.narrow + 4 * size.wide
 
 
 class Kept(Protocol):
-    """A reader of kept results: a `Ledger`, of which nothing else is needed."""
+    """A reader of kept results; a `Ledger` is one."""
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
         """Return the status of each of these rows; `None` for those that are not kept."""
         ...
 
     def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Row]:
-        """Return whole rows, by id."""
+        """Return whole rows by id."""
         ...
 
     def held(self) -> Collection[str]:
-        """Return the fingerprints of the plan of which anything is kept."""
+        """Return the fingerprints of the plan that have kept results."""
         ...
 
     def repliers(self, table: str) -> Collection[str]:
-        """As `Ledger.repliers`."""
+        """See `Ledger.repliers`."""
         ...
 
     def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None]]:
-        """As `Ledger.replies`."""
+        """See `Ledger.replies`."""
         ...
 
 
 class NothingKept(EmptyLedger):
-    """The kept results of an empty store."""
+    """An empty store."""
 
     def held(self) -> Collection[str]:
-        """Of none."""
+        """Return nothing."""
         return ()
 
 
 @dataclass
 class Adopting:
-    """Adopts for one case. `kept` and `rows` have what was."""
+    """The reuse of replies for one case. `kept` and `rows` receive what was adopted."""
 
     adoption: Adoption | None
     here: Here
@@ -233,7 +230,7 @@ class Adopting:
         return self.adoption is not None and self.adoption.could(table, model)
 
     def find(self, need: ReplyNeed, sent: tuple[Message, ...], unit: Unit) -> Row | None:
-        """Return a row to be that of a reply for which just that would be sent."""
+        """Return the row of a reply to exactly this request, adopted for this call."""
         call = need.call
         if self.adoption is None or not self.may(call.table, call.model):
             return None
@@ -244,7 +241,7 @@ class Adopting:
 
 
 def foreseen_row(found: Adopted, question: PreparedQuestion) -> Row:
-    """Return the row that an adopted reply will be, as far as others build on it."""
+    """Return the row that an adopted reply will get, as far as later steps read it."""
     row, key = found.row, "reply" if "reply" in found.row else "text"
     if row[key] is None:
         return row
@@ -260,32 +257,32 @@ def foreseen_row(found: Adopted, question: PreparedQuestion) -> Row:
 
 
 def is_read(plan: Plan, step: object) -> bool:
-    """Return true if it matters what a judge said: to an expression, or to who is asked after it."""
+    """Return true if a judge's answer matters: to an expression, or to who is asked next."""
     return isinstance(step, Verdict) or (isinstance(step, Grade) and plan.scorer(step.scorer).then is not None)
 
 
 @dataclass
 class Foresight:
-    """Goes through cases. `world` has the rows and axes of the plan."""
+    """The forecast of cases. `world` has the rows and axes of the plan."""
 
     world: World
     embedding: dict[tuple[str, ...], tuple[Unit, Retrieve, Names, Fate]] = field(default_factory=dict)
-    """The texts for which the case at hand needs vectors, each once, and how sure that is."""
+    """The texts that the current case needs vectors of, each once, with the certainty."""
     made_by: Mapping[str, Saying] = field(default_factory=dict)
-    """The sources of the rows of data sets that are yet to be made."""
+    """The makers of the rows of data sets that are not generated yet."""
     known: Known = field(default_factory=dict)
-    """The sizes of what is not there of the case at hand but can be told."""
+    """The known sizes of missing values of the current case."""
     vectors: ForeseenVectors | None = None
-    """The record of the vectors that are there."""
+    """The vectors that are kept."""
     adoption: Adoption | None = None
-    """The adoption of replies that the ledger has under other names."""
+    """The reuse of replies that the ledger has under other names."""
     read: Callable[[ReplyNeed, tuple[Message, ...]], None] | None = None
-    """Called with each prompt, whose pending parts have their names."""
+    """Called with each prompt; its pending parts are replaced by their names."""
     _steps: dict[BoundTreatment, Sequence[Step]] = field(default_factory=dict)
 
     def of(self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]) -> list[Foreseen]:
-        """Return every call of a case once. `kept` has the statuses of what need not be asked again, `rows` the samples
-        among them that calls may build on."""
+        """Return every call of a case once. `kept` has the statuses of valid results, `rows` the samples that calls may
+        build on."""
         self.embedding = {}
         pairs = pairs_of(units)
         shown = {side for pair in pairs if not is_kept(pair, kept) for side in (pair.first, pair.second)}
@@ -297,7 +294,7 @@ class Foresight:
         return list(view.found.values())
 
     def steps(self, bound: BoundTreatment) -> Sequence[Step]:
-        """Return the steps that may ask: scores are counted by what they are taken from."""
+        """Return the steps that may ask. Scores are counted by their inputs."""
         if bound not in self._steps:
             steps = bound.treatment.steps
             self._steps[bound] = tuple(step for step in steps if not isinstance(step, Score | Column))
@@ -306,8 +303,8 @@ class Foresight:
 
 @dataclass(slots=True)
 class _At:
-    """The state of a unit or a pair: the names that its expressions see, what it waits for and by whom, the fate of
-    each step that is yet to be asked, and the sizes that are known of what is not there."""
+    """The state of a unit or a pair: the values that its expressions see, what it waits for and from whom, the
+    certainty of each step to be asked, and the known sizes of missing values."""
 
     part: Unit | Pair
     names: Names
@@ -317,20 +314,20 @@ class _At:
     known: dict[tuple[str, ...], Size] = field(default_factory=dict)
     out: list[Result] = field(default_factory=list)
     sides: tuple[_At, ...] = ()
-    """Of a pair: what its units came to."""
+    """For a pair: the states of its units."""
 
     @property
     def unit(self) -> Unit:
-        """The unit; of a pair the first."""
+        """The unit; for a pair, the first one."""
         return self.part.first if isinstance(self.part, Pair) else self.part
 
     def wait(self, name: str, model: str, fate: Fate, saying: Saying) -> None:
-        """Note a step that is yet to be asked."""
+        """Record a step that will be asked."""
         self.awaits[name], self.fates[name], self.said_by[name] = model, fate, saying
 
     def key(self, step: Ask | Judging) -> tuple[object, ...]:
-        """Prompts that take in the same replies are the same. Of those still to come nothing is known but what is sent
-        for them, whoever gives them."""
+        """Return the key of a step's prompt. Prompts with the same replies are equal; a missing reply is represented by
+        its own prompt, whoever gives it."""
         if self.sides:
             return tuple(side.key(step) for side in self.sides)
         needs: list[object] = []
@@ -341,26 +338,26 @@ class _At:
 
 
 class _CaseView:
-    """One case: what its units have in common is worked out once."""
+    """The forecast of one case. What its units share is computed once."""
 
     def __init__(
         self, foresight: Foresight, case: Case, kept: Mapping[str, str], rows: Mapping[str, Row], here: Here
     ) -> None:
         self.foresight, self.case, self.kept, self.rows = foresight, case, kept, rows
         self.adopting = Adopting(foresight.adoption, here)
-        if foresight.adoption is not None:  # what is adopted counts as kept
+        if foresight.adoption is not None:  # adopted replies count as kept
             self.kept = ChainMap(self.adopting.kept, cast("dict[str, str]", kept))
             self.rows = ChainMap(self.adopting.rows, cast("dict[str, Row]", rows))
         self.found: dict[str, Foreseen] = {}
         self.sizes: dict[tuple[object, ...], Size | Unavailable] = {}
         self.sent: dict[tuple[object, ...], tuple[Message, ...]] = {}
-        """The messages, by the same keys, where all of them are known."""
+        """The messages by the same keys, if all of them are known."""
         self.answers: dict[str, Answer] = {}
         self.retrieved: Found = {}
         self.sides: dict[Unit, _At] = {}
 
     def go_through(self, unit: Unit, shown: bool) -> None:
-        """`shown`: what it comes to is compared."""
+        """Run the program of a unit. `shown`: its results are compared."""
         if not shown and self._is_whole(unit):
             for call in unit.calls:
                 self._note(Foreseen(call, unit, Fate.REUSED))
@@ -374,7 +371,7 @@ class _CaseView:
         drive(program.go(foresight.steps(unit.bound)), partial(self._meet, at), partial(self._take, at))
 
     def compare(self, pair: Pair) -> None:
-        """Record the fate of the calls of a pair, after its sides."""
+        """Record the certainty of the calls of a pair, after its units."""
         if is_kept(pair, self.kept):
             for call in pair.calls:
                 self._note(Foreseen(call, pair, Fate.REUSED))
@@ -387,7 +384,7 @@ class _CaseView:
             both.fates |= {f"{place}.{name}": fate for name, fate in side.fates.items()}
             both.said_by |= {f"{place}.{name}": saying for name, saying in side.said_by.items()}
             both.known |= {(place, *path): size.on_side(place) for path, size in side.known.items()}
-        # What both sides have in common stands below neither.
+        # Values that both sides share belong to neither.
         both.fates |= first.fates
         both.said_by |= first.said_by
         both.known |= first.known
@@ -395,17 +392,16 @@ class _CaseView:
         drive(program, partial(self._meet, both), partial(self._take, both))
 
     def _is_whole(self, unit: Unit) -> bool:
-        """Return true if nothing is asked for a unit. Where scores are to be taken, what it looks for is looked for
-        again."""
+        """Return true if a unit asks for nothing. If scores have to be computed, its retrieval runs again."""
         every = any(unit.bound.retrieved.values())
         return all(name in self.kept for table, name in unit.results if every or table != "scores")
 
     def _is_sure(self, name: str, step: Ask | Converse | Judging) -> bool:
-        """Return true if a result that is kept was asked for under the condition of its step."""
+        """Return true if a kept result was asked for under the condition of its step."""
         return not step.condition or condition_id(name, step.condition) in self.kept
 
     def _meet(self, at: _At, need: Need) -> Got:
-        """Return what is sent for a need."""
+        """Return what a program is sent for a need."""
         match need:
             case ReplyNeed(talk=None):
                 return self._reply(at, need)
@@ -415,11 +411,11 @@ class _CaseView:
                 return self._hold(at, need)
             case Nearness():
                 return self._near(at, need)
-            case ProgramValue():  # no program runs before a run
+            case ProgramValue():  # external scorers do not run before a run
                 return pending("program")
 
     def _take(self, at: _At) -> None:
-        """Note what is not asked."""
+        """Record skipped steps."""
         for result in at.out:
             match result:
                 case Unasked(call=call):
@@ -432,7 +428,7 @@ class _CaseView:
         at.out.clear()
 
     def _reply(self, at: _At, need: ReplyNeed) -> Answer | Unavailable:
-        """Return a reply that is kept, here or under another name, or else that there is none yet."""
+        """Return a reply that is kept, under this or another name, else the reason that it is pending."""
         call, step = need.call, need.call.step
         assert isinstance(step, Ask | Judging)
         if call.name in self.kept and self._is_sure(call.name, step):
@@ -455,14 +451,14 @@ class _CaseView:
         return pending(step.name)
 
     def _turn(self, at: _At, need: ReplyNeed) -> Answer | Unavailable:
-        """A turn that is kept, or else that there is none yet."""
+        """Return a turn that is kept, else the reason that it is pending."""
         call, prompt, talk = need.call, need.prompt, need.talk
         assert isinstance(prompt, TurnPrompt)
         assert talk is not None
         if call.name in self.kept or self._adopts_turn(at, need):
             return self._reuse(at, need)
         size = self._size((call.step.fingerprint, talk.name, prompt.number), need, at)
-        if isinstance(size, Unavailable):  # nothing can be told to one of them
+        if isinstance(size, Unavailable):  # a speaker's system message has no value
             return size
         name = talk.step.name
         at.said_by |= {each: (self.case.scenario.name, name, model) for each, model in models_of(talk).items()}
@@ -473,7 +469,7 @@ class _CaseView:
         return pending(name)
 
     def _hold(self, at: _At, need: HeldConversation) -> Answer | Unavailable:
-        """Return a conversation that is kept, or what its program comes to."""
+        """Return a conversation that is kept, else the result of its program."""
         talk = need.talk
         if talk.name not in self.kept:
             got: Answer | Unavailable = drive(need.program(), partial(self._meet, at), partial(self._take, at))
@@ -488,7 +484,7 @@ class _CaseView:
         return pending(talk.step.name) if row is None else talk_of(row)
 
     def _near(self, at: _At, need: Nearness) -> Mapping[int, Values] | Unavailable:
-        """Return how near the elements are where all vectors are there, or else about how long what is found is."""
+        """Return the similarities if all vectors are kept, else the estimated length of what is retrieved."""
         fate = Fate.CERTAIN if need.certain else Fate.PERHAPS
         foresight = self.foresight
         before = foresight.embedding.get(need.key)
@@ -511,7 +507,7 @@ class _CaseView:
         return pending(need.step.name)
 
     def _values(self, need: Nearness) -> Mapping[int, Values] | None:
-        """Return how near the elements are by vectors that are there. It matters to whoever adopts."""
+        """Return the similarities from kept vectors. Reuse of replies depends on them."""
         foresight = self.foresight
         if foresight.vectors is None or foresight.adoption is None:
             return None
@@ -522,19 +518,19 @@ class _CaseView:
             return None
 
     def _over(self, talk: Conversation, unit: Unit) -> None:
-        """Note the turns of a conversation of which nothing more is asked."""
+        """Record the turns of a conversation that are not needed."""
         for call in calls_of(talk):
             self._note(Foreseen(call, unit, Fate.REUSED if call.name in self.kept else Fate.RULED_OUT))
 
     def _reuse(self, at: _At, need: ReplyNeed) -> Answer | Unavailable:
-        """Return a reply that is kept, as a run reads it."""
+        """Return a kept reply, read as in a run."""
         call, name = need.call, need.call.name
         self._note(Foreseen(call, at.part, Fate.REUSED))
         if self.kept[name] in NOT_ASKED and need.talk is None:
             return Unavailable(call.step.name, self.kept[name])
         if name not in self.answers:
             row = self.rows.get(name)
-            if row is None:  # of a grade, which nothing builds on; or another process is about to write it
+            if row is None:  # nothing builds on a grade, or another process is about to write the row
                 return pending(call.step.name)
             self.answers[name] = turn_of(row) if need.talk is not None else answer_of(row, need.question)
         return self.answers[name]
@@ -543,19 +539,19 @@ class _CaseView:
         call = need.call
         awaits = {each: at.awaits[each] for each in call.step.needs if each in at.awaits}
         if fate is Fate.CERTAIN and size.waits and self.adopting.may(call.table, call.model):
-            fate = Fate.LIKELY  # once it is known what is sent, a reply to just that may turn up
+            fate = Fate.LIKELY  # once the prompt is known, there may be a reply to exactly that
         said_by = {name: at.said_by[name] for name in {*size.pending, *size.beyond} if name in at.said_by}
         self._note(Foreseen(call, at.part, fate, size, awaits, said_by, need.question.settings))
 
     def _note(self, seen: Foreseen) -> None:
-        if seen.fate is Fate.REUSED and self.kept.get(seen.call.name) in NOT_ASKED:  # nor is it asked now
+        if seen.fate is Fate.REUSED and self.kept.get(seen.call.name) in NOT_ASKED:  # skipped then and now
             seen = replace(seen, fate=Fate.RULED_OUT)
         before = self.found.get(seen.call.name)
         if before is None or before.fate < seen.fate:
             self.found[seen.call.name] = seen
 
     def _size(self, key: tuple[object, ...], need: ReplyNeed, at: _At) -> Size | Unavailable:
-        """Return the size of a prompt, which is the same under the same key; or why there is nothing to ask."""
+        """Return the size of a prompt, equal for equal keys, or the reason why there is nothing to ask."""
         if key not in self.sizes:
             try:
                 self.sizes[key] = self._measured(key, need, at)
@@ -574,7 +570,7 @@ class _CaseView:
         return whole(placeholders.size(sent), self.case.scenario)
 
     def _adopts_turn(self, at: _At, need: ReplyNeed) -> bool:
-        """Return true if another conversation has a turn after the same ones; it is among the rows from then on."""
+        """Return true if another conversation has a turn after the same turns; its row is added to the rows."""
         assert need.talk is not None
         if not any(self.adopting.may("turns", model) for model in need.talk.models.values()):
             return False
@@ -585,14 +581,14 @@ class _CaseView:
         return self._holds(need, self.adopting.find(need, sent, at.unit))
 
     def _holds(self, need: ReplyNeed, row: Row | None) -> bool:
-        """Put a row that is adopted under its new name among those that are kept."""
+        """Add an adopted row under its new name to the kept rows."""
         if row is not None:
             self.adopting.kept[need.call.name], self.adopting.rows[need.call.name] = row["status"], row
         return row is not None
 
     def _as_sure(self, size: Size, certain: bool, at: _At) -> Fate:
-        """Return how sure a call is to be made, given what it waits for: a reply may not come, but what is sent for one
-        does."""
+        """Return how certain a call is, given what it waits for: a missing reply may never come, but its prompt is
+        known."""
         found = Fate.CERTAIN if certain else Fate.PERHAPS
         for name, only_sent in size.waits:
             fate = at.fates.get(name, Fate.CERTAIN)

@@ -1,19 +1,18 @@
-"""The tokens and the cost of calls: low, expected and high, and what the figures rest on.
+"""The estimated tokens and cost of calls, low, expected and high, and the basis of the figures.
 
-- A prompt's tokens: its characters, by what a character took in kept prompts of the model, or else 4 characters of an
-  alphabet and 1.5 of Chinese to a token. Where it waits for a reply: those of kept prompts of the step, or else the
+- A prompt's tokens: its characters, by the tokens per character of kept prompts of the model, else 4 characters of an
+  alphabet and 1.5 of Chinese per token. If it waits for a reply: the tokens of kept prompts of the step, else the
   reply's expected length is added.
-- A reply's tokens: those of kept replies of the model to the step (10th percentile, mean), or else of other models, or
-  else a guess: 12 tokens a field, 60 a text and 120 any JSON, 400 without a schema; low is half of it.
+- A reply's tokens: those of kept replies of the model to the step (10th percentile, mean), else of other models, else
+  a guess: 12 tokens per field, 60 per text and 120 for any JSON, 400 without a schema; low is half of it.
 
-High is a bound. A prompt has at most a token for 2 characters of an alphabet and 2 for one of Chinese, and 8 a message
-besides; a reply what the settings or the model allow. Where nothing bounds a reply, or a function or a row that is yet
-to be made fills a prompt, high is infinite, and `unbounded` says why.
+High is a bound. A prompt has at most one token per 2 alphabetic characters and 2 per Chinese one, plus 8 per message; a
+reply has what the settings or the model allow. High is infinite if nothing limits a reply, or if a function or a row
+that is not generated yet fills a prompt; `unbounded` then says why.
 
-Of calls that may be made, none count for low, half of them for expected, all for high. Those that are made unless a
-reply before them does not come count for expected; those that are made only where others come to nothing do not. Where
-a reply is read into a schema, high counts the one repair too.
-"""
+Possible calls count with 0 for low, half for expected, and fully for high. Calls that are made unless an earlier reply
+fails count fully for expected; calls that are made only if others fail count 0. If a reply is read into a schema, high
+includes the one repair."""
 
 from __future__ import annotations
 
@@ -32,27 +31,27 @@ from tripos_runtime.models.base import Price
 from tripos_runtime.models.prices import audio_extra_usd, tokens_of, uncounted
 
 NARROW, WIDE = 1 / 4, 1 / 1.5
-"""Tokens that a character is, of an alphabet and of Chinese, where no kept prompt tells."""
+"""The tokens of an alphabetic and of a Chinese character without kept prompts."""
 MOST_NARROW, MOST_WIDE, MOST_MESSAGE = 1 / 2, 2.0, 8
-"""Tokens that a character is at the most, and those that go with a message."""
+"""The largest number of tokens of a character, and the tokens of a message."""
 FIELD, TEXT, FREE_JSON, FREE_TEXT = 12, 60, 120, 400
 CHOSEN = 64
-"""Tokens that a server writes at the most where likelihoods are asked for: one for each option, which nobody reads."""
+"""The largest number of tokens that a server generates when asked for likelihoods: one for each option, unread."""
 REPAIR = 64
-"""Tokens of the message that asks for a reply once more, at the most."""
+"""The largest number of tokens of the message that asks for a repair."""
 ITEMS = 3
-"""Elements that a list of a reply is taken to have."""
+"""The assumed number of elements of a list in a reply."""
 
 
 class EstimateSpan(NamedTuple):
-    """Low, expected and high."""
+    """Low, expected and high values."""
 
     low: float
     expected: float
     high: float
 
     def plus(self, other: EstimateSpan) -> EstimateSpan:
-        """Return the sum, each by each.
+        """Return the sum, component by component.
 
         >>> EstimateSpan(1, 2, 3).plus(EstimateSpan(1, 1, 1))
         EstimateSpan(low=2, expected=3, high=4)
@@ -60,7 +59,7 @@ class EstimateSpan(NamedTuple):
         return EstimateSpan(self.low + other.low, self.expected + other.expected, self.high + other.high)
 
     def times(self, factor: EstimateSpan | float) -> EstimateSpan:
-        """Return that many times as much, each by each; nothing of what is infinite is nothing.
+        """Return the product, component by component; zero times infinity is zero.
 
         >>> EstimateSpan(1, 2, math.inf).times(EstimateSpan(0, 0, 0))
         EstimateSpan(low=0, expected=0, high=0)
@@ -69,7 +68,7 @@ class EstimateSpan(NamedTuple):
         return EstimateSpan(*(a * b if a and b else 0 for a, b in zip(self, by, strict=True)))
 
     def to_json(self, digits: int | None = None) -> dict[str, float | None]:
-        """Return the values as JSON values; null where there is no bound."""
+        """Return the values as JSON; null if there is no bound."""
         return {name: round(value, digits) if math.isfinite(value) else None for name, value in self._asdict().items()}
 
 
@@ -80,11 +79,11 @@ SHARES = {
     Fate.PERHAPS: EstimateSpan(0, 0.5, 1),
     Fate.SPARE: EstimateSpan(0, 0, 1),
 }
-"""The share of the calls of a fate that count."""
+"""The share of calls that counts, by certainty."""
 
 
 class Basis(NamedTuple):
-    """The source of an estimate of reply tokens: `kept` replies of the model, those of `other` models, or a `guess`."""
+    """The basis of an estimate of reply tokens: `kept` replies of the model, those of `other` models, or a `guess`."""
 
     kind: Literal["kept", "other", "guess"]
     place: Place
@@ -94,7 +93,7 @@ class Basis(NamedTuple):
 
 @dataclass(frozen=True)
 class Estimate:
-    """Calls, tokens and USD. `cost_usd` is `None` where a price is not known; `known_usd` is then the rest."""
+    """Calls, tokens and USD. `cost_usd` is `None` if a price is unknown; `known_usd` is the rest then."""
 
     calls: EstimateSpan = NOTHING
     tokens_in: EstimateSpan = NOTHING
@@ -103,11 +102,11 @@ class Estimate:
     known_usd: EstimateSpan = NOTHING
     basis: tuple[Basis, ...] = ()
     unbounded: tuple[str, ...] = ()
-    """Why high is infinite, where it is."""
+    """The reasons why high is infinite, if it is."""
 
     @property
     def rests_on(self) -> str:
-        """Return what the tokens of replies are taken from, in words; empty where nothing is called.
+        """The basis of the reply tokens, in words; empty if there are no calls.
 
         >>> Estimate(basis=(Basis("kept", ("", "", ""), "m", 12), Basis("guess", ("", "", ""), "n"))).rests_on
         '12 kept replies, a guess for n'
@@ -145,8 +144,8 @@ class Estimate:
 
 @dataclass
 class _Calls:
-    """The calls of one place that are asked with the same settings. Prompts that are known whole are kept apart from
-    those that wait for a reply."""
+    """The calls of one step and model with the same settings. Fully known prompts are separate from those with pending
+    parts."""
 
     fates: Counter[Fate] = field(default_factory=Counter)
     known: dict[Fate, CountedPrompts] = field(default_factory=dict)
@@ -155,8 +154,8 @@ class _Calls:
 
 @dataclass
 class Load:
-    """The input of the calls of one place, and what bounds their replies. `settings` are those of calls that have none
-    of their own, and the widest that any has."""
+    """The input of the calls of one step and model, and the limits of their replies. `settings` are those of calls
+    without their own, and the widest of all."""
 
     place: Place = ("", "", "")
     settings: Settings = field(default_factory=Settings)
@@ -164,10 +163,10 @@ class Load:
     calls: Counter[Fate] = field(default_factory=Counter)
     parts: dict[Settings, _Calls] = field(default_factory=dict)
     fixed: bool = False
-    """True if nothing is written, so that the settings of a request bound nothing."""
+    """True if nothing is written, so that settings limit nothing."""
 
     def open(self, step: Ask | Judging, question: PreparedQuestion, scenario: str, writes: bool = True) -> None:
-        """Say which step the calls are of; a model that gives a number writes nothing."""
+        """Set the step of the calls. A model that returns a number writes nothing."""
         table, title = ("samples", step.name) if isinstance(step, Ask) else ("judgements", step.scorer)
         self.place = (table, scenario, title)
         self.settings, self.schema = question.settings if writes else Settings(max_tokens=0), question.schema
@@ -176,13 +175,13 @@ class Load:
         self.fixed = question.chooses or not writes
 
     def open_turns(self, step: Converse, question: PreparedQuestion, scenario: str) -> None:
-        """Say that the calls are the turns of a role."""
+        """Set the role whose turns the calls are."""
         self.place, self.settings = ("turns", scenario, step.name), question.settings
 
     def add(
         self, fate: Fate, size: Size, said_by: Mapping[str, Saying], times: int = 1, settings: Settings | None = None
     ) -> None:
-        """Take in a call that is made, or may be, and stands for so many."""
+        """Add a call that is or may be made, and stands for `times` calls."""
         self.calls[fate] += times
         own = self.settings if settings is None or self.fixed else settings
         part = self.parts.setdefault(own, _Calls())
@@ -194,7 +193,7 @@ class Load:
 
 
 class Taking(NamedTuple):
-    """How many tokens one reply takes, and what that rests on."""
+    """The tokens of one reply, and the basis of the figure."""
 
     tokens: EstimateSpan
     basis: Basis
@@ -202,13 +201,13 @@ class Taking(NamedTuple):
 
 
 Key = tuple[str, str, str]
-"""Scenario, step and model: what replies are alike by."""
+"""Scenario, step and model: the key of similar replies."""
 
 
 def estimates(
     loads: Mapping[Where, Load], prices: Mapping[str, Price | None], history: History
 ) -> dict[Where, Estimate]:
-    """Return what the calls of every place take."""
+    """Return the estimate for the calls of every step and model."""
     takings = {
         where: {
             each: replies(load.place, where.model, each, load.schema, prices, history)
@@ -231,7 +230,7 @@ def estimates(
 
 
 def _any_of(found: Sequence[Taking]) -> Taking:
-    """Return how many tokens a reply takes that is one of these."""
+    """Return the tokens of a reply that is one of these."""
     lows, expected, highs = zip(*(each.tokens for each in found), strict=True)
     return found[0]._replace(tokens=EstimateSpan(min(lows), sum(expected) / len(expected), max(highs)))
 
@@ -248,7 +247,7 @@ def replies(
     prices: Mapping[str, Price | None],
     history: History,
 ) -> Taking:
-    """Return how many tokens a reply takes."""
+    """Return the tokens of a reply."""
     usage, kind = history.usage_of(place, model)
     basis = Basis(kind, place, model, usage.replies if usage is not None else 0)
     price = prices.get(model)
@@ -262,7 +261,7 @@ def replies(
 
 
 def guess(schema: Mapping[str, Any]) -> int:
-    """Return the tokens of a reply that fits a JSON Schema.
+    """Return the guessed tokens of a reply that fits a JSON Schema.
 
     >>> guess({"type": "object", "properties": {"why": {"type": "string"}, "score": {"type": "integer"}}})
     72
@@ -290,7 +289,7 @@ def _estimate(
     prices: Mapping[str, Price | None],
     history: History,
 ) -> Estimate:
-    """Return what the calls with the same settings take; `mine` is what one of their replies does."""
+    """Return the estimate for calls with the same settings; `mine` is the estimate for one of their replies."""
     part, price = load.parts[settings], prices.get(key[2])
     span = _sum(share.times(part.fates[fate]) for fate, share in SHARES.items())
     sent, extra, unbounded = NOTHING, NOTHING, dict.fromkeys(_unbounded(key, {key: mine}))
@@ -304,7 +303,7 @@ def _estimate(
                     why for said in (*prompts.pending, *prompts.beyond) for why in _unbounded(said, taking)
                 )
     got = mine.tokens.times(span)
-    if load.schema is not None:  # the repair is a call too: it sends the prompt and the reply, and gets another
+    if load.schema is not None:  # a repair sends the prompt and the reply, and gets another reply
         sent = sent._replace(high=2 * sent.high + got.high + REPAIR * span.high)
         got = got._replace(high=2 * got.high)
         span = span._replace(high=2 * span.high)
@@ -315,7 +314,7 @@ def _estimate(
 
 
 def _unbounded(key: Key, taking: Mapping[Key, Taking]) -> list[str]:
-    """Return why replies may be of any length, if so."""
+    """Return the reasons why replies may have any length."""
     if key in taking and taking[key].tokens.high < math.inf:
         return []
     return [f"a reply of `{key[2]}` to `{key[1]}` without `max_tokens`"]
@@ -348,12 +347,13 @@ def _prompt_tokens(
 
 
 def _of(said: Saying, taking: Mapping[Key, Taking]) -> EstimateSpan:
-    """Return the tokens of a reply that goes into a prompt."""
+    """Return the tokens of a reply inside a prompt."""
     return taking[said].tokens if said in taking else EstimateSpan(FREE_TEXT / 2, FREE_TEXT, math.inf)
 
 
 def _cost(price: Price | None, calls: EstimateSpan, sent: EstimateSpan, got: EstimateSpan) -> EstimateSpan | None:
-    """Return the cost of all calls. Prices may depend on the length of a prompt, so it is that of a mean call."""
+    """Return the cost of all calls. Prices may depend on the length of a prompt, so it is computed for the mean
+    call."""
     if price is None:
         return None
     return EstimateSpan(
@@ -365,7 +365,7 @@ def _cost(price: Price | None, calls: EstimateSpan, sent: EstimateSpan, got: Est
 
 
 def _one(price: Price, sent: float, got: float) -> float:
-    """The cost of a mean call, whose tokens are no whole numbers."""
+    """Return the cost of a mean call, whose tokens are not integers."""
     if math.inf in (sent, got):
         return math.inf if price.cost_usd(1, 1) else 0.0
     whole_in, whole_out = int(sent), int(got)

@@ -1,4 +1,4 @@
-"""The forecast of the generation of data sets, and its unknowns."""
+"""The forecast of the generation of data sets: calls that are or may be made, and which rows may still change."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from tripos_runtime.program.adoption import Adoption
 from tripos_runtime.program.binding import RoleBinding
 
 TOLD_AGAIN = 600
-"""Characters that are added to what is sent for a further attempt, at the most, beside the reply that was refused."""
+"""The largest number of characters added for a further attempt, apart from the rejected reply."""
 
 
 Cell = Mapping[str, str]
-"""The values of axes that are known of a row that is yet to be made, and its language."""
+"""The known values of axes of a row that is not generated yet, and its language."""
 
 
 @dataclass
 class MadeCalls:
-    """The calls of one step of one data set: how many are kept, and those that are made or may be, with their fate, the
-    size of the prompt, and how many are alike."""
+    """The calls of one step of one data set: the number of kept ones, and those that are or may be made, with their
+    certainty, the size of the prompt, and the number of equal ones."""
 
     ask: Ask
     dataset: str
@@ -49,22 +49,21 @@ class MadeCalls:
 
 @dataclass
 class MakingForeseen:
-    """The forecast pass in which the kept part of the data sets that a run makes has been gone through, and their rows
-    are where `source` finds them."""
+    """The result of reading the kept part of the data sets that a run generates; `source` finds their rows."""
 
     source: CaseSource
     expected: Mapping[str, int]
-    """How many rows every scenario has at the most."""
+    """The largest number of rows of every scenario."""
     calls: list[MadeCalls] = field(default_factory=list)
     made_by: dict[str, Saying] = field(default_factory=dict)
-    """The source of the rows of each data set."""
+    """The makers of the rows of each data set."""
     open: dict[str, dict[int, Cell]] = field(default_factory=dict)
-    """By data set and place what is known of a row that is to be written."""
+    """The known fields of rows to be written, by data set and place."""
     unsettled: dict[str, set[int] | None] = field(default_factory=dict)
-    """The places of rows that are there and may not be, once the open ones are filled; `None`: all of a data set."""
+    """The places of rows that exist and may change once open ones are filled; `None` means all of a data set."""
 
     def unmade(self, scenario: Scenario) -> list[tuple[Cell, int]]:
-        """Return how many rows of a scenario are yet to be made, at most, by what is known of them."""
+        """Return the largest number of rows of a scenario that are not generated yet, by what is known of them."""
         if scenario.rows is None or scenario.rows.dataset not in self.open:
             return []
         dataset = scenario.rows.dataset
@@ -74,21 +73,21 @@ class MakingForeseen:
             for place, cell in self.open[dataset].items()
             if chosen is None or place in chosen
         )
-        if self.unsettled.get(dataset, set()) is None:  # there may be rows more, whose slots are not there yet
+        if self.unsettled.get(dataset, set()) is None:  # there may be further rows whose slots do not exist yet
             there = len(self.source.sources.made.rows[dataset])
             more = self.expected[scenario.name] - there - found.total()
             found[(("language", self.source.plan.benchmark.languages[0]),)] += max(0, more)
         return [(dict(cell), count) for cell, count in found.items() if count > 0]
 
     def is_sure(self, case: Case) -> bool:
-        """Return true if a row stays what it is, whatever is made beside it."""
+        """Return true if a row stays as it is, whatever else is generated."""
         if case.dataset not in self.unsettled or case.origin is None:
             return True
         places = self.unsettled[case.dataset]
         return places is not None and case.origin[1] not in places
 
     def case(self, scenario: Scenario, cell: Cell) -> Case:
-        """Return a case of which nothing is known but its language and its cell."""
+        """Return a case of which only the language and the cell are known."""
         assert scenario.rows is not None
         dataset = scenario.rows.dataset
         absent = Missing(dataset, PENDING)
@@ -99,8 +98,7 @@ class MakingForeseen:
         return Case(scenario, "", context, {}, dataset, names)
 
     def known(self, scenario: Scenario) -> Known:
-        """Return what is known of the fields of a row that is yet to be made: what nobody writes may be of any
-        length."""
+        """Return the known fields of a row that is not generated yet. Fields that nobody writes may have any length."""
         assert scenario.rows is not None
         made = self.source.slots.by_name[scenario.rows.dataset]
         return {
@@ -118,7 +116,7 @@ def foresee_making(
     ledger: Any,
     adoption: Adoption | None = None,
 ) -> MakingForeseen:
-    """Go through what a ledger has of the data sets that a run makes. Nobody is asked and nothing is kept."""
+    """Read what a ledger has of the data sets that a run generates. Nobody is asked and nothing is kept."""
     found = MakingForeseen(source, source.counts(selection))
     slots = source.slot_counts(selection)
     maker = data_maker(plan, source, selection, binding, ledger)
@@ -137,7 +135,7 @@ def foresee_making(
 
 @dataclass
 class _Unasked:
-    """A call that would be made; of a walk with so many levels below."""
+    """A call that would be made; for a walk, with the number of levels below it."""
 
     call: MadeCall
     size: Size
@@ -145,7 +143,7 @@ class _Unasked:
 
 
 def _levels_below(need: MadeReply) -> int:
-    """How far a walk would go on from a node at which nobody was asked: one path, down to a leaf."""
+    """Return how many levels a walk would go on from a node: one path, down to a leaf."""
     return 0 if need.node is None else ParsedTree(need.node).depth - 1
 
 
@@ -181,7 +179,7 @@ class _MadeSet:
             found.made_by[one.made.name] = (author.place, author.title, author.model)
 
     def count(self, unasked: list[_Unasked], reused: Mapping[str, int]) -> None:
-        """Count what is asked for sure, what follows if all goes well, and what only where something is refused."""
+        """Count the calls that are certain, those that follow if all goes well, and those that follow a rejection."""
         made, one, retries = self.made, self.one, self.made.retries
         for line in self.lines:
             line.reused = reused.get(line.ask.fingerprint, 0)
@@ -226,7 +224,7 @@ class _MadeSet:
         found.calls += self.lines
 
     def _count_unlisted(self, slots: int) -> None:
-        """Count slots for rows that are made from rows which are not there yet."""
+        """Count slots for rows generated from rows that do not exist yet."""
         above = ", ".join(_rows_of(str(name)) for name in sorted(map(str, self.upstream)) if name != "None")
         for place in range(len(self.lines) if slots else 0):
             size, levels = is_waiting(self.made.name, above), self._levels(place)
@@ -239,11 +237,11 @@ class _MadeSet:
             self.lines[place].open.append((fate, size, times))
 
     def _most(self, place: int) -> int:
-        """Return how many calls one attempt at a row has of a step, at the most."""
+        """Return the largest number of calls of a step in one attempt at a row."""
         return self.widest.get(self.lines[place].ask.name, 1)
 
     def _levels(self, place: int) -> int:
-        """Return how many it has as a rule: a walk takes one path."""
+        """Return the usual number of its calls: a walk takes one path."""
         step = self._walk(place)
         if step is None:
             return 1
@@ -255,8 +253,7 @@ class _MadeSet:
         return next((step for step in self.made.steps if isinstance(step, Walk) and step.ask is ask), None)
 
     def _size(self, place: int, slot: RowSlot, again: bool = False) -> Size:
-        """Return the size of a prompt that takes in the row, of which nothing is there yet; of a further attempt at
-        it."""
+        """Return the size of a prompt that contains a row not written yet, possibly of a further attempt."""
         ask, attempts = self.lines[place].ask, self.attempts
         row = {name: Missing(self.made.name, PENDING) for name in (each.name for each in self.made.fields)}
         row |= attempts.first_row(slot)
@@ -288,7 +285,7 @@ class _MadeSet:
 
 
 def _nodes(tree: Mapping[str, Any], depth: int = 1) -> Iterator[tuple[int, int]]:
-    """Yield every node of a tree with branches: how deep it lies, and how long its branches are together."""
+    """Yield every node of a tree with branches: its depth, and the total length of its branches."""
     if tree:
         yield depth, sum(len(name) + 4 for name in tree)
         for below in tree.values():
@@ -308,7 +305,7 @@ def _rows_of(dataset: str) -> str:
 
 
 def data_maker(plan: Plan, source: CaseSource, selection: Selection, binding: RoleBinding, ledger: Any) -> DataMaker:
-    """Return a maker that asks nobody: it goes through what is kept, with the plug-ins that are there."""
+    """Return a maker that asks nobody: it reads what is kept, with the available plug-ins."""
     return DataMaker(
         plan,
         binding,
@@ -328,13 +325,13 @@ def data_maker(plan: Plan, source: CaseSource, selection: Selection, binding: Ro
 
 
 def _not_called(*_: Any, **__: Any) -> Any:
-    """Return what needs a function of the user's is left open."""
+    """Leave open what needs a Python function of the plan."""
     raise NotAsked
 
 
 def _nothing() -> None:
-    """There is nothing to stop."""
+    """Do nothing."""
 
 
 async def _no_wait(seconds: float) -> None:
-    """Nobody else makes what is only gone through."""
+    """Do not wait: nobody else generates during a forecast."""

@@ -1,4 +1,4 @@
-"""The prompts of a run before any call, whole: what a person reads to see what models would be sent."""
+"""Preview of the prompts of a run, in full, before any call."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from tripos_runtime.program.steps import TurnPrompt
 
 STAND_INS = ("mock/first", "mock/second")
 EMBEDDED = "input"
-"""The role of a text whose vector is asked for."""
+"""The role of a text that is embedded."""
 
 
 @dataclass(frozen=True)
 class PromptPreview:
-    """The messages of a question about one item, as a model that fills `role` would be sent them. A part that is not
-    known before other replies are there stands in ⟨⟩."""
+    """The messages of a question about one item, as a model in `role` would receive them. Parts that need other replies
+    are shown in ⟨⟩."""
 
     scenario: str
     item_id: str
@@ -44,23 +44,23 @@ class PromptPreview:
     role: str
     messages: tuple[Message, ...]
     certain: bool
-    """False where it depends on a reply whether this is asked."""
+    """False if a reply decides whether this is asked."""
     arms: str
-    """The treatments that ask this, in words; empty for all of them."""
+    """The treatments that ask this, in words; empty if all do."""
     element: str | None = None
-    """The place of the element of a list that a judge is asked about, from 0; `0.2` of a list in a list."""
+    """The position of the list element that a judge is asked about, from 0; `0.2` for a list in a list."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """The settings of the request that the spec gives, as JSON values; of several samples those of the first."""
+    """The request's settings from the spec as JSON values; of several samples, those of the first."""
     schema: Mapping[str, Any] | None = None
-    """The JSON Schema of the reply. A model that can be held to one is sent it; the prompt says it to any other."""
+    """The JSON Schema of the reply. It is sent to models that enforce schemas; for others the prompt describes it."""
     samples: int = 1
-    """How many replies are asked for."""
+    """The number of replies asked for."""
     turn: int | None = None
-    """Of a conversation which turn it is, from 1."""
+    """The turn of a conversation, from 1."""
     secrets: tuple[str, ...] = ()
-    """The secret columns that stand in the messages, or decide what does."""
+    """The secret columns in the messages, or that decide about them."""
     awaited: tuple[str, ...] = ()
-    """The settings that a reply decides: what they have is not known before it is there."""
+    """The settings that depend on a reply."""
 
 
 def preview_prompts(
@@ -71,11 +71,10 @@ def preview_prompts(
     number: int,
     unasked: Callable[[Case], None] = lambda case: None,
 ) -> Iterator[PromptPreview]:
-    """Yield each prompt once for the first `number` items of every scenario, of a conversation the first turns of both
-    speakers. No store is read and no function of the user's is called. A scenario over rows that are yet to be made has
-    none, and `unasked` is told of each item for which nothing is sent. Raises `DataError` where a data file has changed
-    since the plan was made.
-    """
+    """Yield each prompt once for the first `number` items of every scenario; of a conversation, the first turns of both
+    speakers. No store is read and no Python function of the plan is called. A scenario over rows that are not generated
+    yet yields none. `unasked` is called for each item for which nothing is sent. Raises `DataError` if a data file has
+    changed since the plan was made."""
     chosen = selection.chosen(plan)
     lookup = Lookup(cast("Ledger", NothingKept()), bound_treatments(chosen, plan, binding), binding)
     with with_functions({plugin.name: not_called(plugin.name) for plugin in plan.plugins}):
@@ -130,14 +129,14 @@ def _of_case(plan: Plan, source: CaseSource, lookup: Lookup, case: Case) -> Iter
 
 
 def _settings_shown(question: PreparedQuestion) -> dict[str, Any]:
-    """Return the settings of a request as JSON values; in place of one that a reply decides, its name in ⟨⟩."""
+    """Return the settings of a request as JSON values; one that a reply decides is shown by its name in ⟨⟩."""
     awaited = ", ".join(dict.fromkeys(f"`{reason.step}`" for _, reason in question.unsettled))
     return question.settings.given | dict.fromkeys(question.varied if question.unsettled else (), f"⟨{awaited}⟩")
 
 
 def _embedded(plan: Plan, foresight: Foresight, case: Case) -> Iterator[PromptPreview]:
-    """Yield the texts of an item that are embedded so that others are found; those that are looked through are not
-    shown. A text that waits for a reply has a name in its place."""
+    """Yield the query texts of an item for retrieval; the texts of the elements are not shown. A text that waits for a
+    reply is replaced by its name."""
     for _, step, names, fate in foresight.embedding.values():
         told = arms_of(case.scenario).get((step.name, step.fingerprint), "")
         for measure in foresight.world.chooser.parted(step).measures:
@@ -156,7 +155,7 @@ def _embedded(plan: Plan, foresight: Foresight, case: Case) -> Iterator[PromptPr
 
 
 def _secrets(plan: Plan, scenario: Scenario, step: Ask | Converse | Judging, role: str) -> set[str]:
-    """Return the secret columns that what a step sends to a role looks at."""
+    """Return the secret columns that a step's messages to a role read."""
     match step:
         case Ask():
             shown = _secret_columns(
@@ -183,8 +182,8 @@ def _secrets(plan: Plan, scenario: Scenario, step: Ask | Converse | Judging, rol
 def _secret_columns(
     plan: Plan, scenario: Scenario, parts: Iterable[object], aliases: Mapping[str, str] = {}
 ) -> set[str]:
-    """Return the secret columns that parts of a plan look at, as `item.answer`; `aliases` are data sets whose rows have
-    a name, beside those of the scenario."""
+    """Return the secret columns that parts of a plan read, such as `item.answer`; `aliases` are the data sets whose
+    rows have a name in addition to those of the scenario."""
     rows = {**({} if scenario.rows is None else {scenario.rows.alias: scenario.rows.dataset}), **aliases}
     datasets: tuple[Dataset | Made, ...] = (*plan.datasets, *plan.made)
     secret = {each.name: {one.name for one in each.fields if one.secret} for each in datasets}
@@ -204,6 +203,6 @@ def _row_path(path: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def stand_ins(plan: Plan) -> RoleBinding:
-    """Return names of models for every role of a plan, two for the compared one, where nobody names any."""
+    """Return placeholder models for every role of a plan, two for the compared role."""
     compared = next(role.name for role in plan.roles if role.kind == "compared")
     return RoleBinding({role.name: STAND_INS[: 1 + (role.name == compared)] for role in plan.roles}, compared)

@@ -1,4 +1,4 @@
-"""The reasons for calls: the inputs that changed since the earlier runs of the same benchmark."""
+"""The reasons for calls: which inputs changed since earlier runs of the same benchmark."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from tripos_runtime.program.units import StepCall
 
 @dataclass(frozen=True)
 class Earlier:
-    """An earlier run. `whole`: it came to its end and left out no item by choice."""
+    """An earlier run. `whole`: it finished and left out no item by choice."""
 
     run_id: str
     plan_text: str
-    """The plan as JSON, maybe of a format that this version does not read; empty where it was not looked into."""
+    """The plan as JSON, possibly of a format that this version cannot read; empty if it was not loaded."""
     fingerprints: frozenset[str]
     roles: Mapping[str, tuple[str, ...]]
     scenarios: frozenset[str]
-    """The scenarios that were run."""
+    """The scenarios of the run."""
     whole: bool = True
     identities: Mapping[str, str] = field(default_factory=dict)
-    """The identity behind the name of a model, where the name does not say it."""
+    """The identity behind the name of a model, if the name does not determine it."""
 
     @property
     def plan(self) -> Plan | None:
-        """The plan, or `None` where this version cannot read it."""
+        """The plan; `None` if this version cannot read it."""
         return _read(self.plan_text)
 
 
 @lru_cache(maxsize=16)
 def _read(text: str) -> Plan | None:
-    """Share it between runs of one plan."""
+    """Return the plan; runs of one plan share it."""
     try:
         return Plan.model_validate_json(text)
     except ValidationError:
@@ -48,8 +48,8 @@ def _read(text: str) -> Plan | None:
 
 @dataclass(frozen=True)
 class Usage:
-    """The usage of the replies of one model to one step: means and bounds over `replies` of them, in tokens. Those that
-    were asked for once more count with both calls."""
+    """The usage of one model's replies to one step: means and quantiles in tokens, over `replies` of them. Repaired
+    replies count with both calls."""
 
     replies: int
     tokens_in: float | None
@@ -61,13 +61,13 @@ class Usage:
 
 
 Place = tuple[str, str, str]
-"""The table, the scenario, and the step or scorer that a usage is of."""
+"""The table, the scenario, and the step or scorer of a usage."""
 
 
 @dataclass(frozen=True)
 class History:
-    """The earlier runs of a benchmark, newest first; the items that they had, by scenario; what replies took, by place
-    and model; and for models how many tokens a character of a prompt is."""
+    """The earlier runs of a benchmark, newest first; their items by scenario; the usage of replies by place and model;
+    and the tokens per prompt character by model."""
 
     earlier: tuple[Earlier, ...] = ()
     items: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -75,8 +75,7 @@ class History:
     density: Mapping[str, float] = field(default_factory=dict)
 
     def usage_of(self, place: Place, model: str) -> tuple[Usage | None, Literal["kept", "other", "guess"]]:
-        """Return what kept replies say of that step and model, or else of other models. Mock models say nothing of
-        others."""
+        """Return the usage of a step by that model, else by other models. Mock models say nothing about others."""
         by_model = self.usage.get(place, {})
         own = by_model.get(model)
         if own is not None:
@@ -95,11 +94,11 @@ class History:
 
 
 NO_HISTORY = History()
-"""That of a benchmark which was never run."""
+"""The history of a benchmark that was never run."""
 
 
 MOST_PLANS = 8
-"""The most earlier plans that are looked into, the newest first."""
+"""The largest number of earlier plans that are read, newest first."""
 
 Kind = Literal[
     "never",
@@ -121,7 +120,7 @@ Kind = Literal[
 
 
 class Cause(NamedTuple):
-    """One reason: its kind, and the detail that its text needs."""
+    """A reason: its kind, and the detail for its text."""
 
     kind: Kind
     detail: str = ""
@@ -129,8 +128,8 @@ class Cause(NamedTuple):
 
 @dataclass(frozen=True)
 class Reason:
-    """The reason why so many `calls` would be made, in words, and the steps that make them as `(scenario, step)`. Of
-    items: how many of how many are meant."""
+    """A reason for `calls` calls, in words, with the steps that make them as `(scenario, step)`, and the number of
+    affected items among all."""
 
     kind: Kind
     text: str
@@ -150,26 +149,26 @@ class _Told:
     def add(self, scenario: str, step: str, item: str, times: int) -> None:
         self.calls += times
         self.places[scenario, step] = None
-        if self.last_item.get(scenario) != item:  # the calls of a case come together
+        if self.last_item.get(scenario) != item:  # calls of one case are consecutive
             self.last_item[scenario] = item
             self.items[scenario] += 1
 
 
 @dataclass(frozen=True)
 class _Before:
-    """The history of a step: `cause` where none did just that, else who answered, and how often."""
+    """The history of a step: `cause` if no run did exactly this step, else who answered, and how often."""
 
     cause: Cause | None
     models: frozenset[str] = frozenset()
     answering: frozenset[str] = frozenset()
-    """The identities by which the replies of those models are named."""
+    """The identities that name the replies of those models."""
     samples: int = 0
     whole: bool = True
 
 
 @dataclass
 class Reasons:
-    """Collects why calls are made. Nothing is kept of a call but its count."""
+    """Counts the reasons for calls. Only the counts are kept."""
 
     plan: Plan
     history: History
@@ -177,26 +176,26 @@ class Reasons:
     _before: dict[tuple[str, str, str, str], _Before] = field(default_factory=dict)
 
     def add(self, seen: Foreseen, failed: str | None, times: int = 1) -> None:
-        """Take in a call that would be made, and stands for those of the `times` samples from its own on; `failed` is
-        the code with which it failed before."""
+        """Add a call that would be made, and stands for the remaining ones of `times` samples; `failed` is the error
+        code of its last failure."""
         case = seen.unit.case
         before = self._of(case.scenario, seen.unit.bound.treatment.arms, seen.call).samples
         causes: Counter[Cause] = Counter()
         if times == 1 or not 0 < before < getattr(seen.call.step, "samples", 0):
             causes[self.cause(seen, failed)] += times
-        else:  # samples may be made for another reason than those before them
+        else:  # later samples may have another reason
             for number in range(seen.unit.number, seen.unit.number + times):
                 causes[self.cause(seen, failed, number)] += 1
         for cause, calls in causes.items():
             self._told.setdefault(cause, _Told()).add(case.scenario.name, seen.call.step.name, case.item_id, calls)
 
     def note(self, cause: Cause, scenario: str, step: str, times: int = 1) -> None:
-        """Take in so many calls that would be made for this cause."""
+        """Add `times` calls with this cause."""
         self._told.setdefault(cause, _Told()).add(scenario, step, "", times)
 
     def cause(self, seen: Foreseen, failed: str | None, number: int | None = None) -> Cause:
-        """Return why a call is made, that of its unit's sample or of another. The first of several reasons that a
-        person would want to know."""
+        """Return why a call is made, for its unit's sample or another. Of several reasons, the most informative one
+        counts."""
         number = seen.unit.number if number is None else number
         call, case = seen.call, seen.unit.case
         scenario = case.scenario
@@ -221,7 +220,7 @@ class Reasons:
         return Cause("rest")
 
     def told(self, items: Mapping[str, int]) -> tuple[Reason, ...]:
-        """Return every reason, the most frequent first; `items` are the cases of each scenario."""
+        """Return every reason, the most frequent first; `items` are the numbers of cases of each scenario."""
         reasons = [self._reason(cause, told, items) for cause, told in self._told.items()]
         return tuple(sorted(reasons, key=lambda each: (-each.calls, each.text)))
 
@@ -360,7 +359,7 @@ def _has(plan: Plan, scenario: Scenario) -> bool:
 
 
 def _find(plan: Plan, scenario: str, arms: Mapping[str, str], name: str) -> Ask | Converse | Judging | None:
-    """Return the step of that name, of the same treatment where there is one."""
+    """Return the step of that name, in the same treatment if possible."""
     for each in plan.scenarios:
         if each.name == scenario:
             treatments = sorted(each.treatments, key=lambda one: one.arms != dict(arms))

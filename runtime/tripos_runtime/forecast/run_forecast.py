@@ -1,17 +1,10 @@
-"""The forecast of a run: reuse, calls, their reasons, and their cost.
+"""The forecast of a run: reused and new calls, their reasons, tokens and cost, and the batches that they would take.
 
-The cases are gone through once, in batches, as a run does; memory does not grow with them.
+The cases are read once, in batches, as in a run; memory does not grow with them.
 
-A forecast as a table: the calls of every step, by scenario, arm, role and model.
-
-The calls of a forecast as the table of a plan shows them, and how many calls one of them stands for.
-
-What is foreseen of a sample hangs on its row, its models and the replies that are kept, and never on its number. So
-where no reply to any step of a treatment is kept, its samples are all alike: its first sample stands for all, and each
-of its calls for as many as differ in name.
-
-The batches of a forecast: which calls form a level, how many batches a level takes, and when the last can end.
-"""
+What is forecast for a sample depends on its row, its models and the kept replies, but not on its number. So if no
+reply to any step of a treatment is kept, its first sample stands for all of them, and each of its calls counts once
+per name."""
 
 from __future__ import annotations
 
@@ -73,8 +66,8 @@ from tripos_runtime.program.values import Names
 
 @dataclass
 class ForecastLine:
-    """The calls of one place: those `reused`, those that are `ruled_out`, and the `load` of those that are made or may
-    be. Of these `failed` counts those that failed before, by the code of the error."""
+    """The calls of one step in one place: `reused` ones, those `ruled_out`, and the `load` of calls that are or may be
+    made. `failed` counts the latter that failed before, by error code."""
 
     reused: int = 0
     ruled_out: int = 0
@@ -83,24 +76,26 @@ class ForecastLine:
 
     @property
     def certain(self) -> int:
-        """The calls that are made for sure."""
+        """The calls that are certainly made."""
         return self.load.calls[Fate.CERTAIN]
 
     @property
     def perhaps(self) -> int:
-        """The calls that depend on replies, or rows, which are not there."""
+        """The calls that depend on missing replies or rows."""
         return self.load.calls.total() - self.certain
 
     @property
     def most(self) -> int:
-        """The calls that are made at the most."""
+        """The largest number of calls."""
         return self.certain + self.perhaps
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """The forecast of a run. `lines` are in the order of the plan; `scores` counts those that are taken anew from
-    replies that are kept. `estimates` says what calls take, `reasons` why they are made, the most frequent first."""
+    """The forecast of a run.
+
+    `lines` are in the order of the plan; `scores` counts those that are computed again from kept replies. `estimates`
+    has the tokens and cost of calls, `reasons` why they are made, the most frequent first."""
 
     lines: Mapping[Where, ForecastLine]
     estimates: Mapping[Where, Estimate]
@@ -108,11 +103,11 @@ class Forecast:
     items: Mapping[str, int]
     scores: int
     unpriced: tuple[str, ...]
-    """The models of calls whose price is not known."""
+    """The models whose price is not known."""
     unmade: Mapping[str, int] = field(default_factory=dict)
-    """How many items of a scenario are yet to be made, at the most."""
+    """The largest number of items that a scenario still has to get generated."""
     taken: TakenCounts = field(default_factory=TakenCounts)
-    """Of the reused calls those whose reply is found in another store."""
+    """The reused calls whose reply is in another store."""
 
     @property
     def reused(self) -> int:
@@ -121,23 +116,23 @@ class Forecast:
 
     @property
     def certain(self) -> int:
-        """The calls that are made for sure."""
+        """The calls that are certainly made."""
         return sum(line.certain for line in self.lines.values())
 
     @property
     def perhaps(self) -> int:
-        """The calls that depend on replies which are not there."""
+        """The calls that depend on missing replies."""
         return sum(line.perhaps for line in self.lines.values())
 
     @property
     def total(self) -> Estimate:
-        """Return what all calls take."""
+        """The estimate for all calls."""
         return Estimate.of_all(self.estimates.values())
 
 
 def planned(found: Forecast, plan: Plan) -> list[Planned]:
-    """Return the calls of every step as a forecast has them, those that are kept included: what the table of a plan
-    shows where it is known who fills the roles, and what a store has."""
+    """Return the calls of every step in a forecast, including kept ones, as the table of a plan shows them if the
+    models and the store are known."""
     arms = {
         (scenario.name, name, arms_in_words(each, scenario)): each
         for scenario in plan.scenarios
@@ -161,14 +156,14 @@ def planned(found: Forecast, plan: Plan) -> list[Planned]:
 
 
 def _titles(made: Made) -> Iterator[tuple[str, str]]:
-    """Yield what the steps of a data set that is made are called in a forecast, with their place."""
+    """Yield the names of the steps of a generated data set in a forecast, with their place."""
     own = made.name.rpartition(".")[2]
     for step in (own, *(f"{own}.{ask.name}" for ask in made.asks)):
         yield place_of(made), step
 
 
 def arms_of(scenario: Scenario) -> dict[tuple[str, str], str]:
-    """Return which treatments share a step, in words, by its name and fingerprint; empty for all of them."""
+    """Return the treatments that share a step, in words, by its name and fingerprint; empty if all do."""
     return {key: arms_in_words(arms, scenario) for key, arms in treatments_sharing(scenario).items()}
 
 
@@ -182,7 +177,7 @@ def treatments_sharing(scenario: Scenario) -> dict[tuple[str, str], list[dict[st
 
 
 def arms_in_words(shared: Sequence[Mapping[str, str]], scenario: Scenario) -> str:
-    """Return the treatments that share a step, by the values of their arms; empty for all of them."""
+    """Return the treatments that share a step, by the values of their arms; empty if all do."""
     if len(shared) == len(scenario.treatments):
         return ""
     told: list[str] = []
@@ -194,8 +189,8 @@ def arms_in_words(shared: Sequence[Mapping[str, str]], scenario: Scenario) -> st
 
 
 def times(bound: BoundTreatment, step: Step) -> int:
-    """Return how many calls of a step one call stands for, for a row and model: a sample of an ask that builds on a
-    conversation is another one where either is."""
+    """Return how many calls of a step one call stands for, given a row and a model. Samples of an ask after a
+    conversation multiply with the samples of the conversation."""
     steps = {each.name: each for each in bound.treatment.steps if isinstance(each, Ask | Converse)}
     needs = step.judged if isinstance(step, Judging) else step.needs
     counts = [steps[name].samples for name in needs if name in steps]
@@ -205,8 +200,9 @@ def times(bound: BoundTreatment, step: Step) -> int:
 
 
 def alike(treatments: Iterable[BoundTreatment], held: Collection[str]) -> set[BoundTreatment]:
-    """Return the treatments of a scenario whose samples are alike, where something of the fingerprints `held` is kept.
-    A treatment is none of them where it shares a step with one that is not, so that each call is counted in one way."""
+    """Return the treatments of a scenario whose samples are interchangeable, given the fingerprints `held` of which
+    results are kept. A treatment that shares a step with another one that is not interchangeable is excluded, so that
+    each call is counted in one way."""
     every = {bound: _counts(bound) for bound in treatments}
     counts: dict[str, set[int]] = {}
     for one in every.values():
@@ -215,7 +211,7 @@ def alike(treatments: Iterable[BoundTreatment], held: Collection[str]) -> set[Bo
     parted = {*held, *(print_ for print_, numbers in counts.items() if len(numbers) > 1)}
     for bound, one in every.items():
         listed = any(isinstance(step, SampleList) for step in bound.treatment.steps)
-        if bound.compares or listed or any(bound.retrieved.values()):  # each sample is compared, or found, by itself
+        if bound.compares or listed or any(bound.retrieved.values()):  # samples are compared or listed individually
             parted |= one.keys()
     while left := [bound for bound, one in every.items() if not parted.isdisjoint(one)]:
         parted.update(*(every.pop(bound) for bound in left))
@@ -223,7 +219,7 @@ def alike(treatments: Iterable[BoundTreatment], held: Collection[str]) -> set[Bo
 
 
 def _counts(bound: BoundTreatment) -> dict[str, int]:
-    """Return how many results one stands for, by the fingerprint of the step, and of what its judges are asked."""
+    """Return how many results one result stands for, by the fingerprint of the step and of its judges' questions."""
     steps = bound.treatment.steps
     prints = {print_: step for step in steps for print_ in (step.fingerprint, getattr(step, "judgement", "")) if print_}
     return {print_: times(bound, step) for print_, step in prints.items()}
@@ -242,12 +238,11 @@ def forecast(
     history: History = NO_HISTORY,
     others: OtherReplies = NO_OTHERS,
 ) -> Forecast:
-    """Return what a run of this plan by these models over these cases would do. `prices` are by model, `None` or absent
-    where nobody knows one; `others` are stores whose replies are taken over. The Python functions of a plan are not
-    called: what needs one is left open.
+    """Return the forecast of a run of this plan with these models on these cases. `prices` are by model, `None` or
+    missing if unknown; `others` are stores whose replies are adopted. Python functions of the plan are not called: what
+    needs one stays open.
 
-    Raises `DataError` where a data file has changed since the plan was made.
-    """
+    Raises `DataError` if a data file has changed since the plan was made."""
     watcher = _Watcher(plan, source, selection, binding, ledger, history, others)
     with with_functions({plugin.name: not_called(plugin.name) for plugin in plan.plugins}):
         watcher.watch()
@@ -267,7 +262,7 @@ def forecast(
 
 
 class _Watcher:
-    """Goes over the cases and counts."""
+    """Counts the calls of all cases."""
 
     def __init__(
         self,
@@ -281,7 +276,7 @@ class _Watcher:
     ) -> None:
         self.plan, self.source, self.selection, self.ledger = plan, source, selection, ledger
         chosen = selection.chosen(plan)
-        # Of the lookup only its units are wanted: nothing is claimed.
+        # Only the lookup's units are needed: nothing is claimed.
         self.lookup = Lookup(cast("Ledger", ledger), bound_treatments(chosen, plan, binding), binding)
         own = Own(
             plan, binding.answering, chosen, lambda some: source.cases_of(some, selection.whole), self.lookup.units
@@ -290,23 +285,23 @@ class _Watcher:
         held = ledger.held()
         self.alike = {each.name: alike(self.lookup.bound_treatments[each.name], held) for each in chosen}
         self.unmade_alike = {each.name: alike(self.lookup.bound_treatments[each.name], ()) for each in chosen}
-        """What was never made is not kept."""
+        """Results that were never made are not kept."""
         self.vectors = ForeseenVectors(ledger, binding.identities, others, self.adoption.taken)
         self.foresight = Foresight(World(plan, source.sources), vectors=self.vectors)
         self.reasons = Reasons(plan, history)
         self.arms = {scenario.name: arms_of(scenario) for scenario in chosen}
         self.lines: dict[Where, ForecastLine] = {}
         self._places: dict[tuple[str, int, str, str], ForecastLine] = {}
-        """The lines of steps, by what their id names as long as there is the plan."""
+        """The lines of steps. The keys are ids of steps, valid as long as the plan lives."""
         self.embedded: dict[str, tuple[ForecastLine, Fate, Size]] = {}
-        """The texts that are embedded, by the names of their vectors, and how sure that is so far."""
+        """The texts to embed by the names of their vectors, with the certainty so far."""
         self.items: Counter[str] = Counter({scenario.name: 0 for scenario in chosen})
         self.scores = 0
         self.unmade: dict[str, int] = {}
         self.making = foresee_making(plan, source, selection, binding, ledger, self.adoption)
         self._open_making()
         self.foresight.made_by = self.making.made_by
-        for scenario in chosen:  # in the order of the plan, whatever the order of the cases
+        for scenario in chosen:  # in plan order, not in case order
             self._open_lines(scenario, binding)
 
     def _open_lines(self, scenario: Scenario, binding: RoleBinding) -> None:
@@ -334,14 +329,14 @@ class _Watcher:
                             line.load.open(step, self._question(step), scenario.name, writes)
 
     def _question(self, step: Ask | Judging) -> PreparedQuestion:
-        """Return what is sent, which is asked in the same form in every language."""
+        """Return the question of a step; it has the same form in every language."""
         return self.foresight.world.questions.at_most(step, self.plan.benchmark.languages[0])
 
     def _where(self, scenario: str, step: Ask | Converse | Retrieve | Judging, role: str, model: str) -> Where:
         return Where(scenario, self.arms[scenario][step.name, step.fingerprint], step.name, role, model)
 
     def _open_making(self) -> None:
-        """The calls that make data sets come first."""
+        """Open the lines of the calls that generate data sets, which come first."""
         for made in self.making.calls:
             line = self.lines[Where(made.place, "", made.title, made.ask.role, made.model)] = ForecastLine(made.reused)
             line.load.open(made.ask, self._question(made.ask), made.place)
@@ -352,7 +347,7 @@ class _Watcher:
                     self.reasons.note(Cause("rows", made.dataset), made.place, made.title, calls)
 
     def _count_unmade(self, scenario: Scenario) -> None:
-        """Count the calls about rows that are yet to be made: they are made unless a row is not."""
+        """Count the calls about rows that are not generated yet. They are made unless a row is given up."""
         for cell, rows in self.making.unmade(scenario):
             self.unmade[scenario.name] = self.unmade.get(scenario.name, 0) + rows
             case = self.making.case(scenario, cell)
@@ -373,7 +368,7 @@ class _Watcher:
     def watch(self) -> None:
         for scenario in self.selection.chosen(self.plan):
             self._count_unmade(scenario)
-        self.foresight.adoption = self.adoption  # of a row that is yet to be made nobody knows what will be sent
+        self.foresight.adoption = self.adoption  # set after generation: prompts about ungenerated rows are unknown
         cases = self.source.cases(self.selection)
         while batch := list(itertools.islice(cases, self.lookup.at_once())):
             units_of = [(case, self.lookup.units(case, self.alike[case.scenario.name])) for case in batch]
@@ -398,7 +393,7 @@ class _Watcher:
                     self._count_kept(case, units, pairs, kept)
 
     def _count_kept(self, case: Case, units: Sequence[Unit], pairs: Sequence[Pair], kept: Mapping[str, str]) -> None:
-        """Count the calls of a case of which everything is kept, as `_count` does."""
+        """Count the calls of a case whose results are all kept; see `_count`."""
         scenario = case.scenario.name
         self.items[scenario] += 1
         counted: set[str] = set()
@@ -416,7 +411,7 @@ class _Watcher:
                     self._places[place].reused += 1
 
     def _known(self, every: Sequence[Unit | Pair]) -> dict[str, str]:
-        """Return the status of everything that the ledger has of these units and pairs, by name."""
+        """Return the status of every kept result of these units and pairs, by name."""
         wanted: dict[str, dict[str, None]] = {table: {} for table in TABLES}
         seen: set[str] = set()
         for part in every:
@@ -437,7 +432,7 @@ class _Watcher:
         return self.ledger.rows(table, names) if names else {}
 
     def _codes(self, calls: Mapping[str, StepCall]) -> dict[str, str]:
-        """Return the code of the error of every call that failed."""
+        """Return the error code of every failed call."""
         codes: dict[str, str] = {}
         for table in ("samples", "turns", "judgements"):
             rows = self._rows(table, {name for name, call in calls.items() if call.table == table})
@@ -484,8 +479,8 @@ class _Watcher:
     def _foreseen(
         self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]
     ) -> tuple[list[Foreseen], Sequence[Unit], Collection[BoundTreatment]]:
-        """Return what is foreseen of a case, its units, and of which treatments the first sample stands for all. Where
-        a reply may be adopted they differ: there may be some, and not as many as are wanted."""
+        """Return the forecast calls of a case, its units, and the treatments whose first sample stands for all. Samples
+        differ if replies may be adopted: there may be fewer than are wanted."""
         alike = self.alike[case.scenario.name]
         try:
             self.adoption.probing = bool(alike)
@@ -500,7 +495,7 @@ class _Watcher:
     def _count_vectors(
         self, scenario: str, unit: Unit, step: Retrieve, names: Names, fate: Fate, rows: int = 1
     ) -> None:
-        """Count the texts that a row, or so many, needs the vectors of."""
+        """Count the texts of a row, or of several equal rows, that need a vector."""
         assert step.using is not None
         (model,) = unit.bound.retrieved[step.name]
         line = self.lines[self._where(scenario, step, step.using, model)]
@@ -528,7 +523,7 @@ class _Watcher:
         self.reasons.add(seen, code, number)
 
     def _count_scores(self, units: Sequence[Unit], open_: set[str], kept: Mapping[str, str]) -> None:
-        """Count the scores that nothing but the replies kept is needed for, and that are not kept."""
+        """Count the scores that can be computed from kept replies and are not kept."""
         missing: set[str] = set()
         for unit in units:
             if all(name in kept for names in unit.scores.values() for name in names.values()):
@@ -536,7 +531,7 @@ class _Watcher:
             calls: dict[tuple[str, str], set[str]] = {}
             for call in unit.calls:
                 calls.setdefault((call.step.fingerprint, call.model), set()).add(call.name)
-                if isinstance(call.step, Grade) and unit.stronger(call.step):  # all under one name
+                if isinstance(call.step, Grade) and unit.stronger(call.step):  # a cascade is one evaluator
                     calls.setdefault((call.step.fingerprint, unit.evaluators(call.step)[0]), set()).add(call.name)
             steps = {step.fingerprint: step for step in unit.bound.treatment.steps}
             for (step, evaluator), names in unit.scores.items():
@@ -550,12 +545,12 @@ class _Watcher:
 
 
 def _times(seen: Foreseen, alike: Collection[BoundTreatment]) -> int:
-    """Return how many calls one stands for."""
+    """Return how many calls one call stands for."""
     return times(seen.unit.bound, seen.call.step) if seen.unit.bound in alike else 1
 
 
 def not_called(name: str) -> Callable[..., Any]:
-    """Return what stands for a Python function of a plan: what needs it is left open."""
+    """Return a stand-in for a Python function of a plan: a value that needs it stays open."""
 
     def function(*_: Any, **__: Any) -> Any:
         raise Unavailable(f"the function `{name}`", PENDING)
@@ -564,19 +559,19 @@ def not_called(name: str) -> Callable[..., Any]:
 
 
 WINDOW_H = 24
-"""Providers answer a batch, or let it expire, within so many hours."""
+"""The time within which providers answer a batch or let it expire, in hours."""
 BYTES = 2
-"""Bytes of a token at the most, as the bound of a prompt counts tokens: one for 2 characters of an alphabet."""
+"""The largest number of bytes of a token; the bound of a prompt counts one token per 2 alphabetic characters."""
 LINE = 700
-"""Bytes of a request beside its messages: its name, and its settings."""
+"""The bytes of a request apart from its messages: its name and its settings."""
 
 Limits = tuple[int, int]
-"""The most requests of a batch, and the most bytes."""
+"""The largest number of requests and of bytes of a batch."""
 
 
 @dataclass(frozen=True)
 class LevelBatches:
-    """The batches of one model at one level, with the calls in them, from the least to the most, and their cost."""
+    """The batches of one model at one level: bounds on the number of their calls, and their cost."""
 
     level: int
     model: str
@@ -585,18 +580,18 @@ class LevelBatches:
     batches: int
     cost_usd: EstimateSpan | None
     live_usd: float | None
-    """The expected cost of the same calls, made live."""
+    """The expected cost of the same calls made live."""
 
     @property
     def provider(self) -> str:
-        """Return who answers."""
+        """The provider of the model."""
         return self.model.partition("/")[0]
 
 
 @dataclass(frozen=True)
 class BatchForecast:
-    """The batches of a run, provider by provider, and then by level. `live` counts the calls that are made beside them,
-    at the most; `rounds` says how often the levels are gone through, as a run holds only so many units at once."""
+    """The batches of a run, by provider and then by level. `live` is the largest number of calls made live; `rounds` is
+    how often the levels repeat, since a run holds a limited number of units at once."""
 
     batches: tuple[LevelBatches, ...]
     live: int
@@ -604,12 +599,12 @@ class BatchForecast:
 
     @property
     def levels(self) -> int:
-        """Return how many batches follow each other, if no request is asked again."""
+        """The number of consecutive batches if no request is retried."""
         return max((each.level for each in self.batches), default=0) * self.rounds
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON values: the batches of each `level` and model, by provider, and `latest_hours` until the last has
-        ended, if no request is asked again."""
+        ended, if no request is retried."""
         return {
             "batches": [
                 {
@@ -631,7 +626,7 @@ class BatchForecast:
 
     @property
     def latest_h(self) -> int:
-        """Return after how many hours the last batch has ended at the latest, if no request is asked again."""
+        """The time in hours after which the last batch has ended, if no request is retried."""
         return self.levels * WINDOW_H
 
 
@@ -641,8 +636,8 @@ def batch_forecast(
     limits: Callable[[str], Limits | None],
     factor: Callable[[str, float, float], float | None],
 ) -> BatchForecast:
-    """Return the batches of a forecast. `limits` are those of a batch of a model, `None` where it is asked live.
-    `factor` is how many times as much a call of a model costs live, by its tokens in and out, if that is known."""
+    """Return the batches of a forecast. `limits` are the limits of a model's batches, `None` if it is asked live.
+    `factor` is the price of a live call relative to a batched one, by tokens in and out, if known."""
     asked = {where: line for where, line in found.lines.items() if line.most}
     batched = {where.role for where in asked if limits(where.model) is not None}
     keys = dict.fromkeys((where.scenario, where.step) for where in asked if where.role in batched)
@@ -679,8 +674,8 @@ def batch_forecast(
 def _levels(
     plan: Plan, asked: Collection[tuple[str, str]], batched: Collection[str]
 ) -> Iterator[tuple[tuple[str, str, str], tuple[int, ...]]]:
-    """Yield the levels of each step that is asked, by its place, its name, and the role where it is a conversation. A
-    step whose replies are kept, or that is asked live, takes no level. Those that make data sets come first, one after
+    """Yield the levels of each step that is asked, by its place, its name, and its role in a conversation. A step whose
+    replies are kept, or that is asked live, takes no level. Steps that generate data sets come first, one after
     another."""
     steps = {(each.name, step.name) for each in plan.scenarios for way in each.treatments for step in way.steps}
     made = [key for key in asked if key not in steps]
@@ -700,7 +695,8 @@ def _levels(
 
 
 def _of_step(step: Any, depth: int, batched: Collection[str]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield the levels of a step after so many others; of a conversation those of each role that speaks in batches."""
+    """Yield the levels of a step after `depth` others; for a conversation, those of each role that speaks in
+    batches."""
     if not isinstance(step, Converse):
         yield "", (depth + 1,)
         return
@@ -728,7 +724,7 @@ def _part(estimate: Estimate, of: int) -> Estimate:
 
 
 def _batches(calls: int, total: Estimate, limits: Limits) -> int:
-    """Return how many batches so many calls take: by their number, and by the bytes of their prompts."""
+    """Return how many batches the calls take, by their number and by the bytes of their prompts."""
     most_lines, most_bytes = limits
     tokens = total.tokens_in.high if math.isfinite(total.tokens_in.high) else total.tokens_in.expected
     return max(1, math.ceil(calls / most_lines), math.ceil((BYTES * tokens + LINE * calls) / most_bytes))

@@ -1,7 +1,6 @@
-"""The sizes of prompts: what is known of them, and what is waited for.
+"""The size of prompts: known characters, and pending replies whose length is estimated.
 
-Placeholders for what is pending, with the estimated size of each: a forecast renders prompts with them.
-"""
+`SizedPlaceholders` replace pending parts, so that a forecast renders prompts with the run's own renderer."""
 
 from __future__ import annotations
 
@@ -42,18 +41,20 @@ from tripos_runtime.program.units import Conversation, speaker_of
 WIDE = re.compile("[\u2e80-\uffff\U00020000-\U0003ffff]")
 """Characters of which a token holds few: Chinese, Japanese, Korean."""
 FIELD = ":"
-"""Stands between a step and the field of its reply that is waited for."""
+"""The separator of a step and a field of its pending reply."""
 Waiting = tuple[str, bool]
-"""A step that is waited for; true where only what is sent for it is, which is known to come if the step is asked."""
+"""A pending step. True if only its prompt counts, which is known if the step is asked."""
 Saying = tuple[str, str, str]
-"""The source of a reply that is waited for: the scenario and the step whose replies are like it, and the model."""
+"""The source of a pending reply: the scenario and the step whose replies are similar, and the model."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """The length of a prompt: characters of alphabets and wide ones, in so many messages; the replies that go into it,
-    once for every time, that are not there yet; and those of which only some may come (`beyond`), characters that there
-    may be more (`most`), and what goes into it of which nobody knows how long it is. `waits` for what it builds on."""
+    """The length of a prompt.
+
+    `narrow` and `wide` are characters, in `messages` messages. `pending` are missing replies in it, repeated if they
+    occur more than once; of the replies in `beyond` only some may come; `most` are characters that may be added;
+    `unknown` are parts of unknown length. It `waits` for the replies that it builds on."""
 
     narrow: int = 0
     wide: int = 0
@@ -90,16 +91,16 @@ class Size:
 
     @property
     def is_known(self) -> bool:
-        """True if nothing is waited for."""
+        """True if nothing is pending."""
         return not (self.pending or self.beyond or self.unknown or self.most)
 
     def as_prompt(self, step: str) -> Size:
-        """Return the size of what is sent for a step, as part of what builds on it."""
+        """Return the size of a step's prompt, as part of what builds on it."""
         waits = frozenset(((step, True),))
         return Size(self.narrow, self.wide, self.pending, self.beyond, self.unknown, waits, 0, self.most, self.media)
 
     def on_side(self, place: str) -> Size:
-        """Return the size as it is seen from a pair that has it on one side."""
+        """Return the size as seen from a pair that has it on one side."""
         pending, beyond = (tuple(f"{place}.{name}" for name in names) for names in (self.pending, self.beyond))
         waits = frozenset((f"{place}.{name}", sent) for name, sent in self.waits)
         return Size(self.narrow, self.wide, pending, beyond, self.unknown, waits, self.messages, self.most, self.media)
@@ -124,23 +125,23 @@ class Size:
 
 NO_SIZE = Size()
 Known = Mapping[tuple[str, ...], Size]
-"""The sizes of what is not there but can be told, by the path under which expressions see it."""
+"""The known sizes of missing values, by the path under which expressions see them."""
 
 
 def sum_of(sizes: Iterable[Size]) -> Size:
-    """Return all of them together."""
+    """Return the sum of sizes."""
     return reduce(add, sizes, NO_SIZE)
 
 
 def is_waiting(step: str, unknown: str = "", field: str = "") -> Size:
-    """Return the size of what a step yields, or of one field of it, or of something that is `unknown`."""
+    """Return the size of a step's result, of one field of it, or of something `unknown`."""
     waits = frozenset(((step, False),))
     name = f"{step}{FIELD}{field}" if field else step
     return Size(unknown=(unknown,), waits=waits) if unknown else Size(pending=(name,), waits=waits)
 
 
 def one_reply(pending: Iterable[str]) -> list[str]:
-    """Return replies that are waited for, with the fields of one reply together no longer than that reply.
+    """Return pending replies such that the fields of one reply together count at most once.
 
     >>> one_reply(["draft:sum", "draft:why", "draft:why", "hint"])
     ['draft', 'draft', 'hint']
@@ -158,8 +159,8 @@ def one_reply(pending: Iterable[str]) -> list[str]:
 
 @dataclass
 class CountedPrompts:
-    """Prompts counted together: their characters and messages, and the replies that go into them by who gives each, the
-    further ones that there may be (`beyond`), and what else goes into them."""
+    """The sum of several prompts: characters, messages, pending replies by source, possible further replies (`beyond`),
+    and other parts."""
 
     calls: int = 0
     narrow: int = 0
@@ -172,7 +173,7 @@ class CountedPrompts:
     media: Counter[Medium] = field(default_factory=Counter)
 
     def add(self, size: Size, said_by: Mapping[str, Saying], times: int) -> None:
-        """Take in a prompt that stands for so many."""
+        """Add a prompt that stands for `times` prompts."""
         self.calls += times
         self.narrow += size.narrow * times
         self.wide += size.wide * times
@@ -191,12 +192,12 @@ class CountedPrompts:
 
     @property
     def waits(self) -> bool:
-        """True if anything is waited for."""
+        """True if anything is pending."""
         return bool(self.pending or self.beyond or self.unknown)
 
 
 SHORT = ("integer", "number", "bool", "choice")
-"""Types whose values are printed in a few characters, `SHORT_TEXT` at the most."""
+"""Types whose values are printed in a few characters, at most `SHORT_TEXT`."""
 SHORT_TEXT = 24
 BOUNDED = frozenset((
     "after", "boxed", "bullets", "choose", "default", "distinct", "drawn", "each_before", "first", "join", "json",
@@ -204,36 +205,35 @@ BOUNDED = frozenset((
     "split", "speaker_turns", "transcript", "trim", "upper", "without_last", "min", "max", "leaf", "parent", "renamed",
     "with_turn",
 ))  # fmt: skip
-"""The functions whose results hold no more text than their arguments."""
+"""The functions whose results contain no more text than their arguments."""
 LONGER, DIGITS = 4, 72
 WHOLE = ("text", "value", "turns", "thinking", "raw")
-"""Fields that hold all of a reply."""
+"""Fields that contain the whole reply."""
 
 
 class SizedPlaceholders:
-    """Stands for what is pending in one prompt, whose expressions see `names`, and notes how long each part will be.
-    `known` has the sizes of what is not there but can be told, such as the prompts of steps that are yet to be asked,
-    by their path."""
+    """Placeholders for the pending parts of one prompt, whose expressions see `names`. They record the size of each
+    part. `known` has the known sizes of missing values, such as the prompts of steps to be asked, by path."""
 
     __slots__ = ("args", "known", "names", "outer", "parts", "waits")
 
     def __init__(self, names: Mapping[str, Any], known: Known) -> None:
         self.names, self.known = names, known
         self.args: Mapping[str, Expr] = {}
-        """The expressions of names that a judge is given, which `outer` sees."""
+        """The expressions of a judge's arguments, which `outer` evaluates."""
         self.outer: SizedPlaceholders | None = None
         self.parts: list[Size] = []
-        """The sizes of the parts for which there is a placeholder."""
+        """The sizes of the parts with a placeholder."""
         self.waits: set[Waiting] = set()
-        """What the prompt builds on, whether it takes it in or not."""
+        """The replies that the prompt builds on, whether it contains them or not."""
 
     def size(self, messages: Iterable[Message]) -> Size:
-        """Return the size of messages that were made with these placeholders."""
+        """Return the size of messages that were rendered with these placeholders."""
         told = list(messages)
         size = Size.sent(told)
         if not (self.parts or self.waits):
             return size
-        read = 1 + sum(each.role == OPTION for each in told)  # a text is read again with each of its options
+        read = 1 + sum(each.role == OPTION for each in told)  # a text is read again with every option
         marks = Size(wide=-len(self.parts) * read, waits=frozenset(self.waits))
         return sum_of((size, marks, *self.parts * read))
 
@@ -243,17 +243,17 @@ class SizedPlaceholders:
         return not (self.parts or self.waits)
 
     def hole(self, hole: Hole, reason: Unavailable) -> str:
-        """Note the size of what will stand in a hole."""
+        """Record the size of a hole's text."""
         size = self._yet(hole.expr, _pending(reason))
         size = _as_json(size) if without_optional(hole.type).kind == "json" else size
         return self._stand(Size(narrow=SHORT_TEXT, waits=size.waits) if hole.type.kind in SHORT else size)
 
     def condition(self, when: Expr, reason: Unavailable) -> None:
-        """Note what the condition of a passage waits for."""
+        """Record the replies that the condition of a passage waits for."""
         self.waits |= self._yet(when, _pending(reason)).waits
 
     def passage(self, render: Callable[[], str]) -> str | None:
-        """Return a passage as if its condition held; none where nothing could be sent then."""
+        """Return a passage as if its condition held; None if nothing could be sent then."""
         before = len(self.parts)
         try:
             return render()
@@ -262,31 +262,31 @@ class SizedPlaceholders:
             return None
 
     def argument(self, expr: Expr, reason: Unavailable) -> Missing:
-        """Return what is not there, which raises again where it is printed. The prompt builds on it in any case."""
+        """Return a missing value, which raises again if it is printed. The prompt builds on it in any case."""
         self.waits |= self._yet(expr, _pending(reason)).waits
         return Missing(reason.step, PENDING)
 
     def inside(self, args: Mapping[str, Expr], names: Mapping[str, Any]) -> SizedPlaceholders:
-        """Return the placeholders of a judge's prompt, which are noted together with these."""
+        """Return the placeholders of a judge's prompt; their sizes are added to these."""
         found = type(self)(names, self.known)
         found.args, found.outer, found.parts, found.waits = args, self, self.parts, self.waits
         return found
 
     def dialogue(self, turns: Expr, reason: Unavailable) -> list[DialogueTurn]:
-        """Return one message for a dialogue, whose messages are counted by what is waited for."""
+        """Return one message for a dialogue, whose number of messages depends on what is pending."""
         return [DialogueTurn("assistant", self._stand(self._yet(turns, _pending(reason)), messages=-1))]
 
     def examples(self, shots: Shots, reason: Unavailable) -> list[Message]:
-        """Return one message for worked examples, of which nobody knows how long they are."""
+        """Return one message for worked examples of unknown length."""
         size = is_waiting(_pending(reason).step, f"worked examples from `{shots.dataset}`")
         return [Message("assistant", self._stand(size, messages=-1))]
 
     def turn(self, step: Converse, number: int) -> str:
-        """Return what stands for a turn of a conversation that is being held."""
+        """Return a placeholder for a turn of a running conversation."""
         return self._stand(Size(pending=(turn_name(step, number),)))
 
     def aside(self) -> SizedPlaceholders:
-        """Return placeholders for a text that is not sent, but has to be there before anything is."""
+        """Return placeholders for a text that is not sent, but must be known before anything is."""
         found = type(self)(self.names, self.known)
         found.waits = self.waits
         return found
@@ -297,7 +297,7 @@ class SizedPlaceholders:
         return PLACEHOLDER
 
     def expression(self, expr: Expr) -> Size:
-        """Return the size of a value, or of what it is made of where that is not there yet."""
+        """Return the size of a value, or of its parts if it is missing."""
         try:
             value = evaluate(expr, self.names)
             if (lacking := _lacking(value)) is not None:
@@ -307,7 +307,7 @@ class SizedPlaceholders:
             return self._yet(expr, _pending(reason))
 
     def _yet(self, expr: Expr, waited: Unavailable) -> Size:
-        """Return the size of what a value is made of that is not there yet."""
+        """Return the size of the parts of a missing value."""
         match expr:
             case Ref(path=path):
                 return self._name(path, waited)
@@ -326,7 +326,7 @@ class SizedPlaceholders:
         return is_waiting(waited.step, waited.step)
 
     def _later(self, expr: Expr) -> Size:
-        """Return the size of what may not be looked at once what is waited for is there."""
+        """Return the size of parts that may not be used once the pending replies are known."""
         try:
             return self.expression(expr)
         except Unavailable:
@@ -335,7 +335,7 @@ class SizedPlaceholders:
     def _call(self, function: str, args: Sequence[Expr]) -> Size:
         size = sum_of(self._later(arg) if function in LAZY else self.expression(arg) for arg in args)
         own = FUNCTIONS.get(function)
-        if own is None:  # one of the user's, which is not called
+        if own is None:  # a Python function of the plan, which is not called
             return size + is_waiting(f"the function `{function}`", f"the function `{function}`")
         if own.returns is not None and own.returns.kind in SHORT:
             return Size(narrow=SHORT_TEXT, waits=size.waits)
@@ -356,7 +356,7 @@ class SizedPlaceholders:
 
 
 class NamedPlaceholders(SizedPlaceholders):
-    """Stands for what is pending by its name, for a person who reads the prompt."""
+    """Placeholders that show the names of pending parts, for a person who reads the prompt."""
 
     __slots__ = ()
 
@@ -368,16 +368,14 @@ class NamedPlaceholders(SizedPlaceholders):
 
 
 def _as_json(size: Size) -> Size:
-    """Return the size of a value of any JSON as it is printed: with a space behind each comma and colon, and numbers
-    such as `1e15` with all of their digits, it is up to `LONGER` times as long as it was written; a number on its own
-    may have up to `DIGITS`."""
+    """Return the size of a JSON value as printed. With spaces after commas and colons, and all digits of numbers such
+    as `1e15`, it is up to `LONGER` times as long as written; a single number has up to `DIGITS`."""
     replies = tuple(name.partition(FIELD)[0] for name in size.pending)
     return replace(size, beyond=(*size.beyond, *replies * (LONGER - 1)), most=size.most + DIGITS)
 
 
 def _lacking(value: Any) -> Missing | None:
-    """Return what a value does not have that is a record or a list: an element of replies that are pending is there,
-    and its text is not."""
+    """Return the missing part of a record or a list: an element for a pending reply exists, but its text does not."""
     if isinstance(value, Missing):
         return value
     if isinstance(value, Mapping):
@@ -388,23 +386,23 @@ def _lacking(value: Any) -> Missing | None:
 
 
 def _pending(reason: Unavailable) -> Unavailable:
-    """Return why there is no value yet; raises it where there never will be."""
+    """Return the reason why a value is pending; raise it if the value will never exist."""
     if not is_pending(reason):
         raise reason
     return reason
 
 
 BETWEEN = "/"
-"""Stands between the step and the role in the name of a turn that is awaited."""
+"""The separator of the step and the role in the name of a pending turn."""
 
 
 def turn_name(step: Converse, number: int) -> str:
-    """Return turn `number`, counted from 1, as a reply that is awaited."""
+    """Return the name of turn `number`, counted from 1, as a pending reply."""
     return f"{step.name}{BETWEEN}{speaker_of(step, number)}"
 
 
 def awaited(step: Converse, first: int, last: int) -> tuple[str, ...]:
-    """The turns from `first` to `last`, counted from 1, as replies that are awaited.
+    """Return the names of the turns from `first` to `last`, counted from 1, as pending replies.
 
     >>> from tripos_compiler.plan import Speaker, Until
     >>> sides = (Speaker(role="a"), Speaker(role="b"))
@@ -416,13 +414,13 @@ def awaited(step: Converse, first: int, last: int) -> tuple[str, ...]:
 
 
 def models_of(talk: Conversation) -> dict[str, str]:
-    """Return who says the turns that are awaited."""
+    """Return the speakers of the pending turns."""
     return {f"{talk.step.name}{BETWEEN}{role}": model for role, model in talk.models.items()}
 
 
 def whole(size: Size, scenario: Scenario) -> Size:
-    """A size with the turns of a conversation in its place: half of them are expected, and all may come. Names of one
-    side of a pair begin with the side."""
+    """Return a size with a conversation replaced by its turns: half of them are expected, and all may come. Names of
+    one side of a pair begin with the side."""
     if not size.pending:
         return size
     talks = {step.name: step for step in scenario.talks}

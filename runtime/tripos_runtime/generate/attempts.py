@@ -1,16 +1,8 @@
-"""One attempt at a row: the role that writes it, walks, computed fields, and those who look at it.
+"""One attempt at a row of a generated data set: writing, walks over trees, computed fields, reviews, and the checks.
 
-After which step of making a row each of its conditions can be told.
-
-Nobody is asked to verify a row that is rejected all the same, so a condition is looked at as soon as it can be.
-
-Descends a tree level by level: a role chooses among the branches of every node that is reached.
-
-Rows that are too near to others: to accepted rows in what must be `unique`, and to texts that they must be
-`distinct` from, which nobody who makes them is shown.
-
-Results of slots, as rows of tables.
-"""
+Each condition is checked as soon as it can be, so that nobody is asked to verify a row that is rejected anyway. A walk
+descends a tree level by level: a role chooses among the branches of each node reached. A row is also rejected if it is
+too similar to accepted rows (`unique`) or to texts that nobody who writes it sees (`distinct`)."""
 
 from __future__ import annotations
 
@@ -66,15 +58,15 @@ from tripos_runtime.reading.schema import schema_of
 
 @dataclass(frozen=True)
 class Due:
-    """By the number of the step after which it can be told, 0 before the first: what is `required`, with its number,
-    and the numbers of what a row is `compared` with for `distinct`."""
+    """The checks after each step, by number of the step, 0 before the first: the `required` conditions with their
+    numbers, and the numbers of the `distinct` texts that a row is `compared` with."""
 
     required: Mapping[int, tuple[tuple[int, Expr], ...]]
     compared: Mapping[int, tuple[int, ...]]
 
     @classmethod
     def of(cls, made: Made) -> Due:
-        """Return what is due of the rows of a data set."""
+        """Return the schedule of checks of a data set."""
         required: dict[int, list[tuple[int, Expr]]] = {}
         compared: dict[int, list[int]] = {}
         for number, expr in enumerate(made.require, 1):
@@ -88,7 +80,7 @@ class Due:
 
 
 def _after(made: Made, expr: Expr) -> int:
-    """Return the number of the step after which all that an expression speaks of is there."""
+    """Return the number of the step after which everything in an expression is available."""
     own, late = made.name.rpartition(".")[2], _late(made)
     after = [
         len(made.steps) if len(path) == 1 else late.get(path[1], 0) for path in paths_in(expr) if path[0] == own
@@ -97,7 +89,7 @@ def _after(made: Made, expr: Expr) -> int:
 
 
 def _late(made: Made) -> Mapping[str, int]:
-    """Return the fields of the row by the number of the step that makes them."""
+    """Return the fields of the row by the number of the step that fills them."""
     late: dict[str, int] = {}
     for number, step in enumerate(made.steps, 1):
         match step:
@@ -111,17 +103,17 @@ def _late(made: Made) -> Mapping[str, int]:
 
 Path = tuple[str, ...]
 Choose = Callable[[Path, list[str]], MakingProgram]
-"""Asks which of the branches at a node fit: its result are the answer and the name of the reply."""
+"""Asks which of the branches at a node fit; its result is the answer and the name of the reply."""
 MOST_NAMED = 200
-"""Of more branches than that the schema of a reply does not name each: providers bound how long one may be."""
+"""With more branches than this, the schema of a reply does not list them, since providers limit its size."""
 MARKS = re.compile(r"^(?:[-*•·]|\(?\d{1,3}[.)、:])\s*")
-"""The marks that a list puts before its points."""
+"""List markers."""
 
 
 @dataclass(frozen=True)
 class Walked:
-    """The paths that were chosen down to a leaf, in the order of the tree, and the names of the replies. `unknown`:
-    what was wrong with one of them, if any was."""
+    """The chosen paths down to a leaf, in the order of the tree, and the names of the replies. `unknown`: what was
+    wrong with a reply, if anything."""
 
     paths: tuple[str, ...]
     replies: tuple[str, ...]
@@ -129,9 +121,8 @@ class Walked:
 
 
 def walk(tree: Mapping[str, Any], choose: Choose, start: Path = ()) -> MakingProgram:
-    """Go down a tree from the node `start`, which is one of its; a leaf there is chosen without asking. All nodes of
-    one level are asked about at once; where a reply is of no use, no further level is. Its result is what was
-    `Walked`."""
+    """Walk down a tree from the node `start`; a leaf there is chosen without asking. All nodes of a level are asked
+    about at once; if a reply is unusable, the walk ends. Return the result as `Walked`."""
     level: list[Path] = [start] if below(tree, start) else []
     ends: set[Path] = set() if level else {start}
     names: list[str] = []
@@ -149,9 +140,9 @@ def walk(tree: Mapping[str, Any], choose: Choose, start: Path = ()) -> MakingPro
 
 
 def among(question: PreparedQuestion, branches: Sequence[str], ask: Ask) -> PreparedQuestion:
-    """Return the question of a walk at one node: a provider that keeps to a schema can name no other branch, and a
-    reply that does is asked for once more, as one that cannot be read is. Where the reply is a record the branches are
-    the field of the name of the walk; its other fields are kept as they were read."""
+    """Return the question of a walk at one node. Its schema allows only the branches, and a reply that names another
+    one is repaired like an unreadable one. If the reply is a record, the branches are the field named like the walk;
+    its other fields are kept."""
     record = ask.returns if isinstance(ask.returns, RecordType) else None
 
     def reader(text: str) -> ReadOutcome:
@@ -173,7 +164,7 @@ def among(question: PreparedQuestion, branches: Sequence[str], ask: Ask) -> Prep
 
 
 def node_at(tree: Mapping[str, Any], path: str) -> Path:
-    """Return the names from the root to the node of that path. Raises `Unavailable` where the tree has no such node.
+    """Return the names from the root to the node of that path. Raises `Unavailable` if the tree has no such node.
 
     >>> node_at({"Algebra": {"Sets": {}}}, "Algebra / Sets")
     ('Algebra', 'Sets')
@@ -187,8 +178,8 @@ def node_at(tree: Mapping[str, Any], path: str) -> Path:
 
 
 def matched(chosen: Collection[str], branches: Sequence[str]) -> list[str] | str:
-    """Return the branches that a reply chose, in their order, or what in it is no branch. Case, the marks of a list and
-    the path above are passed over.
+    """Return the branches that a reply chose, in their order, or what in it is not a branch. Case, list markers and the
+    path above are ignored.
 
     >>> matched(["- sets", "Algebra / Groups"], ["Groups", "Sets", "Rings"])
     ['Groups', 'Sets']
@@ -198,7 +189,7 @@ def matched(chosen: Collection[str], branches: Sequence[str]) -> list[str] | str
     own, known = set(branches), {_plain(branch): branch for branch in branches}
     found: set[str] = set()
     for said in sorted(chosen):
-        # Branches that differ in case alone are told apart by it.
+        # Branches that differ only in case are compared exactly.
         branch = said if said in own else next((known[each] for each in _readings(said) if each in known), None)
         if branch is None:
             return f"`{said}` is none of the branches"
@@ -218,14 +209,14 @@ def _plain(name: str) -> str:
 
 
 def below(tree: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
-    """Return the node of a tree at a path: its branches with what lies below them."""
+    """Return the node of a tree at a path: its branches with everything below."""
     for name in path:
         tree = tree[name]
     return tree
 
 
 def _in_order(tree: Mapping[str, Any], ends: Collection[Path]) -> Iterator[Path]:
-    """Paths in the order of the tree. What lies beside them is not gone through: a tree may be large, and rows many."""
+    """Return the paths in the order of the tree, visiting only nodes on them: trees may be large, and rows many."""
     below: dict[str, list[Path]] = {}
     for path in ends:
         if path:
@@ -239,15 +230,15 @@ def _in_order(tree: Mapping[str, Any], ends: Collection[Path]) -> Iterator[Path]
 
 @dataclass
 class Others:
-    """The texts that rows of a data set must be distinct from, read when they are first compared with."""
+    """The texts that rows of a data set must be distinct from, read on first use."""
 
     made: Made
     sources: Sources
     _texts: dict[int, NearTexts[int]] = field(default_factory=dict)
 
     def rejection(self, number: int, names: Mapping[str, Any]) -> Rejection | None:
-        """Return why a row is rejected by the `distinct` of that number, counted from 1, if it is. `names` is what
-        expressions see of it. Raises `Unavailable` where there is nothing to compare."""
+        """Return the rejection of a row by `distinct` number `number`, counted from 1, if any. `names` are the row's
+        values. Raises `Unavailable` if there is nothing to compare."""
         distinct = self.made.distinct[number - 1]
         near = self._near(number).find(evaluate(distinct.value, names))
         if near is None:
@@ -266,18 +257,18 @@ class Others:
         return self._texts[number]
 
     def _named(self, distinct: Distinct, place: int) -> Mapping[str, Any]:
-        """Return the item that a text is of, where it is a column's."""
+        """Return the item of a text from a column."""
         others = without_reveal(distinct.others)
         return {"of": self.sources.rows[others.dataset][place].item_id} if isinstance(others, Data) else {}
 
 
 NEAR = 0.8
-"""From this overlap on (`near_duplicates.overlap`) texts are near-duplicates."""
+"""The overlap from which texts are near-duplicates (`near_duplicates.overlap`)."""
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """A repetition of a value: the place of the slot of the other one, and how similar the two are, 1 where equal."""
+    """A repetition of a value: the place of the other slot, and the similarity of the two, 1 if equal."""
 
     place: int
     similarity: float
@@ -301,7 +292,7 @@ class AcceptedValues:
     texts: NearTexts[int] = field(default_factory=lambda: NearTexts(NEAR, few=0))
 
     def repeats(self, value: Any) -> Repeat | None:
-        """Return the accepted value that this one repeats, the most similar, and of equally similar ones the first."""
+        """Return the most similar accepted value that this one repeats; the first one if there is a tie."""
         place = self.exact.get(_name(value))
         if place is not None:
             return Repeat(place, 1.0)
@@ -309,20 +300,20 @@ class AcceptedValues:
         return Repeat(*near) if near is not None else None
 
     def add(self, place: int, value: Any) -> None:
-        """Take an accepted value."""
+        """Add an accepted value."""
         self.exact[_name(value)] = place
         if isinstance(value, str):
             self.texts.add(place, value)
 
 
 def _name(value: Any) -> str:
-    """Return what equal values have in common: of a text what counts in it, where anything does."""
+    """Return a key that equal values share: for a text, its normalised form, unless that is empty."""
     return digest(["text", letters_and_digits(value) or value] if isinstance(value, str) else ["value", value])
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a slot: the item, or `None` where it was given up."""
+    """The result of a slot: the item, or `None` if the slot was given up."""
 
     slot: RowSlot
     language: str
@@ -331,7 +322,7 @@ class Outcome:
 
 
 def origin_columns(origins: Origins | None) -> dict[str, Any]:
-    """Return the columns of `items` that say how an item was made.
+    """Return the columns of `items` that say how an item was generated.
 
     >>> origin_columns(None)["attempts"] is None
     True
@@ -348,16 +339,16 @@ def origin_columns(origins: Origins | None) -> dict[str, Any]:
 
 
 def place_of(made: Made) -> str:
-    """Return the scenario that a data set is in, or else the data set."""
+    """Return the scenario that a data set is in, else the data set."""
     return made.scenario or made.name
 
 
 def keep(
     ledger: Ledger, made: Made, models: Sequence[str], outcomes: Iterable[Outcome], row: Mapping[str, Any]
 ) -> list[str]:
-    """Keep what the ledger has not, and return the names of all. `models` are those that made the rows, `row` has the
-    columns that are common. What became of a slot is in the name, since that may be another in another run: a slot that
-    only one of them has may hold the row that this one would repeat."""
+    """Keep the outcomes that the ledger does not have, and return the names of all. `models` generated the rows; `row`
+    has the common columns. The name contains the outcome of a slot, since it may differ between runs: a slot that only
+    one of them has may hold a row that this one would repeat."""
     rows: dict[str, dict[str, Any]] = {}
     for each in outcomes:
         slot = each.slot
@@ -385,20 +376,20 @@ def keep(
 
 
 def _carried(made: Made, slot: RowSlot) -> dict[str, str]:
-    """Return the axes that the source's row says."""
+    """Return the axes that the source's row sets."""
     source = slot.source if isinstance(slot.source, Mapping) else {}
     return {name: str(source[name]) for name in carried_axes(made) if source.get(name) is not None}
 
 
 def carried_axes(made: Made) -> tuple[str, ...]:
-    """Return the axes whose values the rows of a data set have from those of its source."""
+    """Return the axes whose values the rows of a data set inherit from those of its source."""
     fields = (each.name for each in made.fields if each.type.kind == "choice" and each.type.axis == each.name)
     return tuple(name for name in fields if name not in made.axes)
 
 
 @dataclass(frozen=True)
 class Before:
-    """The attempt before: why it was rejected, and what whoever made the row had replied, with the names of that."""
+    """The previous attempt: why it was rejected, the author's reply, and the names of its replies."""
 
     rejection: Rejection
     reply: str | None = None
@@ -407,9 +398,9 @@ class Before:
 
 @dataclass(frozen=True)
 class Attempt:
-    """The result of an attempt: a row, or why there is none; without either a call or a Python function failed, and a
-    later run tries again. `reply` is the author's, `names` are those of all replies, `asked` counts the steps that
-    were. `last`: another attempt would come to the same."""
+    """The result of an attempt: a row, or a rejection; with neither, a call or a Python function failed, and a later
+    run retries. `reply` is the author's, `names` are those of all replies, `asked` counts the steps that were asked.
+    `last`: another attempt would have the same result."""
 
     row: dict[str, Any] | None = None
     rejection: Rejection | None = None
@@ -430,7 +421,7 @@ class Attempts:
 
     @cached_property
     def own(self) -> str:
-        """Return what expressions know the row as."""
+        """The name of the row in expressions."""
         return self.made.name.rpartition(".")[2]
 
     @property
@@ -445,31 +436,31 @@ class Attempts:
 
     @property
     def written(self) -> bool:
-        """True if another attempt can come to another row: somebody writes it, or chooses paths for it."""
+        """True if another attempt can give another row: somebody writes it, or chooses paths for it."""
         return any(isinstance(step, Ask | Walk) for step in self.made.steps)
 
     @property
     def questions(self) -> Questions:
-        """Return the questions of the steps."""
+        """The questions of the steps."""
         return self.asker.questions
 
     @cached_property
     def due(self) -> Due:
-        """Return what is looked at of a row, and after which step."""
+        """The schedule of checks."""
         return Due.of(self.made)
 
     @cached_property
     def others(self) -> Others:
-        """Return what rows must be distinct from."""
+        """The texts that rows must be distinct from."""
         return Others(self.made, self.sources)
 
     @cached_property
     def makers(self) -> tuple[str, ...]:
-        """Return who made the data sets that are looked into, which is part of the name of every reply."""
+        """The makers of the data sets that are read; they are part of the name of every reply."""
         return makers_of(self.sources.plan, looked_into(self.made), self.binding.answering)
 
     def language(self, slot: RowSlot) -> str:
-        """Return the language in which those who make the row are asked."""
+        """Return the language in which the makers of the row are asked."""
         if "language" in slot.cell:
             return slot.cell["language"]
         said = slot.source.get("language") if isinstance(slot.source, Mapping) else None
@@ -477,14 +468,14 @@ class Attempts:
         return said if said in languages else languages[0]
 
     def first_row(self, slot: RowSlot) -> dict[str, Any]:
-        """The row before anybody was asked."""
+        """Return the row before anybody was asked."""
         row: dict[str, Any] = {}
         if self.made.alias is not None:
             row |= slot.source if isinstance(slot.source, Mapping) else {self.made.alias: slot.source}
         return row | dict(slot.cell)
 
     def names_at(self, slot: RowSlot, row: dict[str, Any]) -> dict[str, Any]:
-        """Return what expressions see of a slot and its row."""
+        """Return the values of a slot and its row in expressions."""
         names = {**slot.cell, **self.sources.names, self.own: row}
         return names if self.made.alias is None else {**names, self.made.alias: slot.source}
 
@@ -500,8 +491,8 @@ class Attempts:
         return names
 
     async def make(self, slot: RowSlot, number: int, before: Before | None, found: LedgerEntries) -> Attempt:
-        """Make attempt `number`, counted from 0, at a slot. Raises `Unasked` where it takes a reply that is
-        not kept and nobody is to be asked, and what callers raise."""
+        """Make attempt `number`, counted from 0, at a slot. Raises `Unasked` if it needs a missing reply and nobody may
+        be asked, and the errors of callers."""
         if self.asker.on_attempt is not None:
             self.asker.on_attempt(self.made.name, slot.place, number)
         program = _Trial(self, slot, number, before).go()
@@ -513,7 +504,7 @@ class Attempts:
     def messages(
         self, ask: Ask, slot: RowSlot, names: Mapping[str, Any], placeholders: Placeholders | None = None
     ) -> tuple[Message, ...]:
-        """Return the messages of a step about a slot, without what is said of an attempt before."""
+        """Return the messages of a step about a slot, without the notes on an earlier attempt."""
         language = self.language(slot)
         question = self.questions.of(ask, language, names)
         sent = messages(question, names, language, self.sources.axes, placeholders=placeholders)
@@ -542,7 +533,7 @@ class Attempts:
         )
 
     def binding_of(self, fingerprint: str) -> str:
-        """Return the binding of the replies to a step, or of what becomes of slots."""
+        """Return the binding of the replies to a step, or of the outcomes of slots."""
         if fingerprint not in self._bindings:
             found = making_binding(self.sources.plan, self.made, fingerprint, self.binding.answering)
             self._bindings[fingerprint] = found
@@ -554,7 +545,7 @@ class Attempts:
 
 
 class _Trial:
-    """One attempt, while it is made. `row` grows from step to step, `replies` are the names of what was replied."""
+    """A running attempt. `row` grows from step to step; `replies` are the names of its replies."""
 
     def __init__(self, attempts: Attempts, slot: RowSlot, number: int, before: Before | None) -> None:
         self.attempts, self.slot, self.number, self.before = attempts, slot, number, before
@@ -565,7 +556,7 @@ class _Trial:
         self.asked = 0
 
     def go(self) -> MakingProgram:
-        """Return the program of the attempt, whose result is the `Attempt`."""
+        """Return the program of the attempt; its result is the `Attempt`."""
         made = self.attempts.made
         try:
             rejection = self._required(0)
@@ -586,7 +577,7 @@ class _Trial:
         )
 
     def _step(self, step: Ask | Walk | Derived | Verify) -> MakingProgram:
-        """Take a step; its result is why the row is rejected, if so."""
+        """Do a step; return the rejection, if any."""
         match step:
             case Ask():
                 answer = yield from self._next(step, tell=True)
@@ -611,14 +602,14 @@ class _Trial:
         return None
 
     def _walk(self, step: Walk) -> MakingProgram:
-        """Go down a tree. Whoever walks is told of the attempt before where nobody else made the row."""
+        """Walk down a tree. The walker is told of the previous attempt if nobody else writes the row."""
         tell, tree = self.attempts.author is None, self.names[TREES][step.tree]
         lane, start = (step.ask.role, self.attempts.made.name), self._start(step, tree)
 
         def choose(path: tuple[str, ...], branches: list[str]) -> MakingProgram:
-            if path != start:  # one call was planned; how many follow is known as nodes are reached
+            if path != start:  # one call was planned; further ones are added as nodes are reached
                 yield PlannedCalls(lane, 1)
-            # What there is to choose among is in the name, so a branch that is added is asked about.
+            # The branches are part of the name, so a new branch is asked about.
             item = digest([self.slot.name, step.name, path, branches])
             names = {**self.names, "branches": branches}
             asked = self.attempts.questions.of(step.ask, self.attempts.language(self.slot), names)
@@ -636,14 +627,14 @@ class _Trial:
         return None
 
     def _start(self, step: Walk, tree: Mapping[str, Any]) -> Path:
-        """Return the node at which a walk begins. Raises `Unavailable` where the tree has none of that name."""
+        """Return the start node of a walk. Raises `Unavailable` if the tree has no such node."""
         if step.below is None:
             return ()
         value = evaluate(step.below, self.names)
         return node_at(tree, step.starts.get(value, value))
 
     def _next(self, ask: Ask, *, tell: bool = False) -> MakingProgram:
-        """Return the answer to a step, on which what follows builds."""
+        """Return the answer to a step; later steps build on it."""
         answer, name = yield from self._ask(ask, self.slot.name, self.names, tell=tell)
         self.replies = (*self.replies, name)
         self.asked += 1
@@ -659,9 +650,9 @@ class _Trial:
         question: PreparedQuestion | None = None,
         node: Mapping[str, Any] | None = None,
     ) -> MakingProgram:
-        """Return the answer to a step about `item` and the name of the reply; with `tell`, it is said why the attempt
-        before was rejected. The value is `None` where the reply is of no use. Raises `_NoReply` where there is none,
-        and `Unasked` where it is pending."""
+        """Return the answer to a step about `item` and the name of the reply; with `tell`, the prompt says why the
+        previous attempt was rejected. The value is `None` if the reply is unusable. Raises `_NoReply` if there is none,
+        and `Unasked` if it is pending."""
         attempts = self.attempts
         call = attempts.call(ask, self.slot, item, self.number, (*_attempts_after(self.before), *self.replies))
         own = attempts.questions.of(ask, call.language, names)
@@ -691,8 +682,8 @@ class _Trial:
         return None
 
     def _is_last(self, rejection: Rejection) -> bool:
-        """Return a row that nobody wrote stays the same. A role that reads it is asked again only where its own reply
-        was of no use: to ask until it says yes would be no review."""
+        """Return true if another attempt is pointless, since a row that nobody wrote stays the same. A role that reads
+        it is asked again only if its reply was unusable: asking until it agrees would not be a review."""
         return not self.attempts.written and (rejection.reason != "unverified" or not self.replies)
 
 
@@ -701,8 +692,7 @@ class _NoReply(Exception):
 
 
 def _attempts_after(before: Before | None) -> tuple[str, ...]:
-    """Return what the first call of an attempt builds on: why the one before was rejected, and the reply that it is
-    shown."""
+    """Return what the first call of an attempt builds on: the previous rejection, and the reply that it shows."""
     return () if before is None else (before.rejection.known_as, *before.names)
 
 

@@ -1,4 +1,5 @@
-"""Asks the roles that make rows. What the ledger has is not asked again; what arrives is in it before it is used."""
+"""The driver of programs that generate rows. A reply in the ledger is not asked for again; a new one is in the ledger
+before it is used."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ from tripos_runtime.scheduling.calling import Caller
 
 @dataclass(frozen=True)
 class LedgerEntries:
-    """The ledger's entries of some replies, by their names."""
+    """The ledger's entries of some replies by name."""
 
     names: frozenset[str] = frozenset()
     """The names that were looked up."""
@@ -55,9 +56,10 @@ class LedgerEntries:
 
 @dataclass(frozen=True)
 class MadeCall:
-    """A call that is made for the slot at a place of a data set, by its `author` or by another role: `item` names what
-    it is about, `number` counts the attempts from 0, `identity` is that of the `model`, `upstream` are the names of
-    what it builds on, and `binding` is what the reply is named by apart from what it is about."""
+    """A call for the slot at a place of a data set, by its `author` or by another role.
+
+    `item` names the subject of the call, `number` counts the attempts from 0, `identity` belongs to `model`, `upstream`
+    are the names of its inputs, and `binding` is the name of the reply without its item."""
 
     slot: int
     step: Ask
@@ -75,31 +77,30 @@ class MadeCall:
 
     @property
     def name(self) -> str:
-        """The name of the reply. The binding is in it, as in every name: a run with another checker has rows of its
-        own, which adopt what the author wrote."""
+        """The name of the reply. It contains the binding like every name: a run with another reviewer has rows of its
+        own, which adopt the author's replies."""
         return sample_id(self.step.fingerprint, self.item, self.identity, self.number, (self.binding, *self.upstream))
 
     @property
     def title(self) -> str:
-        """Return what the step is called in the tables: the author's as the data set, the others with their own
-        name."""
+        """The name of the step in tables: the data set for the author's step, else the step's own name."""
         own = self.dataset.rpartition(".")[2]
         return own if self.author else f"{own}.{self.step.name}"
 
     @property
     def lane(self) -> tuple[str, str]:
-        """The role and the data set that it is made for."""
+        """The role and the data set of the call."""
         return self.step.role, self.dataset
 
 
 class NotAsked(Exception):
-    """A reply, or what a function gives, is not there, and nobody is to be asked for it."""
+    """A reply or the value of a function is missing, and nobody may be asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class MadeReply:
-    """A program that makes a row needs a reply: to `question`, for which `sent` is sent. `node` is the node of a tree
-    at which a walk is, where it is one. Sent: the `Answer`, or `Unavailable` where nobody is asked."""
+    """A program that generates a row needs a reply to `question`, for which `sent` is sent. `node` is the current node
+    of a walk. Sent: the `Answer`, or `Unavailable` if nobody is asked."""
 
     call: MadeCall
     sent: tuple[Message, ...]
@@ -108,20 +109,20 @@ class MadeReply:
 
 
 class PlannedCalls(NamedTuple):
-    """A row takes more calls, or fewer, than one of each step. Sent: nothing."""
+    """A row needs more or fewer calls than one of each step. Sent: nothing."""
 
     lane: tuple[str, str]
     more: int
 
 
 MakingProgram = Generator["MadeReply | PlannedCalls | list[MakingProgram]", Any, Any]
-"""A program that makes a row: as the program of a unit, with needs of its own."""
+"""A program that generates a row: like the program of a unit, with its own needs."""
 
 
 @dataclass
 class Asker:
-    """Drives programs that make rows: it asks by `callers`. Where there are none nobody is asked, and what is not kept
-    is pending."""
+    """Drives programs that generate rows with `callers`. Without callers nobody is asked, and missing replies are
+    pending."""
 
     plan: Plan
     sources: Sources
@@ -132,22 +133,22 @@ class Asker:
     run_id: str
     now: Callable[[], datetime]
     whole: bool = True
-    """True if nothing failed that a later run would try again."""
+    """True if nothing failed that a later run would retry."""
     on_reused: Callable[[MadeCall], None] | None = None
     on_unasked: Callable[[MadeReply], None] | None = None
     on_attempt: Callable[[str, int, int], None] | None = None
-    """Told of every attempt before it is made: the data set, the place of the slot, and the attempt from 0."""
+    """Called before every attempt with the data set, the place of the slot, and the attempt from 0."""
     adoption: Adoption | Namesakes | None = None
-    """The adoption of replies that the ledger has under other names."""
+    """The reuse of replies that the ledger has under other names."""
     _listed: set[tuple[str, str]] = field(default_factory=set)
 
     @cached_property
     def questions(self) -> Questions:
-        """Return what the steps ask."""
+        """The questions of the steps."""
         return Questions(self.plan, tuple(self.sources.axes.values()))
 
     async def drive(self, program: MakingProgram, found: LedgerEntries) -> Any:
-        """Return the result of a program; `found` is what was looked up for it. Raises what callers raise."""
+        """Return the result of a program; `found` are the replies looked up for it. Raises the errors of callers."""
         got: Any = None
         try:
             while True:
@@ -173,7 +174,7 @@ class Asker:
         return results
 
     async def _answer(self, need: MadeReply, found: LedgerEntries) -> Answer | Unavailable:
-        """Return the answer to a call: the one that the ledger has, or a new one; pending where nobody is asked."""
+        """Return the answer to a call: the kept one, or a new one; pending if nobody is asked."""
         call, question, sent, name = need.call, need.question, need.sent, need.call.name
         self.enlist(call.place, [name])
         if name not in found.names:
@@ -229,7 +230,7 @@ class Asker:
         return self.adoption.find(wanted, NOWHERE)
 
     def refresh(self) -> None:
-        """Take in what other processes made visible."""
+        """Read what other processes made visible."""
         if isinstance(self.adoption, Adoption):
             self.adoption.refresh()
         else:
@@ -249,7 +250,7 @@ class Asker:
             self.on_reused(call)
 
     def enlist(self, place: str, names: Iterable[str]) -> None:
-        """Say that this run asks for, or decides, what is named so."""
+        """Record that these names belong to the run."""
         new = [name for name in names if (place, name) not in self._listed]
         if new and self.callers is not None:
             self._listed.update((place, name) for name in new)
@@ -290,7 +291,7 @@ class Asker:
 
 
 def _foreseen(adopted: Adopted, question: PreparedQuestion, sent: tuple[Message, ...]) -> Answer | None:
-    """Return the answer that an adopted reply will give; none where it has to be asked for once more."""
+    """Return the answer that an adopted reply will give; None if it needs another repair."""
     row = adopted.row
     if row["reply"] is None:
         return Answer(row["status"], None, None, as_one_text(sent), {"error": row["error"]})
@@ -302,7 +303,7 @@ def _foreseen(adopted: Adopted, question: PreparedQuestion, sent: tuple[Message,
 
 
 def find(ledger: Ledger, names: Iterable[str]) -> LedgerEntries:
-    """Return what a ledger has of these replies, without those that are to be asked for again."""
+    """Return the ledger's entries of these replies, without those that are retried."""
     ids = list(dict.fromkeys(names))
     statuses = zip(ids, ledger.statuses("samples", ids), strict=True)
     kept = {name for name, status in statuses if status is not None and status not in RETRIED_NEXT_RUN}

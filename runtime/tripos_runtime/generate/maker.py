@@ -1,13 +1,9 @@
-"""Makes data sets: one after those that it is made from, its cells side by side, each attempt in the order of slots.
+"""Generation of the data sets that a run needs, each after those that it is generated from.
 
-One cell of a data set that is made: its slots, the rows that wait for their turn, and those that were accepted.
-
-Slots are decided in their order, each to its end: whether a row repeats another is asked of the rows of earlier slots
-alone. So a row follows from the replies, and from which slots of its cell the run has, in whatever order replies come
-and whatever was made before. A run that adds slots after the others changes nothing of those.
-
-Makes the data sets that a run needs, each after those that it is made from.
-"""
+Cells of the context are filled side by side. Within a cell, slots are decided in their order: whether a row repeats
+another is checked against earlier slots only. So a row follows from the replies and from the slots of its cell in the
+run, whatever the order of replies and whatever was generated before. Adding slots after the others changes none of
+them."""
 
 from __future__ import annotations
 
@@ -42,7 +38,7 @@ from tripos_runtime.scheduling.endpoint import Sleep
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A row that breaks no condition of its own, with what is compared of it: its name, and what must be unique."""
+    """A row that meets its own conditions, with the values for comparison: its name, and what must be unique."""
 
     row: Mapping[str, Any]
     name: str
@@ -51,7 +47,7 @@ class Candidate:
 
 @dataclass(slots=True)
 class State:
-    """The state of a slot. `before` is the attempt before, and `waits` the row that waits for its turn."""
+    """The state of a slot. `before` is the previous attempt; `waits` is the row that waits for its turn."""
 
     slot: RowSlot
     before: Before | None = None
@@ -60,25 +56,26 @@ class State:
     """The author's reply to the last attempt, and the names of all replies of it."""
     rejections: list[Rejection] = field(default_factory=list)
     repeats: dict[int, Candidate] = field(default_factory=dict)
-    """The rows that repeated another one before their turn had come, by the number of the attempt."""
+    """The rows that repeated another one before their turn, by number of the attempt."""
     attempts: int = 0
     waits: Candidate | None = None
     ended: bool = False
     is_open: bool = False
-    """Nobody can tell what becomes of it, because a call failed or nobody was asked."""
+    """True if its outcome is unknown, because a call failed or nobody was asked."""
     unsettled: bool = False
-    """It may come to something else once an earlier slot is filled; of an open slot, an attempt before may."""
+    """True if its outcome may change once an earlier slot is filled or, for an open slot, an earlier attempt is made up
+    for."""
 
 
 @dataclass
 class Cell:
-    """The slots of one cell, in order; `turn` is the first of which it is not known what becomes of it."""
+    """The slots of one cell, in order; `turn` is the first without an outcome."""
 
     attempts: Attempts
     states: list[State]
     turn: int = 0
     behind_open: bool = False
-    """True if a slot before `turn` is open, so that what is decided now may be decided otherwise later."""
+    """True if a slot before `turn` is open, so that later decisions may change."""
 
     def __post_init__(self) -> None:
         self._unique: tuple[Expr, ...] = self.attempts.made.unique
@@ -88,11 +85,11 @@ class Cell:
         self._waiting: dict[int, State] = {}
         self._to_compare: list[State] = []
         self._compared = 0
-        """With how many accepted rows those that wait were compared, or are about to be."""
+        """With how many accepted rows the waiting ones were, or are about to be, compared."""
 
     def candidate(self, slot: RowSlot, row: dict[str, Any]) -> Candidate | Rejection:
-        """Return a row as it is compared, or why it cannot be. Raises `Unasked` where a function is needed that is not
-        there."""
+        """Return a row with its values for comparison, or why it cannot be compared. Raises `Unasked` if it needs a
+        missing function."""
         try:
             seen = self.attempts.names_at(slot, row)
             values = tuple(evaluate(expr, seen) for expr in self._unique)
@@ -101,8 +98,8 @@ class Cell:
         return Candidate(row, item_id(row), values)
 
     def repeat(self, candidate: Candidate) -> Rejection | None:
-        """Return why a row is rejected, if it repeats an accepted one. As rows are accepted, one that repeats another
-        goes on to do so."""
+        """Return the rejection of a row that repeats an accepted one, if it does. It stays a repetition as more rows
+        are accepted."""
         if candidate.name in self._rows:
             return Rejection("duplicate", {"of": candidate.name})
         for number, (value, pool) in enumerate(zip(candidate.values, self._pools, strict=True), 1):
@@ -122,7 +119,7 @@ class Cell:
         return state if state.ended or state.waits is not None else None
 
     def accept(self, state: State) -> Candidate:
-        """Take the row that waits, whose turn it is."""
+        """Accept the waiting row whose turn it is."""
         candidate = self.leave(state)
         self._rows.add(candidate.name)
         self._names[state.slot.place] = candidate.name
@@ -131,8 +128,8 @@ class Cell:
         return candidate
 
     def pass_on(self, state: State) -> None:
-        """Return the turn to the next slot. Of rows that were rejected before theirs had come it is said what they
-        repeat of all earlier slots."""
+        """Pass the turn to the next slot. Rows rejected before their turn get the earlier slot that they repeat
+        most."""
         for number, candidate in state.repeats.items():
             state.rejections[number] = self.repeat(candidate) or state.rejections[number]
         state.repeats.clear()
@@ -144,20 +141,20 @@ class Cell:
         self.turn += 1
 
     def wait(self, state: State, candidate: Candidate) -> None:
-        """Have a row wait for the turn of its slot."""
+        """Let a row wait for the turn of its slot."""
         state.waits, self._waiting[state.slot.place] = candidate, state
         self._to_compare.append(state)
 
     def leave(self, state: State) -> Candidate:
-        """Take away the row that waits."""
+        """Remove the waiting row."""
         candidate, state.waits = state.waits, None
         assert candidate is not None
         del self._waiting[state.slot.place]
         return candidate
 
     def next_refused(self) -> tuple[State, Rejection] | None:
-        """Return a slot whose row waits and repeats an accepted one, so that it need not wait for its turn. What it
-        repeats is looked up again when that has come."""
+        """Return a slot whose waiting row repeats an accepted one, so that it need not wait for its turn. Which row it
+        repeats is computed when its turn comes."""
         if len(self._rows) > self._compared:
             self._compared, self._to_compare = len(self._rows), list(self._waiting.values())
         while self._to_compare:
@@ -170,15 +167,15 @@ class Cell:
 
 
 BLOCK = 64
-"""The number of slots, of whole cells, that are looked up and claimed at once."""
+"""The number of slots, in whole cells, that are looked up and claimed at once."""
 WAIT_S = 0.5
-"""Between looks at what another process makes."""
+"""The pause in seconds between looks at what another process generates."""
 
 
 @dataclass
 class Maker:
-    """Makes the rows of one data set. `open` counts slots of which nobody can tell what becomes of them, because calls
-    failed or nobody was asked."""
+    """Generates the rows of one data set. `open` counts slots without an outcome, because calls failed or nobody was
+    asked."""
 
     made: Made
     source: SlotSource
@@ -186,23 +183,23 @@ class Maker:
     asker: Asker
     workers: int
     functions: Mapping[str, Callable[..., Any]] | None
-    """The plug-ins, or those that are there already."""
+    """The plug-ins, or those available."""
     sleep: Sleep
     stop: Callable[[], None]
-    """Makes no further call; what is under way is finished."""
+    """Stop making calls; calls in flight are finished."""
     open: list[RowSlot] = field(default_factory=list)
     unsettled: list[tuple[RowSlot, int]] = field(default_factory=list)
-    """Slots that may come to something else once those that are open are filled, with the attempts at them so far."""
+    """Slots that may change once open ones are filled, with the attempts so far."""
     unsure: set[int] = field(default_factory=set)
-    """The places of open slots whose further attempts are made only if those before them are filled as they are."""
+    """The places of open slots whose further attempts depend on the outcomes of earlier slots."""
     filled: int = 0
-    """How many slots there was something to make from."""
+    """The number of slots that had a source to generate from."""
     rows: RowFile = field(default_factory=RowFile)
-    """The rows that are made."""
+    """The generated rows."""
     _put_off: list[list[RowSlot]] = field(default_factory=list)
 
     async def make(self, places: Collection[int] | None) -> None:
-        """Make the rows of the slots of these places, or of all. Raises what callers raise."""
+        """Generate the rows of the slots at these places, or of all. Raises the errors of callers."""
         made = self.made
         self.tally = self.asker.tally.making(made.name)
         self.tally.asks = self._asks
@@ -238,7 +235,7 @@ class Maker:
             await together([work() for _ in range(count)])
 
     async def _block(self, groups: list[list[RowSlot]]) -> None:
-        """Make the rows of some cells, those apart that another process makes."""
+        """Generate the rows of some cells, except those that another process generates."""
         ours: list[list[RowSlot]] = []
         keys: list[str] = []
         for group in groups:
@@ -262,14 +259,14 @@ class Maker:
             row = {"run_id": asker.run_id, "benchmark": asker.plan.benchmark.name, "created_at": asker.now()}
             row["binding"] = self.attempts.binding_of(self.made.fingerprint)
             models = [self.attempts.binding.answering[ask.role][0] for ask in self.attempts.asks]
-            # What may come to something else once a failed call is made up for is no outcome yet.
+            # An outcome that may change after a failed call is retried is not kept yet.
             settled = [outcome for state, outcome in block.outcomes if not state.unsettled]
             asker.enlist(place_of(self.made), keep(asker.ledger, self.made, models, settled, row))
             for key in keys:
                 self.asker.ledger.release(key)
 
     async def _work(self, block: _Block) -> None:
-        """Make attempts until there are none left to make."""
+        """Make attempts until none are left."""
         while block.queue or block.under_way:
             if not block.queue:
                 await block.wait()
@@ -291,7 +288,7 @@ class Maker:
             block.wake()
 
     def _looked_up(self, block: _Block, state: State) -> LedgerEntries:
-        """Return what the ledger has of the replies of an attempt, looked up together with those of the next ones."""
+        """Return the ledger's replies for an attempt, looked up together with those of the next ones."""
         if state.slot.place not in block.found:
             states = [state, *(each for _, each in itertools.islice(block.queue, BLOCK - 1))]
             states = [each for each in states if each.slot.place not in block.found]
@@ -301,7 +298,7 @@ class Maker:
         return block.found.pop(state.slot.place)
 
     def _take_in(self, block: _Block, cell: Cell, state: State, attempt: Attempt | None) -> None:
-        """Record the fate of an attempt, and of the slots that waited for it."""
+        """Record the result of an attempt, and decide the slots that waited for it."""
         state.attempts += 1
         self._skip(0 if attempt is None else attempt.asked)
         if attempt is None or (attempt.row is None and attempt.rejection is None):
@@ -321,7 +318,7 @@ class Maker:
         self._decide(block, cell)
 
     def _decide(self, block: _Block, cell: Cell) -> None:
-        """Go on with the slots whose turn has come, and with those whose row waits in vain."""
+        """Decide the slots whose turn has come, and those whose row waits in vain."""
         while (state := cell.next_due()) is not None:
             row, rejection = None, None if state.waits is None else cell.repeat(state.waits)
             if rejection is not None:
@@ -336,8 +333,8 @@ class Maker:
             self._reject(block, cell, *refused)
 
     def _reject(self, block: _Block, cell: Cell, state: State, rejection: Rejection, *, last: bool = False) -> None:
-        """Have another attempt made, or give the slot up. `last`: another attempt would come to the same."""
-        if state.waits is not None:  # it repeats another row, of which nobody knows whether it stays
+        """Schedule another attempt, or give the slot up. `last`: another attempt would have the same result."""
+        if state.waits is not None:  # it repeats another row that may still change
             cell.leave(state)
             last = self._stays(rejection)
             state.unsettled = state.unsettled or cell.behind_open
@@ -352,19 +349,19 @@ class Maker:
             state.ended = True
 
     def _stays(self, rejection: Rejection) -> bool:
-        """Return true if another attempt would be rejected too. A row that repeats another is the same in all that
-        nobody wrote: whoever walks is not asked for another place of it, and is not told that there is such a row."""
+        """Return true if another attempt would be rejected too. A row that repeats another does so in everything that
+        nobody wrote; the walker is not asked for another path, and is not told of the other row."""
         if rejection.reason == "duplicate" and "number" not in rejection.told and self.attempts.author is None:
             return True
         return not self.attempts.written
 
     def _leave_open(self, state: State) -> None:
-        """Note that nobody can tell what becomes of a slot."""
+        """Record that a slot has no outcome."""
         state.ended = state.is_open = True
         self.open.append(state.slot)
 
     def _settle(self, block: _Block, state: State, row: Mapping[str, Any] | None) -> None:
-        """Note what became of a slot."""
+        """Record the outcome of a slot."""
         author, slot = self.attempts.author, state.slot
         by = None if author is None else self.attempts.binding.of(author.role)[0]
         origins = Origins(by, state.attempts, tuple(each.to_json() for each in state.rejections))
@@ -378,7 +375,7 @@ class Maker:
             block.outcomes.append((state, Outcome(slot, self.attempts.language(slot), name, origins)))
 
     def _skip(self, replies: int) -> None:
-        """Count the calls of an attempt that were not made after so many."""
+        """Count the remaining calls of an attempt as skipped, after `replies` replies."""
         for ask in self.attempts.asks[replies:]:
             self.asker.tally.skipped[ask.role, self.made.name] += 1
 
@@ -396,8 +393,8 @@ class Maker:
 
 @dataclass
 class _Block:
-    """Cells that are made together: the slots at which an attempt is to be made, with what was looked up for them, and
-    who waits for there to be some."""
+    """Cells that are filled together: the slots that need an attempt, the replies looked up for them, and the waiting
+    workers."""
 
     cells: list[Cell]
     queue: deque[tuple[Cell, State]] = field(default_factory=deque)
@@ -407,12 +404,12 @@ class _Block:
     outcomes: list[tuple[State, Outcome]] = field(default_factory=list)
 
     async def wait(self) -> None:
-        """Wait until there is something to do, or nothing is under way."""
+        """Wait until there is something to do, or nothing is in flight."""
         self.waiting.append(asyncio.get_running_loop().create_future())
         await self.waiting[-1]
 
     def wake(self) -> None:
-        """Wake all who wait."""
+        """Wake all waiting workers."""
         waiting, self.waiting = self.waiting, []
         for each in waiting:
             if not each.done():
@@ -420,7 +417,7 @@ class _Block:
 
 
 def _blocks(groups: Iterable[list[RowSlot]]) -> Iterator[list[list[RowSlot]]]:
-    """Yield whole cells, together so many slots as are looked up at once."""
+    """Yield whole cells, together about as many slots as are looked up at once."""
     block: list[list[RowSlot]] = []
     for group in groups:
         block.append(group)
@@ -432,16 +429,16 @@ def _blocks(groups: Iterable[list[RowSlot]]) -> Iterator[list[list[RowSlot]]]:
 
 
 class Unlisted:
-    """Lists no result, for whoever goes through what is kept."""
+    """A list of results that keeps no names."""
 
     def add(self, ids: Iterable[str]) -> None:
-        """Take further names, and forget them."""
+        """Ignore the names."""
 
 
 @dataclass
 class DataMaker:
-    """Makes what a run over `selection` needs, and puts it where `source` finds it. Without `callers` nobody is asked:
-    what is kept is gone through, and the rest is left open."""
+    """Generates what a run over `selection` needs, and puts it where `source` finds it. Without `callers` nobody is
+    asked: kept results are read, and the rest stays open."""
 
     plan: Plan
     binding: RoleBinding
@@ -460,25 +457,25 @@ class DataMaker:
     makers: dict[str, Maker] = field(default_factory=dict)
     reused: Callable[[MadeCall], None] | None = None
     unasked: Callable[[MadeReply], None] | None = None
-    """The observers of a reply that is kept, and of one that nobody was asked for."""
+    """Called for a kept reply, and for a call that was not made."""
     adoption: Adoption | None = None
-    """The adoption of replies that the ledger has under other names."""
+    """The reuse of replies that the ledger has under other names."""
     on_made: Callable[[Attempts], None] | None = None
-    """Told of a data set whose rows are there, before anything is made of them."""
+    """Called with a data set whose rows are complete, before anything is generated from them."""
     on_attempt: Callable[[str, int, int], None] | None = None
-    """Told of every attempt at a row, as an `Asker` tells it."""
+    """Called for every attempt at a row, as by `Asker`."""
     choice: Choice | None = None
-    """Which slots were needed."""
+    """The choice of the slots that are needed."""
     _asker: Asker | None = None
     _places: dict[str, frozenset[int] | None] = field(default_factory=dict)
-    """The places of the slots of the data sets whose making has begun."""
+    """The places of the slots of the data sets whose generation has begun."""
     _whole: set[str] = field(default_factory=set)
-    """The data sets whose making has ended."""
+    """The data sets whose generation has ended."""
     _kept: dict[str, PackedNames] = field(default_factory=dict)
-    """By data set the names of the replies that its rows are made of, as far as the ledger has them."""
+    """The names of the replies behind the rows of each data set, as far as the ledger has them."""
 
     async def make(self) -> None:
-        """Make all of it. Raises what callers and the ledger raise."""
+        """Generate everything. Raises the errors of callers and of the ledger."""
         slots = self.source.slots
         sources = self.source.sources
         choice = self.choice = Choice(slots, self.selection)
@@ -522,13 +519,13 @@ class DataMaker:
 
     @property
     def pending(self) -> frozenset[str]:
-        """Return the data sets whose rows are not all made yet."""
+        """Return the data sets whose rows are not all generated yet."""
         order = () if self.choice is None else self.choice.order
         return frozenset(order) - self._whole - self.source.sources.made.frozen
 
     def has(self, dataset: str, name: str) -> bool:
-        """Return true if a reply is one of those that the rows of a data set are made of, or if that is not known
-        yet: of one that comes later."""
+        """Return true if a reply belongs to the rows of a data set, or if this is not known yet, as for a later data
+        set."""
         if dataset not in self._places:
             return dataset in self.pending
         if dataset not in self._kept:
@@ -536,12 +533,12 @@ class DataMaker:
         return name in self._kept[dataset]
 
     def forget(self) -> None:
-        """Look again at what is kept, since there is more."""
+        """Read the kept rows again, since there are more."""
         self._kept.clear()
 
     def _named(self, dataset: str) -> Iterable[str]:
-        """Return the names of the replies that the rows of a data set are made of, and of those that are asked for
-        next: what is kept under these names is gone through, and nobody is asked."""
+        """Return the names of the replies behind the rows of a data set, and of the replies that are needed next, from
+        the kept results alone."""
         asker = Asker(
             self.plan, self.source.sources, None, self.ledger, CallCounters(), Unlisted(), self.run_id, self.now
         )
@@ -554,11 +551,11 @@ class DataMaker:
         return names
 
     def go_through(self) -> None:
-        """Go through what is kept, where nobody is asked."""
+        """Read the kept results without asking anybody."""
         assert self.callers is None, "whoever asks has to wait"
         at_once(self.make())
 
     @property
     def whole(self) -> bool:
-        """True if nothing failed that a later run would try again."""
+        """True if nothing failed that a later run would retry."""
         return self._asker is None or self._asker.whole

@@ -1,4 +1,4 @@
-"""The common interface of models: a request goes in, a reply or a `ModelError` comes out."""
+"""The interface that all models share: a request goes in, a reply or a `ModelError` comes out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tripos_compiler.source.data_classes import dataclass
 
 
 class CodedError(Exception):
-    """An error with a code. `str` of it is the message.
+    """An error with a code and a hint. `str` of it is the message.
 
     >>> error = CodedError("R0401", "`3 apples` is no amount", "write `$2`, `500k tokens` or `300 calls`")
     >>> error.code, str(error)
@@ -28,7 +28,7 @@ class CodedError(Exception):
 
 Amount = TypeVar("Amount", int, float)
 Contents = Callable[[Medium], bytes]
-"""Gives the content of an image or another file. It raises `OSError` where that is not to be had."""
+"""A function that returns the content of an image or another file. Raises `OSError` if it cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -36,22 +36,22 @@ class Message:
     """One message of a conversation."""
 
     role: str
-    """`system`, `user` or `assistant`; of a text without a chat `PLAIN`, and `OPTION` of what may stand after it;
-    `TOOL` of a description of a function that the model may call, `CALLED` of a reply of its own that called some, and
-    `RESULT` of what came of each of these calls, in their order."""
+    """`system`, `user` or `assistant`. A text without a chat has `PLAIN`, and its possible continuations have `OPTION`.
+    The description of a function that the model may call has `TOOL`; a reply that called functions has `CALLED`, and
+    the result of each of these calls has `RESULT`, in their order."""
     content: str
 
 
 PLAIN, OPTION = "text", "option"
-"""The roles of a text without a chat, and of each text whose likelihood after it is asked for."""
+"""The role of a text without a chat, and of each continuation whose likelihood is asked for."""
 TOOL = "tool"
-"""The role of the description of a function that a model may call: JSON with its name, description and parameters."""
+"""The role of a function that a model may call: JSON with its name, description and parameters."""
 CALLED, RESULT = "calls", "result"
-"""The roles of a reply with calls, whose content is what `write_calls` makes of it, and of the result of each call."""
+"""The role of a reply with calls, written by `write_calls`, and the role of the result of each call."""
 
 
 def texts_read(messages: Iterable[Message]) -> list[str]:
-    """Return every text that a model reads: of a text with options the text itself, and once with each of them.
+    """Return every text that a model reads. A text with options yields the text itself, and the text with each option.
 
     >>> texts_read((Message(PLAIN, "2 + 2 = "), Message(OPTION, "4"), Message(OPTION, "5")))
     ['2 + 2 =', '2 + 2 = 4', '2 + 2 = 5']
@@ -66,15 +66,14 @@ def texts_read(messages: Iterable[Message]) -> list[str]:
 
 @dataclass(frozen=True)
 class DialogueTurn(Message):
-    """A message that is a turn of a dialogue which is judged. A model that reads messages is not told `speaker`; one
-    that reads a text is."""
+    """A turn of a judged dialogue. `speaker` is shown only to models that read the dialogue as one text."""
 
     speaker: str = ""
 
 
 @dataclass(frozen=True)
 class Request:
-    """Everything that is sent.
+    """Everything that is sent to a model for one question.
 
     >>> Request("mock/careful", (Message("user", "Why is the sky blue?"),)).settings.given
     {}
@@ -84,30 +83,30 @@ class Request:
     messages: tuple[Message, ...]
     settings: Settings = LEFT
     schema: dict[str, Any] | None = None
-    """JSON Schema that the reply should fit; an empty one is that of any JSON. Only models with `structured` are held
-    to it, and to none with a part that may be any JSON (`strict_schema`)."""
+    """JSON Schema that the reply should fit; an empty schema allows any JSON. Only models with `structured` enforce it,
+    and never if some part of it allows any JSON (see `strict_schema`)."""
     samples: int = 1
-    """How many replies are wanted, at most the model's `most_samples`."""
+    """The number of replies wanted, at most the model's `most_samples`."""
     number: int = 0
-    """Which of several samples of the same question this is, or the first of those. It is not sent: a recording is
-    asked for its own."""
+    """The number of this sample of the question, or of the first of several. It is not sent; recorded replies are
+    looked up by it."""
     name: str = ""
-    """The name of the result that the reply is for. It is not sent: a batch knows its requests by it."""
+    """The name of the result that the reply is for. It is not sent; batches identify requests by it."""
     plain: bool = False
-    """The one message is a text to go on with, and not the turn of a chat. A model that has nothing but a chat takes
-    it as the user's."""
+    """True if the only message is a text to continue, not a turn of a chat. A model that only has a chat reads it as
+    the user's message."""
     options: tuple[str, ...] = ()
-    """The texts whose likelihood after the text is asked for, in place of a reply."""
+    """The continuations whose likelihood is asked for, instead of a reply."""
     tools: tuple[str, ...] = ()
-    """The functions that the model may call, each described by JSON. Where there are any, the text of a reply is what
-    `write_calls` makes of its text and calls."""
+    """The functions that the model may call, each described by JSON. If there are any, the text of the reply is what
+    `write_calls` returns for its text and calls."""
     contents: Contents | None = field(default=None, compare=False, repr=False)
-    """Gives the content of an image or another file of which a message has the mark."""
+    """Returns the content of the image or other file that a mark in a message refers to."""
 
     @property
     def strict_schema(self) -> dict[str, Any] | None:
-        """Return the schema that a server can hold the reply to: none where any JSON may stand somewhere in it, since
-        strict output knows no such part, and the modes without a schema force an object.
+        """Return the schema that a server can enforce; None if some part of it allows any JSON. Strict output does not
+        know such parts, and the modes without a schema force an object.
 
         >>> Request("m", (), schema={"type": "array", "items": {}}).strict_schema is None
         True
@@ -116,7 +115,7 @@ class Request:
 
     @property
     def said(self) -> list[tuple[str, str]]:
-        """Return the role and the content of every message, as a store keeps them.
+        """The role and the content of every message, as the store keeps them.
 
         >>> Request("m", (Message("user", "2 + 2 ="),), plain=True, options=("4", "5")).said
         [('text', '2 + 2 ='), ('option', '4'), ('option', '5')]
@@ -126,12 +125,12 @@ class Request:
 
     @property
     def texts(self) -> list[str]:
-        """Return every text that the model reads, as `texts_read` does."""
+        """Every text that the model reads; see `texts_read`."""
         return texts_read(Message(*each) for each in self.said)
 
 
 def _is_open(schema: dict[str, Any]) -> bool:
-    """Return true if any JSON may stand somewhere in a value that fits a schema."""
+    """Return true if some part of a value that fits the schema may be any JSON."""
     parts = [*schema.get("properties", {}).values(), *schema.get("anyOf", ())]
     parts += [schema["items"]] if "items" in schema else []
     return not schema or any(map(_is_open, parts))
@@ -139,7 +138,7 @@ def _is_open(schema: dict[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class Reply:
-    """The reply of a model. `None` means unknown: a count or a cost is never 0 for want of a better answer."""
+    """The reply of a model. `None` means unknown: an unknown count or cost is never reported as 0."""
 
     text: str
     model_served: str
@@ -148,16 +147,16 @@ class Reply:
     tokens_out: int | None
     cost_usd: float | None
     tokens_reasoning: int | None = None
-    """The part of `tokens_out` that nobody sees."""
+    """The hidden part of `tokens_out`."""
     logprobs: str | None = None
-    """The probabilities of its tokens, as `write_token_probabilities` says them, where they were asked for and came."""
+    """The probabilities of the reply's tokens as `write_token_probabilities` writes them, if asked for and returned."""
     thinking: str | None = None
-    """The thinking that came in fields of its own."""
+    """The thinking that the provider returned in separate fields."""
     others: tuple[Reply, ...] = ()
-    """The further replies to a request for several. Each has its own share of the usage, and no further ones."""
+    """The further replies to a request for several. Each has its own share of the usage and no further replies."""
 
     def taking(self, more: Iterable[Reply]) -> Reply:
-        """Return this reply, which took what other ones did as well: what is unknown of one is unknown of all.
+        """Return this reply with the usage of other replies added to it. A sum with an unknown part is unknown.
 
         >>> lost = Reply("", "m", "error", 5, 1, None)
         >>> found = Reply("hi", "m", "stop", 5, 2, 0.25).taking([lost])
@@ -174,8 +173,8 @@ class Reply:
         )
 
     def samples(self, wanted: int) -> tuple[Reply, ...]:
-        """Return the `wanted` first replies of a request. Further ones, which nobody asked for, are paid for all the
-        same: the first reply took what they did.
+        """Return the first `wanted` replies of a request. Surplus replies are billed as well, so their usage is added
+        to the first reply.
 
         >>> every = Reply("a", "m", "stop", 10, 1, 0.0, others=(Reply("b", "m", "stop", 0, 2, 0.0),))
         >>> [(each.text, each.tokens_out) for each in every.samples(1)]
@@ -192,7 +191,7 @@ def _total(parts: Sequence[Amount | None]) -> Amount | None:
 
 @dataclass(frozen=True)
 class Price:
-    """The price of a model in USD per token. `most_out` is how many tokens a reply of it may have, where that is known.
+    """The price of a model in USD per token. `most_out` is the largest number of tokens of a reply, if known.
 
     >>> Price(1e-6, 4e-6).cost_usd(1000, 500)
     0.003
@@ -201,12 +200,12 @@ class Price:
     input_usd: float
     output_usd: float
     cached_usd: float | None = None
-    """A token of a prompt that the provider has in its cache; `None`: as any other."""
+    """The price of a prompt token that the provider has in its cache; `None` if it costs the same as any other."""
     most_out: int | None = None
 
     def cost_usd(self, tokens_in: int, tokens_out: int, cached: int = 0, reasoning: int = 0) -> float:
-        """Return the cost of a call in USD; `cached` of its `tokens_in` came from the provider's cache, and `reasoning`
-        of its `tokens_out` are those that nobody sees, which only some prices tell apart."""
+        """Return the cost of a call in USD. `cached` of the `tokens_in` came from the provider's cache; `reasoning` of
+        the `tokens_out` are hidden, and only some prices treat them differently."""
         cached_usd = self.input_usd if self.cached_usd is None else self.cached_usd
         return (tokens_in - cached) * self.input_usd + cached * cached_usd + tokens_out * self.output_usd
 
@@ -216,8 +215,10 @@ FREE = Price(0.0, 0.0)
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a model is reached in place of its provider's own address. `api_key_env` names the environment variable
-    that holds the key; `None` sends none. `name` stays when the model moves to another address."""
+    """The address of a model that is not reached at its provider's own address.
+
+    `api_key_env` names the environment variable that holds the key; `None` sends no key. `name` identifies the endpoint
+    and stays the same if the model moves to another address."""
 
     base_url: str
     api_key_env: str | None = None
@@ -225,13 +226,13 @@ class Endpoint:
     replicas: tuple[str, ...] = ()
     """Further addresses of the same model."""
     warm_up_s: float = 0.0
-    """How long a run waits until a server is there."""
+    """How long a run waits until a server answers, in seconds."""
     media: tuple[str, ...] | None = None
-    """The kinds of media that it takes, where that was declared."""
+    """The kinds of media that the model accepts, if declared."""
 
 
 class ModelError(CodedError):
-    """A call that gave no reply.
+    """A call that returned no reply.
 
     R0101 unreachable, R0102 key, R0103 unknown model, R0104 rate limited, R0105 a package is not installed, R0106 no
     such model file, R0107 context exceeded, R0108 content refused, R0109 timeout, R0110 bad request, R0111 server
@@ -261,36 +262,35 @@ class ModelError(CodedError):
         self.fatal = fatal
         """No further call to this model can succeed."""
         self.retry_after_s = retry_after_s
-        """How long the endpoint asks to be left alone, in seconds."""
+        """How long the endpoint asks clients to wait, in seconds."""
         self.broken = broken
-        """A reply came, and broke off: the endpoint answers."""
+        """A reply began and broke off, so the endpoint is reachable."""
         self.attempts = 1
         """The number of requests that were made for the call."""
         self.took: Reply | None = None
-        """The usage that the provider reported all the same, as a reply without a text; None if it reported none."""
+        """The usage that the provider reported despite the error, as a reply without text; None if it reported none."""
 
     def of_further_sample(self) -> ModelError:
-        """Return this error for a further sample of the same request, which made none of its own."""
+        """Return this error for a further sample of the same request, which made no request of its own."""
         error = ModelError(self.code, self.message, self.hint, status=self.status, retryable=self.retryable)
         error.attempts = 0
         return error
 
 
 def check_alone(name: str, endpoint: Endpoint | None) -> None:
-    """Raise `ModelError` R0110 where an endpoint has replicas, or is waited for, and the model is reached in a way that
-    knows neither."""
+    """Raise `ModelError` R0110 if an endpoint has replicas or a warm-up time, and this way to the model supports
+    neither."""
     if endpoint is not None and (endpoint.replicas or endpoint.warm_up_s):
         message = f"`replicas` and `warm_up_s` are for chats in OpenAI's form, and `{name}` is none"
         raise ModelError("R0110", message, "leave them out of its endpoint in tripos.toml", fatal=True)
 
 
 class Model(Protocol):
-    """Something that answers requests.
+    """A model that answers requests.
 
-    `structured`: it holds its replies to the schema of a request. `slots`: how many requests it answers at a time;
-    `None`: as many as come. `endpoint` names the address and the key that it is reached with: what models share limits
-    by. `price`: `None` where nobody knows it. `most_samples`: how many replies one request may ask for.
-    """
+    `structured`: the model enforces the schema of a request. `slots`: how many requests it answers at a time; `None`
+    means no limit. `endpoint`: the address and key through which it is reached; models with the same endpoint share
+    limits. `price`: `None` if unknown. `most_samples`: how many replies one request may ask for."""
 
     @property
     def name(self) -> str: ...
@@ -315,7 +315,7 @@ class Model(Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go of connections and processes. The model must not be asked again."""
+        """Close connections and processes. The model must not be asked again."""
         ...
 
 
@@ -324,19 +324,19 @@ class Warming(Protocol):
     """A model whose servers may still be starting."""
 
     async def warm_up(self) -> None:
-        """Wait until it can be asked. Raises `ModelError` where that takes too long."""
+        """Wait until the model can be asked. Raises `ModelError` if that takes too long."""
         ...
 
 
 @runtime_checkable
 class Choosy(Protocol):
-    """A model that is known not to take some settings."""
+    """A model that is known to ignore some settings."""
 
     def refuses(self, settings: Settings) -> tuple[str, ...]:
-        """Return the names of the settings that a request would go without."""
+        """Return the names of the settings that a request would leave out."""
         ...
 
 
 def refused(model: Model, settings: Settings) -> tuple[str, ...]:
-    """Return the names of the settings that a model is known not to take, of those that are given."""
+    """Return the names of the given settings that a model is known to ignore."""
     return model.refuses(settings) if isinstance(model, Choosy) else ()

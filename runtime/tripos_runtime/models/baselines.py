@@ -1,9 +1,8 @@
-"""Trivial baselines: models that know nothing, so that a figure can be held against what it takes to get it for free.
+"""Trivial baselines: models that know nothing, for comparison with figures that cost nothing.
 
-`baseline/constant:TEXT` always says the same, `baseline/echo` says back what it was asked, or a part of it
-(`baseline/echo:last-question`). `baseline/majority` and `baseline/constant` are no models of their own: a run puts
-constants in their place (`majority.py`).
-"""
+`baseline/constant:TEXT` always replies the same. `baseline/echo` replies with the question or a part of it
+(`baseline/echo:last-question`). `baseline/majority` and `baseline/constant` are not opened: a run replaces them by
+constants (`drivers/prepared.py`)."""
 
 from __future__ import annotations
 
@@ -21,12 +20,12 @@ ECHO = "baseline/echo"
 MAJORITY = "baseline/majority"
 ANSWERS = "baseline/constant"
 _SENTENCE = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|(?<=[。！？])[”’」』）]*\s*|\n+")
-"""What stands between two sentences: white space behind a mark, or a line's end."""
+"""The separator of two sentences: white space after a punctuation mark, or a line break."""
 TRUE, FALSE = ("true", "yes"), ("false", "no")
 
 
 class _Unfit(Exception):
-    """A text is no value of a type; never leaves this module."""
+    """A text is not a value of a type; raised and caught in this module only."""
 
 
 def last_sentence(text: str) -> str:
@@ -39,7 +38,7 @@ def last_sentence(text: str) -> str:
 
 
 def last_question(text: str) -> str:
-    """Return the last sentence that ends in a question mark; of a text without any, the last sentence.
+    """Return the last sentence that ends in a question mark; without one, the last sentence.
 
     >>> last_question("Ann has 3 eggs. How many are left? Write one number, and nothing else.")
     'How many are left?'
@@ -49,7 +48,7 @@ def last_question(text: str) -> str:
 
 
 def first_line(text: str) -> str:
-    """Return the first line of a text that is not empty.
+    """Return the first non-empty line of a text.
 
     >>> first_line("\\nAnn has 3 eggs.\\nHow many are left?")
     'Ann has 3 eggs.'
@@ -58,7 +57,7 @@ def first_line(text: str) -> str:
 
 
 def last_line(text: str) -> str:
-    """Return the last line of a text that is not empty.
+    """Return the last non-empty line of a text.
 
     >>> last_line("Ann has 3 eggs.\\nShe eats one. How many are left?\\n")
     'She eats one. How many are left?'
@@ -67,7 +66,7 @@ def last_line(text: str) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text: up to a mark with white space behind it, or to the end of a line.
+    """Return the sentences of a text, each up to a punctuation mark with white space after it, or to the end of a line.
 
     >>> sentences("It is 3.5 m. Is it? 是。对吗？")
     ['It is 3.5 m.', 'Is it?', '是。', '对吗？']
@@ -81,12 +80,13 @@ ECHOES: dict[str, Callable[[str], str]] = {
     "last-sentence": last_sentence,
     "last-question": last_question,
 }
-"""Parts of what was asked that `baseline/echo:PART` says back."""
+"""The parts of the question that `baseline/echo:PART` repeats."""
 
 
 @dataclass(frozen=True)
 class BaselineModel:
-    """A baseline. `text` is what it always says; `None`: what it was asked, or the part of it that `echo` takes."""
+    """A baseline. `text` is its constant reply; `None` if it repeats the question, or the part of it that `echo`
+    selects."""
 
     name: str
     text: str | None
@@ -98,16 +98,16 @@ class BaselineModel:
 
     @property
     def endpoint(self) -> str:
-        """A place of its own."""
+        """An endpoint of its own, so that it shares no limits."""
         return self.name
 
     async def ask(self, request: Request) -> Reply:
-        """Return the reply, in the form that is asked for where the text can be had in it."""
+        """Return the reply, in the requested form if possible."""
         said = self.text if self.text is not None else self.echo(request.messages[-1].content)
         return Reply(fitted(said, request.schema), self.name, "stop", 0, 0, 0.0)
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing."""
 
 
 def open_baseline(name: str) -> BaselineModel:
@@ -138,8 +138,8 @@ def is_baseline(name: str) -> bool:
 
 
 def fitted(text: str, schema: dict[str, Any] | None) -> str:
-    """Return a text as a reply that fits a JSON Schema, each of its fields saying the text; as it is where that cannot
-    be.
+    """Return a text as a reply that fits a JSON Schema, with the text as the value of each field; the text itself if
+    that is impossible.
 
     >>> fitted("yes", {"type": "object", "properties": {"value": {"type": "boolean"}}})
     '{"value": true}'

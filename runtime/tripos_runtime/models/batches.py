@@ -1,11 +1,8 @@
-"""The common interface of batches: lines go in, and hours later an outcome comes out for each.
+"""Batch services: requests go in as lines, and hours later an outcome comes out for each.
 
-The models that are asked in batches, and those that are asked live beside them.
-
-Anthropic's message batches: the requests go in the body that makes the batch, and its outcomes are lines.
-
-Batches in OpenAI's form: a file of lines is uploaded, a batch is made of it, and its outcomes are files again.
-"""
+Anthropic takes the requests in the body that creates the batch, and returns its outcomes as lines. OpenAI's form
+uploads a file of lines, creates a batch from it, and returns outcomes as files. Other models of the run are asked
+live."""
 
 from __future__ import annotations
 
@@ -33,20 +30,20 @@ if TYPE_CHECKING:
 
 
 NO_BATCHES = "R0121"
-"""The error of a model whose provider takes no batches."""
+"""The error code of a model whose provider has no batches."""
 UNDONE = "R0122"
-"""The error of a request that its batch did not answer: it expired, was cancelled, or was refused as a whole."""
+"""The error code of a request that its batch did not answer: it expired, was cancelled, or was refused as a whole."""
 LOST = "R0124"
-"""The error of a batch that its provider does not know."""
+"""The error code of a batch that its provider does not know."""
 NONE_THERE = frozenset({404, 405, 410, 501})
-"""The statuses of an address that a server does not have."""
+"""HTTP statuses of an address that a server does not have."""
 
 Outcome = HttpAnswer | ModelError
 
 
 @dataclass(frozen=True, slots=True)
 class BatchLine:
-    """One request of a batch: what it is known by, and its body as JSON."""
+    """One request of a batch: its id, and its body as JSON."""
 
     id: str
     body: bytes
@@ -54,8 +51,8 @@ class BatchLine:
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """The state of a batch at its provider: how many of its requests are done, and why it failed as a whole, if it
-    did. `may_pass`: the same batch may be taken later."""
+    """The state of a batch at its provider: the number of finished requests, and why it failed as a whole, if it did.
+    `may_pass`: the same batch may be accepted later."""
 
     id: str
     ended: bool
@@ -68,22 +65,22 @@ class BatchState:
 
 
 class BatchService(Protocol):
-    """Batches of one model. Each method raises `ModelError`."""
+    """The batches of one model. Each method raises `ModelError`."""
 
     most_lines: int
     most_bytes: int
 
     async def check(self) -> None:
-        """Make sure that the server has batches, before anything is submitted."""
+        """Raise if the server has no batches, before anything is submitted."""
         ...
 
     async def submit(self, marker: str, lines: Sequence[BatchLine]) -> str:
-        """Submit a batch, and return what the provider calls it."""
+        """Submit a batch and return the provider's id of it."""
         ...
 
     async def find(self, marker: str, ids: Collection[str], since: datetime, others: Collection[str]) -> str | None:
-        """Return what the provider calls the batch that was submitted with a marker, of lines with these ids, not
-        before a time; `None` where there is none. `others` are batches that are known to be others."""
+        """Return the provider's id of the batch that was submitted with a marker and lines of these ids, not before
+        `since`; `None` if there is none. `others` are the ids of batches known to be different."""
         ...
 
     async def state(self, batch_id: str) -> BatchState:
@@ -91,17 +88,16 @@ class BatchService(Protocol):
         ...
 
     def outcomes(self, state: BatchState) -> AsyncIterator[tuple[str, Outcome]]:
-        """Yield what came of each line of a batch that has ended, by its id, which is empty for a line that cannot be
-        read."""
+        """Yield the outcome of each line of a finished batch by its id, which is empty for an unreadable line."""
         ...
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         ...
 
 
 class BatchServer:
-    """The way to the batches of one model: addresses of its server that answer with JSON objects."""
+    """The client of one model's batch API."""
 
     def __init__(self, model: DirectModel | TranslatedModel, timeout_s: float) -> None:
         self.place: CallPlace = model.place
@@ -110,12 +106,12 @@ class BatchServer:
     async def call(
         self, method: str, url: str, body: bytes | aiohttp.FormData | None = None, missing: ModelError | None = None
     ) -> dict[str, Any]:
-        """Return the JSON object that an address answers with. Raises `ModelError`, and `missing` where the server does
-        not have what the address names."""
+        """Return the JSON object of an answer. Raises `ModelError`, and `missing` if the server does not have the named
+        object."""
         place = self.place
         try:
             answer = await self._connection.send(method, url, body)
-        except OSError as error:  # a timeout is one too
+        except OSError as error:  # includes timeouts
             raise model_error(error, place.name, place.address, place.key_variables) from error
         headers = headers_of(answer.headers)
         if answer.status in NONE_THERE:
@@ -131,12 +127,12 @@ class BatchServer:
         return found
 
     async def check(self, url: str) -> None:
-        """Make sure that an address lists batches. Raises `ModelError` R0121 where it does not."""
+        """Raise `ModelError` R0121 if an address does not list batches."""
         if not isinstance((await self.call("GET", f"{url}?limit=1")).get("data"), list):
             raise self._without_batches(f"{url} (its answer is no list of batches)")
 
     async def lines(self, url: str, batch_id: str) -> AsyncIterator[dict[str, Any]]:
-        """Yield the JSON objects of a file of lines of a batch, empty where one cannot be read. Raises `ModelError`."""
+        """Yield the JSON objects in a file of lines, empty for an unreadable one. Raises `ModelError`."""
         place = self.place
         try:
             async for line in self._connection.lines(url, self.lost(batch_id)):
@@ -146,7 +142,7 @@ class BatchServer:
             raise model_error(error, place.name, place.address, place.key_variables) from error
 
     def lost(self, batch_id: str) -> ModelError:
-        """Return the error of a batch that the provider does not know, or has the replies of no more."""
+        """Return the error of a batch that the provider does not know, or whose replies it no longer has."""
         return ModelError(LOST, f"the provider of `{self.place.name}` does not know the batch {batch_id}", "")
 
     def _without_batches(self, where: str) -> ModelError:
@@ -154,12 +150,12 @@ class BatchServer:
         return ModelError(NO_BATCHES, message, "leave out --batch, or give the role another model", fatal=True)
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._connection.close()
 
 
 class BatchedModel:
-    """A model that is asked in batches. It has the price of batches, and one reply for each request."""
+    """A model that is asked in batches. It has batch prices, and one reply per request."""
 
     slots: int | None = None
     most_samples = 1
@@ -180,14 +176,14 @@ class BatchedModel:
         return self._model.price
 
     async def ask(self, request: Request) -> Reply:
-        """Ask at once, at the price of batches: only batches are asked."""
+        """Ask live, at batch prices. Unused: only batches are asked."""
         raise NotImplementedError("a model in batches is asked by its queue")
 
     def body_of(self, request: Request) -> bytes:
-        """Return the body of a request, as JSON. Raises `ModelError`."""
+        """Return the body of a request as JSON. Raises `ModelError`."""
         try:
             return self._model.body_of(request)
-        except Exception as error:  # litellm lets its own slips through as any exception
+        except Exception as error:  # an error inside litellm may be any exception
             place = self._model.place
             raise model_error(error, self.name, place.address, place.key_variables, place.secrets) from error
 
@@ -196,11 +192,11 @@ class BatchedModel:
         return self._model.reply_in(request, answer)
 
     def refuses(self, settings: Settings) -> tuple[str, ...]:
-        """Return the names of the settings that a request would go without."""
+        """Return the names of the settings that a request would leave out."""
         return refused(self._model, settings)
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self.service.close()
         await self._model.close()
 
@@ -214,18 +210,18 @@ def _object_in(line: bytes) -> dict[str, Any]:
 
 
 def answered(status: int, body: Any) -> HttpAnswer:
-    """Return what a line of outcomes says that a call would have been answered with."""
+    """Return the outcome line's answer in the form of a live answer."""
     return HttpAnswer(status, {}, orjson.dumps(body))
 
 
 def undone(name: str, why: str, *, again: bool) -> ModelError:
-    """Return the error of a line that its batch did not answer. `again`: another batch may."""
+    """Return the error of a line that its batch did not answer. `again`: another batch may answer it."""
     hint = "run the same command again: it asks what is missing, and nothing else"
     return ModelError(UNDONE, f"no batch answered this request to `{name}`: {why}", hint, retryable=again)
 
 
 def counted(told: Mapping[str, Any], name: str) -> int:
-    """Return a count of a batch; 0 where it is not told."""
+    """Return a count of a batch; 0 if it is missing."""
     found = told.get(name)
     return found if isinstance(found, int) else 0
 
@@ -241,18 +237,18 @@ STATUS_OF = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""The status that a call with such an error has."""
+"""The HTTP status of a live call with such an error."""
 EARLIER = timedelta(days=1)
 PATH = "/v1/messages"
 COUNTS = ("processing", "succeeded", "errored", "canceled", "expired")
 
 
 class AnthropicBatches:
-    """The message batches of one model."""
+    """The Anthropic message batches of one model."""
 
     most_lines = 100_000
     most_bytes = 245 * 10**6
-    """A little under the 256 MB that are allowed."""
+    """A little below the allowed 256 MB."""
 
     def __init__(self, model: DirectModel | TranslatedModel, timeout_s: float) -> None:
         self._server = BatchServer(model, timeout_s)
@@ -260,17 +256,17 @@ class AnthropicBatches:
         self._base = f"{model.place.address.removesuffix(PATH)}{PATH}/batches"
 
     async def check(self) -> None:
-        """Make sure that the server has batches."""
+        """Raise `ModelError` if the server has no batches."""
         await self._server.check(self._base)
 
     async def submit(self, marker: str, lines: Sequence[BatchLine]) -> str:
-        """Make a batch of the lines. It has no place for a marker: the ids of its lines tell which it is."""
+        """Create a batch of the lines. Anthropic stores no marker: a batch is identified by the ids of its lines."""
         each = (b'{"custom_id":' + orjson.dumps(line.id) + b',"params":' + line.body + b"}" for line in lines)
         return self._id(await self._server.call("POST", self._base, b'{"requests":[' + b",".join(each) + b"]}"))
 
     async def find(self, marker: str, ids: Collection[str], since: datetime, others: Collection[str]) -> str | None:
-        """Return the batch that has these lines. One that is under way does not tell its lines: where the count fits,
-        its end is waited for. Raises `ModelError` R0109 until then."""
+        """Return the batch with these lines. A running batch does not list its lines: if the count fits, wait for its
+        end by raising `ModelError` R0109 until then."""
         known, after = frozenset(others), ""
         while True:
             page = await self._server.call("GET", f"{self._base}?limit=100{after}")
@@ -306,14 +302,14 @@ class AnthropicBatches:
                 yield str(line.get("custom_id") or ""), self._outcome(line.get("result") or {})
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._server.close()
 
     def _state(self, told: dict[str, Any]) -> BatchState:
         counts = told.get("request_counts") or {}
         total = sum(counted(counts, name) for name in COUNTS)
         ended = told.get("processing_status") == "ended"
-        # The address that the answer names is not followed: the key goes to the configured one.
+        # The address in the answer is not used: the key goes to the configured one only.
         files = (f"{self._base}/{self._id(told)}/results",) if ended else ()
         return BatchState(self._id(told), ended, total - counted(counts, "processing"), total, files=files)
 
@@ -341,12 +337,12 @@ def _made(told: dict[str, Any]) -> datetime:
 
 
 MARKER = "tripos"
-"""The name of the marker in the metadata of a batch."""
+"""The key of the marker in the metadata of a batch."""
 ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 FULL = "token_limit_exceeded"
-"""The error of a batch for which an account has no room until others are done."""
+"""The error of a batch that exceeds the account's queue limit."""
 EARLIER_S = 86_400
-"""Batches are looked through as far back as a day before the marker was written: clocks differ."""
+"""Batches are searched back to a day before the marker was written, since clocks differ."""
 OPENAI_BATCHES_PATH = "/chat/completions"
 
 
@@ -355,7 +351,7 @@ class OpenaiBatches:
 
     most_lines = 50_000
     most_bytes = 190 * 10**6
-    """A little under the 200 MB that are allowed."""
+    """A little below the allowed 200 MB."""
 
     def __init__(self, model: DirectModel | TranslatedModel, timeout_s: float) -> None:
         self._server = BatchServer(model, timeout_s)
@@ -363,11 +359,11 @@ class OpenaiBatches:
         self._base = model.place.address.removesuffix(OPENAI_BATCHES_PATH)
 
     async def check(self) -> None:
-        """Make sure that the server has batches."""
+        """Raise `ModelError` if the server has no batches."""
         await self._server.check(f"{self._base}/batches")
 
     async def submit(self, marker: str, lines: Sequence[BatchLine]) -> str:
-        """Upload a file of the lines, and make a batch of it whose metadata have the marker."""
+        """Upload a file of the lines, and create a batch from it with the marker in its metadata."""
         import aiohttp
 
         form = aiohttp.FormData()
@@ -384,7 +380,7 @@ class OpenaiBatches:
         return self._id(await self._server.call("POST", f"{self._base}/batches", orjson.dumps(wanted)))
 
     async def find(self, marker: str, ids: Collection[str], since: datetime, others: Collection[str]) -> str | None:
-        """Return the batch whose metadata have the marker."""
+        """Return the batch with the marker in its metadata."""
         after = ""
         while True:
             page = await self._server.call("GET", f"{self._base}/batches?limit=100{after}")
@@ -416,13 +412,13 @@ class OpenaiBatches:
         return BatchState(batch_id, status in ENDED, done, counted(counts, "total"), trouble, may_pass, files)
 
     async def outcomes(self, state: BatchState) -> AsyncIterator[tuple[str, Outcome]]:
-        """Yield the lines of the files of outcomes and of errors."""
+        """Yield the lines of the outcome and error files."""
         for url in state.files:
             async for line in self._server.lines(url, state.id):
                 yield str(line.get("custom_id") or ""), self._outcome(line, state)
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._server.close()
 
     def _outcome(self, line: dict[str, Any], state: BatchState) -> Outcome:
@@ -453,13 +449,13 @@ SERVICES: Mapping[str, type[OpenaiBatches] | type[AnthropicBatches]] = {
     "groq": OpenaiBatches,
     "anthropic": AnthropicBatches,
 }
-"""The form of batches of each provider that has them."""
+"""The batch API of each provider that has one."""
 AT_HOME = ("mock/", "local/", "baseline/", "human/")
-"""Models that begin so answer on this machine."""
+"""Models with these prefixes answer on this machine."""
 
 
 def takes_batches(name: str) -> bool:
-    """Return true if the provider of a model is known to take batches.
+    """Return true if the provider of a model is known to have batches.
 
     >>> [takes_batches(name) for name in ("openai/gpt-4o", "anthropic/claude-haiku-4-5", "mistral/mistral-large")]
     [True, True, False]
@@ -468,7 +464,7 @@ def takes_batches(name: str) -> bool:
 
 
 def batch_limits(name: str) -> tuple[int, int] | None:
-    """Return the most requests and the most bytes of a batch of a model; `None` where it is asked call by call.
+    """Return the largest number of requests and of bytes of a batch of a model; `None` if it is asked live.
 
     >>> batch_limits("openai/gpt-4o"), batch_limits("mock/careful")
     ((50000, 190000000), None)
@@ -478,7 +474,7 @@ def batch_limits(name: str) -> tuple[int, int] | None:
 
 
 def asked_live(name: str) -> bool:
-    """Return true if a model is asked call by call beside batches: what answers on this machine, grades or embeds.
+    """Return true if a model is asked live in a run with batches: models on this machine, reward and embedding models.
 
     >>> asked_live("mock/careful"), asked_live("mistral/mistral-large")
     (True, False)
@@ -487,7 +483,7 @@ def asked_live(name: str) -> bool:
 
 
 def open_batches(model: Model, timeout_s: float) -> BatchedModel:
-    """Return a model as it is asked in batches. Raises `ModelError` R0121 where its provider has none."""
+    """Return a model that is asked in batches. Raises `ModelError` R0121 if its provider has none."""
     provider = model.name.partition("/")[0]
     service = SERVICES.get(provider)
     if service is None or not isinstance(model, DirectModel | TranslatedModel) or isinstance(model, ContinuingModel):

@@ -1,23 +1,13 @@
-"""The entry of a model in litellm's map, read from the file beside the package without importing it.
+"""The catalogue of providers and models: addresses, key variables, entries of litellm's map, and the route to each
+model.
 
-The providers whose chat completions have OpenAI's form: where they are and what is particular to them.
+litellm's map of models is read from its file, without importing litellm. `PROVIDERS` describes the providers that are
+asked in OpenAI's form; tests/runtime/test_transport_contract.py compares it with litellm, so that a model answers the
+same on every route. `LITELLM` describes what litellm's calls need; tests/runtime/test_providers.py compares
+it with the installed litellm, and docs/providers.md prints it. `path_of` alone decides the route to a model.
 
-What stands here is held to litellm by tests/runtime/test_transport_contract.py, so that a model answers the same
-whichever way it is reached.
-
-The providers that litellm lists: what a call of each needs, and how far Tripos has tried it.
-
-`tests/runtime/test_providers.py` holds the table to the litellm that is installed: a provider that is new there needs
-an entry here, and every provider without `untested` is asked over a transport that stands in for the network. The page
-docs/providers.md prints the table.
-
-Routes to models: the one place that chooses how a model is reached.
-
-The variables of providers: those of the environment, and those that a file `.env` may give.
-
-What a file gives never becomes part of `os.environ`: no child process, no cloud client and no library sees it. It is
-kept here, and the readers of keys and addresses ask here.
-"""
+Variables from `.env` files never become part of `os.environ`, so that no child process, cloud client or library sees
+them. Code that reads keys and addresses asks `variable` and `variables_of`."""
 
 from __future__ import annotations
 
@@ -40,16 +30,16 @@ from tripos_runtime.models.base import Endpoint, ModelError
 
 FILE = "model_prices_and_context_window_backup.json"
 LIKE = 0.85
-"""The similarity of a name to the one that it was likely meant to be."""
+"""The minimal similarity of a misspelt name to the suggested one."""
 DATED = re.compile(r"[-@]\d{4}-?\d{2}-?\d{2}$")
 """The date of a release at the end of a name."""
 TUNED = re.compile(r"^(ft:[^:]+).*$")
-"""The name of a model that was tuned: what it was tuned from counts."""
+"""The name of a fine-tuned model: the base model counts."""
 
 
 @functools.cache
 def every_entry() -> Mapping[str, Mapping[str, Any]]:
-    """Return all entries by name; none where litellm is not installed.
+    """Return all entries by name; none if litellm is not installed.
 
     >>> every_entry()["gpt-4o"]["litellm_provider"]
     'openai'
@@ -63,7 +53,7 @@ def every_entry() -> Mapping[str, Mapping[str, Any]]:
 
 
 def entry_of(provider: str, model: str) -> Mapping[str, Any] | None:
-    """Return the entry of a provider's model, by its exact name first, then without the date or the tuning in it.
+    """Return the entry of a provider's model, by its exact name, else by its name without date or fine-tuning.
 
     >>> entry_of("openai", "gpt-4o")["mode"], entry_of("openai", "no-such-model")
     ('chat', None)
@@ -78,7 +68,7 @@ def entry_of(provider: str, model: str) -> Mapping[str, Any] | None:
 
 
 def near_model(name: str) -> str | None:
-    """Return what a name that the map does not have was likely meant to be, with its provider.
+    """Return the most similar name with its provider for a name that the map does not have; None if no name is similar.
 
     >>> near_model("openai/gpt-4o-min"), near_model("gpt-4o-mini"), near_model("hosted_vllm/my-own")
     ('openai/gpt-4o-mini', 'openai/gpt-4o-mini', None)
@@ -98,7 +88,7 @@ def near_model(name: str) -> str | None:
 
 
 def allows(provider: str, model: str, what: str) -> bool | None:
-    """Return true if a model has a capability, such as `supports_reasoning`; `None` where the map does not say.
+    """Return whether a model has a capability, such as `supports_reasoning`; `None` if the map does not say.
 
     >>> allows("openai", "gpt-4o", "supports_response_schema"), allows("openai", "mine", "supports_response_schema")
     (True, None)
@@ -111,14 +101,14 @@ def allows(provider: str, model: str, what: str) -> bool | None:
 
 
 WRITTEN_FOR = "1.110"
-"""The version of litellm whose list this is."""
+"""The version of litellm that this list describes."""
 OWN_CREDENTIALS = Literal["aws", "databricks", "google"]
-"""Whose own package looks for credentials, in more places than variables."""
+"""Providers whose own package looks for credentials in more places than variables."""
 
 
 @dataclass(frozen=True)
 class SignIn:
-    """A file that a sign-in in the browser leaves behind: its name, its folder, and the variable of another folder."""
+    """A file that a sign-in in the browser leaves: its folder, its name, and the variable that overrides the folder."""
 
     folder: str
     file: str
@@ -127,43 +117,44 @@ class SignIn:
 
 @dataclass(frozen=True)
 class LitellmProvider:
-    """The needs of one provider, and whether it is tested."""
+    """The needs of one provider of litellm, and whether it is tested."""
 
     keys: tuple[str, ...] = ()
-    """The environment variables that may hold the key: one of them must be set."""
+    """The environment variables that may hold the key; one of them must be set."""
     keyless: bool = False
-    """True if it is called without a key where none is set."""
+    """True if it is called without a key if none is set."""
     address: tuple[str, ...] = ()
-    """The environment variables that say where it is, if litellm does not know: one of them must be set."""
+    """The environment variables of its address, if litellm does not know the address; one of them must be set."""
     more: tuple[tuple[str, ...], ...] = ()
-    """Further variables, such as an account: of each group one must be set."""
+    """Further variables, such as an account; one of each group must be set."""
     packages: tuple[str, ...] = ()
-    """The modules that litellm imports for every call and does not install."""
+    """The modules that litellm imports for every call but does not install."""
     credentials: OWN_CREDENTIALS | None = None
-    """Where credentials may be if no key is set."""
+    """The places of credentials if no key is set."""
     sign_in: SignIn | None = None
-    """Where its credentials are, if a person must sign in."""
+    """The place of its credentials, if a person must sign in."""
     endpoint_only: bool = False
-    """True if it is reached at an address under `[endpoints]` alone."""
+    """True if it is only reached at an address under `[endpoints]`."""
     retries: Literal["told", "insisted", "untold"] = "told"
-    """How litellm's client is kept from trying again by itself, which is Tripos's to do: it is told; it is told, and
-    the translation that leaves that out is overruled; or it never does, and the translation would send that along."""
+    """How litellm's own retries are turned off, since Tripos retries: by a parameter; by a parameter and an override of
+    the translation that drops it; or not at all, since litellm never retries and the translation would send the
+    parameter."""
     serves: str = "chat"
-    """What litellm asks it for."""
+    """The kinds of calls that litellm supports."""
     untested: str = ""
-    """Why no test asks it; empty if one does."""
+    """The reason why no test asks it; empty if one does."""
 
     @property
     def plain_keys(self) -> tuple[str, ...]:
-        """The variables of keys that litellm takes as `api_key`; none where a sign-in, a cloud's own package or a
-        further part of the credentials takes part."""
+        """The variables of keys that litellm takes as `api_key`; none if credentials also involve a sign-in, a cloud's
+        own package or further parts."""
         if self.packages or self.credentials or self.sign_in or self.more:
             return ()
         return tuple(name for name in self.keys if name not in OTHER_CREDENTIALS)
 
     @property
     def chats(self) -> bool:
-        """True if it has models that answer a conversation."""
+        """True if it has chat models."""
         return self.serves == "chat"
 
 
@@ -191,7 +182,7 @@ OTHER_CREDENTIALS = frozenset(
         "GIGACHAT_ACCESS_TOKEN", "GIGACHAT_CREDENTIALS", "HF_TOKEN", "VERCEL_OIDC_TOKEN",
     )
 )  # fmt: skip
-"""Variables of credentials that are no API key, or that other programs read too."""
+"""Variables of credentials that are not API keys, or that other programs read too."""
 WATSONX = ("WATSONX_APIKEY", "WATSONX_API_KEY", "WX_API_KEY", "WATSONX_TOKEN", "WATSONX_ZENAPIKEY")
 WATSONX_AT = ("WATSONX_API_BASE", "WATSONX_URL", "WX_URL", "WML_URL")
 WATSONX_IN = (
@@ -420,45 +411,47 @@ LITELLM: Mapping[str, LitellmProvider] = {
     "zai": _insisting("ZAI_API_KEY"),
     "zerogpu": _keyed("ZEROGPU_API_KEY"),
 }
-"""What litellm's calls need, by its names of providers, without those that Tripos sends to itself alone."""
+"""The needs of litellm's calls by its provider names, without providers that only Tripos's direct route uses."""
 
 
 SAMPLES = 16
-"""The most replies that one request asks for: a request that is lost loses all of them."""
+"""The largest number of replies per request: a lost request loses all of them."""
 
 
 @dataclass(frozen=True)
 class Provider:
-    """`base_url` is where it is reached; `None`: it has no place of its own. `keys` are the environment variables that
-    may hold its key, the first set one counts, and `base_urls` those that say another place."""
+    """A provider in OpenAI's form.
+
+    `base_url` is its address; `None` if it has no address of its own. `keys` are the environment variables that may
+    hold its key; the first one that is set counts. `base_urls` are the variables that override the address."""
 
     base_url: str | None
     keys: tuple[str, ...]
     base_urls: tuple[str, ...] = ()
     key_unset: str | None = None
-    """The key that is sent where none is set; `None`: a key is needed."""
+    """The key that is sent if none is set; `None` if a key is required."""
     ends_with: str = ""
-    """The end of its address, which is added where it is missing."""
+    """The required end of its address, which is added if missing."""
     seed: str = "seed"
-    """The name of the setting."""
+    """The name of the seed setting."""
     body: Mapping[str, Any] = field(default_factory=dict)
-    """The further fields of every request."""
+    """Further fields of every request."""
     headers: tuple[tuple[str, str, str | None], ...] = ()
-    """Further headers: the name, the environment variable of the value, and the value where that is not set."""
+    """Further headers: the name, the environment variable of the value, and the default value."""
     lacks: frozenset[str] = frozenset()
-    """The settings that it takes for none of its models; a server of one's own with its form may."""
+    """The settings that none of its models accepts; a private server of the same form may accept them."""
     without: tuple[re.Pattern[str], frozenset[str]] | None = None
-    """The models, by a part of their names, that take these settings nowhere."""
+    """Models, by a part of their names, that never accept these settings."""
     structured: bool = False
-    """True if every model of it holds its replies to a schema; else litellm's map says which do."""
+    """True if all of its models enforce a schema; else litellm's map says which do."""
     samples: int = 1
-    """How many replies one request may ask for where the prompt is paid once."""
+    """How many replies one request may ask for, if the prompt is billed once."""
     more: tuple[str, ...] = ()
     """Further variables."""
 
     @property
     def beside_key(self) -> tuple[str, ...]:
-        """The variables of a provider besides its keys: where its key goes, and what is sent beside it."""
+        """The variables of a provider other than its keys: its address, and what is sent in addition to the key."""
         return (*self.base_urls, *(variable for _, variable, _ in self.headers), *self.more)
 
 
@@ -537,18 +530,18 @@ FOREIGN: Mapping[str, Provider] = {
     "ollama": Provider("http://localhost:11434", ("OLLAMA_API_KEY",), ("OLLAMA_API_BASE",), key_unset=""),
     "ollama_chat": Provider("http://localhost:11434", ("OLLAMA_API_KEY",), ("OLLAMA_API_BASE",), key_unset=""),
 }
-"""Providers with a form of their own, which litellm translates to and we send."""
+"""Providers with an API form of their own: litellm translates, and Tripos sends."""
 
 EXPORTED_ADDRESS = frozenset({"azure"})
-"""Providers whose address litellm takes from the environment alone: it may sign in there with more than the key."""
+"""Providers whose address litellm reads from the environment only: it may sign in there with more than the key."""
 KEYED: Mapping[str, tuple[str, ...]] = {
     name: needs.plain_keys for name, needs in LITELLM.items() if needs.plain_keys and name not in FOREIGN
 }
-"""The keys that a file `.env` may give, of providers that litellm alone reaches."""
+"""The keys that a `.env` file may give to providers that only litellm reaches."""
 
 
 def provider_named(name: str) -> Provider:
-    """Return what is known of a provider. Of one that litellm alone reaches that is what its variables are called.
+    """Return a provider's description; for a provider that only litellm reaches, the names of its variables.
 
     >>> provider_named("deepinfra").keys, provider_named("deepinfra").base_urls
     (('DEEPINFRA_API_KEY',), ('DEEPINFRA_API_BASE', 'DEEPINFRA_BASE_URL'))
@@ -559,31 +552,31 @@ def provider_named(name: str) -> Provider:
 
 
 def key_names() -> frozenset[str]:
-    """Return the names of the keys of all providers."""
+    """Return the names of the key variables of all providers."""
     return frozenset(key for name in (*PROVIDERS, *FOREIGN, *KEYED) for key in provider_named(name).keys)
 
 
 PARTICULAR = re.compile(
     r"^(ft:)?o\d|gpt-([5-9]|\d\d)|audio|search|realtime|deep-research|computer-use|codex|(^|/)responses/"
 )
-"""Names of models of `openai/` that take other settings than the rest, wherever they are reached."""
+"""Models of `openai/` that take other settings than the rest, wherever they are reached."""
 
 
 _given: list[Mapping[str, str]] = []
 
 
 def give_variables(files: Iterable[Mapping[str, str]]) -> None:
-    """Take the variables of files, the first file first, in place of those that were given before."""
+    """Set the variables of `.env` files, the first file first; earlier ones are replaced."""
     _given[:] = [dict(file) for file in files]
 
 
 def given_variables() -> tuple[Mapping[str, str], ...]:
-    """Return the variables of each file that was given."""
+    """Return the variables of each `.env` file."""
     return tuple(_given)
 
 
 def every_variable() -> dict[str, str]:
-    """Return the variables of the environment, and of the files those that are not set there."""
+    """Return the variables of the environment, completed by those of the files."""
     found: dict[str, str] = {}
     for file in reversed(_given):
         found |= file
@@ -591,14 +584,14 @@ def every_variable() -> dict[str, str]:
 
 
 def variable(name: str) -> str:
-    """Return a variable of the environment, or else of the first file that has it; "" if it is not set."""
+    """Return a variable of the environment, else of the first file that has it; "" if it is not set."""
     places: tuple[Mapping[str, str], ...] = (os.environ, *_given)
     return next((text for place in places if (text := place.get(name, "").strip())), "")
 
 
 def gives(file: Mapping[str, str], provider: Provider) -> bool:
-    """Return true if a file may say more of a provider than its key, such as its address: if the key comes from the
-    same file, or there is none. So a key of the environment, or of another file, goes to no address of this one.
+    """Return true if a file may set more than the key of a provider, such as its address: if the file also sets the
+    key, or no key is needed. So a key from the environment or another file is never sent to an address from this file.
 
     >>> provider = Provider("https://a/v1", ("A_API_KEY",), ("A_API_BASE",))
     >>> gives({"A_API_BASE": "http://b/v1"}, provider), gives({"A_API_BASE": "http://b/v1", "A_API_KEY": "x"}, provider)
@@ -610,10 +603,9 @@ def gives(file: Mapping[str, str], provider: Provider) -> bool:
 
 
 def variables_of(provider: Provider, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the variables of a provider that are set: of `environ`, or without one of the environment and the files.
+    """Return the variables of a provider that are set: in `environ`, or without it in the environment and the files.
 
-    If a file says the address, nothing of the environment goes there.
-    """
+    If a file sets the address, the environment's variables are not used."""
     own = _set(provider, os.environ if environ is None else environ)
     for file in _given if environ is None else []:
         found = _set(provider, file)
@@ -630,16 +622,16 @@ def _set(provider: Provider, place: Mapping[str, str]) -> dict[str, str]:
 Path = Literal["direct", "translated", "litellm"]
 
 COMPLETION = "text-completion-"
-"""The beginning of litellm's names of models that continue a text, as in `text-completion-openai/NAME`."""
+"""litellm's prefix of models that continue a text, as in `text-completion-openai/NAME`."""
 OPENAI_COMPLETION = "text-completion-openai/"
-"""The beginning of the names that are asked in OpenAI's form."""
+"""The prefix of models that are asked in OpenAI's form."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def path_of(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Path:
-    """Return how the model of that name is asked: without litellm, through its translation alone, or by litellm
-    altogether.
+    """Return the route to the model of that name: `direct` without litellm, `translated` by litellm and sent by Tripos,
+    or `litellm` for everything.
 
     >>> [path_of(name) for name in ("openai/gpt-4o", "openai/o3-mini", "bedrock/anthropic.claude-v2")]
     ['direct', 'translated', 'litellm']
@@ -667,7 +659,7 @@ def path_of(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Path:
 
 
 def completion_name(name: str) -> str | None:
-    """Return the name by which litellm asks a model for the continuation of a text; `None` for a model with a chat.
+    """Return the name by which litellm asks a model to continue a text; `None` for a chat model.
 
     >>> completion_name("openai/gpt-3.5-turbo-instruct"), completion_name("openai/gpt-4o")
     ('text-completion-openai/gpt-3.5-turbo-instruct', None)
@@ -684,18 +676,18 @@ def completion_name(name: str) -> str | None:
 
 
 def endpoint_of(name: str, endpoints: Mapping[str, Endpoint]) -> Endpoint | None:
-    """Return the endpoint of a model: its own, or that of its provider."""
+    """Return the endpoint of a model: its own, or its provider's."""
     return endpoints.get(name) or endpoints.get(name.partition("/")[0])
 
 
 def check_address(name: str, address: str) -> None:
-    """Raise `ModelError` R0101 for an address whose host or port cannot be. No user or key of it is told."""
+    """Raise `ModelError` R0101 for an address with an impossible host or port. The message contains no user or key."""
     try:
         parts = urlsplit(address)
         if parts.port is None or parts.port > 0:
             (parts.hostname or "").encode("idna")
             return
-    except ValueError:  # also that of an encoding
+    except ValueError:  # includes encoding errors
         pass
     told = address.rpartition("@")[2].partition("?")[0]
     raise ModelError(
@@ -713,8 +705,8 @@ def is_here(endpoint: Endpoint | None) -> bool:
 
 
 def _is_plain_azure(model: str, endpoint: Endpoint | None) -> bool:
-    """Return true if a deployment is reached with a key at a resource's address: the other ways to sign in are
-    litellm's."""
+    """Return true if a deployment is reached with a key at a resource's address. litellm handles the other ways to sign
+    in."""
     told = variables_of(FOREIGN["azure"])
     base_url = endpoint.base_url if endpoint is not None else told.get("AZURE_API_BASE", "")
     keyed = endpoint is not None or "AZURE_API_KEY" in told

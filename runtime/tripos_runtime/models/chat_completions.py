@@ -1,11 +1,7 @@
-"""Models whose chat completions have OpenAI's form, asked without litellm: one post and one reading of JSON a call.
+"""Models with OpenAI's form of chat completions, asked without litellm: one post and one JSON reading a call.
 
-The messages of a request: text that is valid JSON, in the roles that a model takes.
-
-The content of a message as parts in OpenAI's form, which litellm takes too: texts, images, recordings and files.
-
-A model on several servers: each request goes to the one with the fewest under way, and silent ones are left out.
-"""
+The module builds the messages of a request, with media as content parts, and balances the load over several servers of
+one model: a request goes to the server with the fewest in flight, and servers that do not answer are left out."""
 
 from __future__ import annotations
 
@@ -51,8 +47,8 @@ AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 
 
 def content_of(text: str, contents: Callable[[Medium], bytes], detail: str | None = None) -> str | list[dict[str, Any]]:
-    """Return the content of a message: the text where it has no mark, or else a part for every piece, in order; of an
-    image with the `detail` that is asked for. Raises `OSError` where a content is not to be had.
+    """Return the content of a message: its text, or, if it contains marks of media, a part for every piece in order.
+    Images have the requested `detail`. Raises `OSError` if a content cannot be read.
 
     >>> picture = Medium("image/png", "ab" * 32, 3)
     >>> content_of(f"Which?{picture}", lambda medium: b"abc")[1]
@@ -69,7 +65,7 @@ def content_of(text: str, contents: Callable[[Medium], bytes], detail: str | Non
 
 
 def part_of(medium: Medium, content: bytes, detail: str | None = None) -> dict[str, Any]:
-    """Return the part that shows a medium. Its name in the data set is nowhere in it: that may tell the answer."""
+    """Return the part that shows a medium. Its name in the data set is left out, since it may reveal the answer."""
     told = b64encode(content).decode("ascii")
     if medium.kind == "audio":
         return {"type": "input_audio", "input_audio": {"data": told, "format": AUDIO_FORMATS[medium.mime]}}
@@ -82,11 +78,11 @@ def part_of(medium: Medium, content: bytes, detail: str | None = None) -> dict[s
 
 Part = TypeVar("Part")
 MOST_PARTS = 256
-"""Parts of requests that are kept for one model."""
+"""The number of request parts that are kept per model."""
 
 
 class RequestCache(Generic[Part]):
-    """The part of a request that depends on its settings, samples, schema and tools alone, made once for each."""
+    """A cache for the part of a request that depends only on its settings, samples, schema and tools."""
 
     def __init__(self, make: Callable[[Request], Part], *, structured: bool, most_samples: int) -> None:
         self._make = make
@@ -112,9 +108,9 @@ def as_json(
     tools: Sequence[str] = (),
     detail: str | None = None,
 ) -> bytes:
-    """Return the messages as a JSON array of objects with `role` and `content`, which is a list of parts where the
-    message shows an image or another file; of calls of `tools` and their results as OpenAI has them. Raises
-    `ModelError` R0127 where an image is not to be had.
+    """Return the messages as a JSON array of objects with `role` and `content`; `content` is a list of parts if the
+    message shows media. Calls of `tools` and their results have OpenAI's form. Raises `ModelError` R0127 if an image
+    cannot be read.
 
     >>> as_json((Message("user", "hi"),))
     b'[{"role":"user","content":"hi"}]'
@@ -125,14 +121,14 @@ def as_json(
         if not messages or not isinstance(messages[-1], DialogueTurn):
             return orjson.dumps(messages)
         return orjson.dumps([{"role": message.role, "content": message.content} for message in messages])
-    except TypeError:  # half a surrogate pair is no text that JSON can hold
+    except TypeError:  # JSON cannot encode a lone surrogate
         return orjson.dumps([{"role": message.role, "content": whole(message.content)} for message in messages])
 
 
 def as_objects(
     messages: Sequence[Message], contents: Contents | None, tools: Sequence[str] = (), detail: str | None = None
 ) -> list[dict[str, Any]]:
-    """Return the messages as objects with `role` and `content`, as `as_json` does."""
+    """Return the messages as objects with `role` and `content`; see `as_json`."""
     found: list[dict[str, Any]] = []
     made, answered = 0, 0
     for message in messages:
@@ -159,7 +155,7 @@ def _content(text: str, contents: Contents | None, detail: str | None) -> str | 
 
 
 def without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Return the messages for a model without a system role: what it says stands in front of the first user's message.
+    """Return the messages for a model without a system role: the system message is put before the first user message.
 
     >>> without_system((Message("system", "be brief"), Message("user", "hi")))
     (Message(role='user', content='be brief\\n\\nhi'),)
@@ -176,17 +172,16 @@ def without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 
 HEALTH_S = 5.0
-"""The longest time until a server says that it is there."""
+"""The longest wait for a health check."""
 NO_PAGE = (404, 405)
 
 
 class DirectModel:
-    """A model of one of `PROVIDERS`. Raises `ModelError` R0102 where the key is not set and R0101 where nothing says
-    where the provider is.
+    """A model of one of `PROVIDERS`. Raises `ModelError` R0102 if the key is not set, and R0101 if the address is
+    unknown.
 
-    `own_price`: the price is the user's, and counts before what the provider says that a call cost. `sent_as` is the
-    name that the server is asked for where that is not the model's own.
-    """
+    `own_price`: the price is the user's and overrides the cost that the provider states. `sent_as` is the name sent to
+    the server, if it differs from the model's own."""
 
     slots: int | None = None
 
@@ -222,17 +217,17 @@ class DirectModel:
         self._tails = RequestCache(self._tail, structured=self.structured, most_samples=self.most_samples)
 
     async def ask(self, request: Request) -> Reply:
-        """Return the reply to the request, with `others` where it asks for several samples. Raises `ModelError`."""
+        """Return the reply to the request, with `others` if it asks for several samples. Raises `ModelError`."""
         return self._read(request, await self._answer(self.body_of(request)))
 
     def body_of(self, request: Request) -> bytes:
-        """Return the body of a request, as JSON."""
+        """Return the body of a request as JSON."""
         messages = without_system(request.messages) if self._folds_system else request.messages
         told = as_json(messages, request.contents, request.tools, request.settings.image_detail)
         return self._head + told + self._tails.part(request)
 
     def reply_in(self, request: Request, answer: HttpAnswer) -> Reply:
-        """Return the reply in an answer to a request that went another way, such as in a batch. Raises `ModelError`."""
+        """Return the reply in an answer that came another way, such as in a batch. Raises `ModelError`."""
         return self._read(request, self._completed(answer))
 
     def _read(self, request: Request, found: dict[str, Any]) -> Reply:
@@ -255,8 +250,8 @@ class DirectModel:
         return completion(answer.body, headers_of(answer.headers), self.place)
 
     async def is_ready(self) -> bool:
-        """Return true if the server says that it can be asked: by `/health`, or where it has no such page by its list
-        of models. A server that refuses to say is there."""
+        """Return true if the server is ready, according to `/health`, or its list of models if there is no such page. A
+        server that refuses access is ready."""
         base_url = self.place.address.removesuffix("/chat/completions")
         status = await self._line.status(f"{base_url.removesuffix('/v1')}/health", HEALTH_S)
         if status in NO_PAGE:
@@ -264,15 +259,15 @@ class DirectModel:
         return status is not None and status < 500
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._line.close()
 
     def refuses(self, settings: Settings) -> tuple[str, ...]:
-        """Return the names of the settings that a request would go without."""
+        """Return the names of the settings that a request would leave out."""
         return tuple(name for name in settings.given if name in self._lacking)
 
     def _tail(self, request: Request) -> bytes:
-        """Return everything of the body after the messages."""
+        """Return the part of the body after the messages."""
         told = request.settings.given
         for name in self.refuses(request.settings):
             del told[name]
@@ -291,8 +286,8 @@ class DirectModel:
 
 
 def samples_given(came: int, asked: int, most: int) -> int:
-    """Return how many samples a model is asked for at a time from now on: `most`, or 1 once it gave fewer than it was
-    asked for, as servers do that pass over `n`.
+    """Return how many samples a model is asked for at a time from now on: `most`, or 1 once it returned fewer than
+    requested, as servers do that ignore `n`.
 
     >>> samples_given(1, 3, 8), samples_given(3, 3, 8), samples_given(8, 10, 8)
     (1, 8, 8)
@@ -301,8 +296,8 @@ def samples_given(came: int, asked: int, most: int) -> int:
 
 
 def lacking(provider_name: str, provider: Provider, model: str, base_url: str) -> frozenset[str]:
-    """Return the settings that a model is known not to take: by its name, and by its provider where it is reached
-    there, since of any other server nothing is known. None says the template that its file has."""
+    """Return the settings that a model is known to ignore: by its name, and by its provider if it is reached there.
+    Nothing is known of other servers."""
     found = frozenset({"chat_template"})
     if provider.base_url is not None and urlsplit(base_url).hostname == urlsplit(provider.base_url).hostname:
         entry = entry_of(provider_name, model)
@@ -314,13 +309,13 @@ def lacking(provider_name: str, provider: Provider, model: str, base_url: str) -
 
 
 def format_of(schema: Any) -> dict[str, Any]:
-    """Return the setting that holds a reply to a JSON Schema."""
+    """Return the setting that enforces a JSON Schema."""
     return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": True}}
 
 
 def completion(body: bytes, headers: Mapping[str, str], place: CallPlace) -> dict[str, Any]:
-    """Return the JSON object of an answer with status 200. Raises `ModelError` where it is none, or tells of a
-    mistake."""
+    """Return the JSON object of an answer with status 200. Raises `ModelError` for other answers, and for error
+    objects."""
     try:
         found = parsed(body)
     except ValueError:
@@ -335,7 +330,7 @@ def completion(body: bytes, headers: Mapping[str, str], place: CallPlace) -> dic
 
 
 def base_url_of(name: str, provider: Provider, endpoint: Endpoint | None) -> str:
-    """Return where a model is reached, without a slash at the end."""
+    """Return the address of a model without a slash at the end."""
     told = map(variables_of(provider).get, provider.base_urls)
     base_url = endpoint.base_url if endpoint is not None else next(filter(None, told), provider.base_url)
     if not base_url:
@@ -350,7 +345,7 @@ def base_url_of(name: str, provider: Provider, endpoint: Endpoint | None) -> str
 
 
 def key_of(name: str, provider: Provider, endpoint: Endpoint | None) -> tuple[str, str]:
-    """Return the environment variable of the key, "" where none is, and the key. Raises `ModelError` where it is not
+    """Return the environment variable of the key ("" if there is none) and the key. Raises `ModelError` if it is not
     set."""
     if endpoint is not None and endpoint.api_key_env is None:
         return "", "none"
@@ -381,13 +376,12 @@ def openai_headers(provider: Provider, key: str) -> dict[str, str]:
 
 
 def _bills_once(provider_name: str, base_url: str) -> bool:
-    """Return true if a prompt is paid once for several samples: who serves `openai/` at another address is not
-    known."""
+    """Return true if a prompt is billed once for several samples. This is unknown for `openai/` at another address."""
     return provider_name != "openai" or (urlsplit(base_url).hostname or "").endswith("openai.com")
 
 
 DOUBTFUL = ("R0101", "R0111")
-"""After these errors a server is asked whether it is there: nothing came back, or an error of its own did."""
+"""Errors after which a server's health is checked: no response, or a server error."""
 LOOK_S = 1.0
 LONGEST_LOOK_S = 30.0
 
@@ -397,15 +391,14 @@ class _Replica:
     model: DirectModel
     in_flight: int = 0
     left_out: asyncio.Task[None] | None = None
-    """What waits for its return, while it does not answer."""
+    """The task that waits for the server's return."""
 
 
 class ReplicatedModel:
-    """The same model on several servers, which counts as one: with one name, one price and one limit of connections.
+    """One model on several servers, with one name, one price and one limit of connections.
 
-    A server that fails a call and then its health check is left out until it passes one, and the call goes to another.
-    Where none is left, the error goes on to whoever asked, and is tried again as any other.
-    """
+    If a call fails and the server then fails its health check, the server is left out until it passes one, and the call
+    goes to another. If none is left, the error is raised, and retried like any other."""
 
     slots: int | None = None
 
@@ -426,12 +419,12 @@ class ReplicatedModel:
 
     @property
     def most_samples(self) -> int:
-        """How many replies one request may ask for, of every server."""
+        """How many replies one request may ask for on every server."""
         return min(each.model.most_samples for each in self._replicas)
 
     async def warm_up(self) -> None:
-        """Wait until a server is there, for `warm_up_s` at most; those that are not yet there are left out until they
-        are. Raises `ModelError` R0101."""
+        """Wait at most `warm_up_s` until a server is ready; servers that are not ready yet are left out until they are.
+        Raises `ModelError` R0101."""
         if not self._warm_up_s:
             return
         ends = self._clock() + self._warm_up_s
@@ -449,7 +442,7 @@ class ReplicatedModel:
                 self._leave_out(each)
 
     async def ask(self, request: Request) -> Reply:
-        """Return the reply of the server with the fewest requests under way. Raises `ModelError`."""
+        """Return the reply of the server with the fewest requests in flight. Raises `ModelError`."""
         tried: set[_Replica] = set()
         while True:
             replica = self._least_loaded(tried)
@@ -472,7 +465,7 @@ class ReplicatedModel:
         left = [each for each in self._replicas if each not in tried]
         there = [each for each in left if each.left_out is None]
         found = min(there or left, key=lambda each: each.in_flight)
-        self._replicas.remove(found)  # of several alike, the one that was not asked for longest
+        self._replicas.remove(found)  # among equals, the least recently used one
         self._replicas.append(found)
         return found
 
@@ -490,11 +483,11 @@ class ReplicatedModel:
             pause_s = min(2 * pause_s, LONGEST_LOOK_S)
 
     def refuses(self, settings: Settings) -> tuple[str, ...]:
-        """Return the names of the settings that a request would go without."""
+        """Return the names of the settings that a request would leave out."""
         return self._replicas[0].model.refuses(settings)
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         waiting = [each.left_out for each in self._replicas if each.left_out is not None]
         for task in waiting:
             task.cancel()

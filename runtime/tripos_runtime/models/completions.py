@@ -1,14 +1,11 @@
-"""Models that go on with a text, in OpenAI's form, asked without litellm: its way opens a connection for every call.
+"""Models that continue a text, in OpenAI's form of completions, and likelihoods from such servers.
 
-Such models know no chat: the messages of a request are sent to them as a transcript. Several messages must not go out
-as they are, for litellm takes them for several prompts, each of which gets a reply.
+These models have no chat, so the messages of a request are sent as one transcript. litellm is not used: it opens a
+connection for every call, and takes several messages for several prompts.
 
-Likelihoods from a server that goes on with a text in OpenAI's form and says the probabilities of the text too.
-
-A request has the text alone and the text with each option, `echo` and `logprobs`. What the text alone has of tokens
-belongs to the text, and what follows to the option: so the LM Evaluation Harness counts too. A blank at the end of the
-text is left to the options, since tokens begin with a blank and do not end with one.
-"""
+A request for likelihoods sends the text alone and the text with each option, with `echo` and `logprobs`. The tokens of
+the text alone belong to the text and the following ones to the option, as in the LM Evaluation Harness. A space at the
+end of the text is moved to the options, since tokens begin with a space and do not end with one."""
 
 from __future__ import annotations
 
@@ -30,15 +27,15 @@ HINT = "use a server that knows `echo` with `logprobs`, such as vLLM, or `local/
 
 
 def request_for_echo(request: Request) -> dict[str, Any]:
-    """Return the body of a request for likelihoods, but for the name of the model. Servers differ in whether they take
-    0 tokens for nothing or for no limit, so one is written."""
+    """Return the body of a request for likelihoods, without the name of the model. One token is generated, since
+    servers disagree whether 0 tokens means none or no limit."""
     texts = [whole(text) for text in request.texts if text]
     return {"prompt": texts, "max_tokens": 1, "temperature": 0, "logprobs": 1, "echo": True}
 
 
 def echoed_reply(request: Request, choices: Sequence[Mapping[str, Any]], name: str) -> str:
-    """Return the likelihoods in the choices of an answer, as the text of a reply. Raises `ModelError` R0125 where they
-    are not there."""
+    """Return the likelihoods in the choices of an answer, as the text of a reply. Raises `ModelError` R0125 if they are
+    missing."""
     alone, *texts = request.texts
     told = [_Echo(each, name) for each in sorted(choices, key=lambda each: each.get("index") or 0)]
     if len(told) != len(texts) + bool(alone):
@@ -53,7 +50,7 @@ def echoed_reply(request: Request, choices: Sequence[Mapping[str, Any]], name: s
 
 
 class _Echo:
-    """A text that a server says the probabilities of, with the one token that it wrote after it."""
+    """A text echoed with its token probabilities, and the one token generated after it."""
 
     def __init__(self, choice: Mapping[str, Any], name: str) -> None:
         told = choice.get("logprobs")
@@ -69,23 +66,22 @@ class _Echo:
 
     @property
     def count(self) -> int:
-        """Return how many tokens the text has, without the one that was written."""
+        """Return the number of tokens of the text, without the generated one."""
         return len(self.tokens) - 1
 
     @property
     def begin(self) -> int:
-        """Return where a text begins that has nothing before it: behind the token that begins every text, of models
-        that have one."""
+        """Return where a text without a context begins: after the beginning-of-text token, if the model has one."""
         return int("".join(map(str, self.tokens[1:])) == self.text)
 
     def check(self, text: str) -> None:
-        """Raise `ModelError` where it is not the text that was sent."""
+        """Raise `ModelError` if it is not the text that was sent."""
         if not isinstance(self.text, str) or not self.text.startswith(text):
             raise _refused(self.name, "does not repeat the text that it is sent")
 
     def after(self, begin: int) -> tuple[float, int, bool]:
-        """Return the logarithm of the probability of all tokens from `begin` on, their number, and whether each is the
-        most likely one."""
+        """Return the log-probability of all tokens from `begin` on, their number, and whether each is the most likely
+        one."""
         logprobs, tops = self.logprobs[begin : self.count], self.tops[begin : self.count]
         if not logprobs:
             raise _refused(self.name, "reads an option as no token of its own")
@@ -104,13 +100,14 @@ def _refused(name: str, what: str) -> ModelError:
 
 LABELS = {"user": "User", "assistant": "Assistant"}
 MOST_TOKENS = 1024
-"""The longest reply where nothing is said: most servers would end it after 16 tokens."""
+"""The longest reply if no limit is set: most servers would stop after 16 tokens."""
 MOST_STOPS = 4
-"""The most texts that end a reply."""
+"""The largest number of stop texts."""
 
 
 def as_transcript(messages: Sequence[Message]) -> str:
-    """Return one user's message alone as it is; of several what each side said, and then the label of who is to go on.
+    """Return a single user message as it is; several messages as a transcript with the label of the next speaker at the
+    end.
 
     >>> as_transcript([Message("user", "2 + 2 =")])
     '2 + 2 ='
@@ -128,8 +125,8 @@ def as_transcript(messages: Sequence[Message]) -> str:
 
 
 def transcribed(request: Request) -> Request:
-    """Return the request with one message, the transcript, which ends where the other side would speak. It has no
-    schema: nothing holds a continuation to one."""
+    """Return the request with the transcript as its only message, which stops where the other side would speak. It has
+    no schema, since completions do not enforce one."""
     text, stop, longest = as_transcript(request.messages), request.settings.stop, request.settings.max_tokens
     alone = len(request.messages) == 1 and text == request.messages[0].content
     ends = () if alone else tuple(each for each in (f"\n{LABELS['user']}:",) if len(stop) < MOST_STOPS)
@@ -144,7 +141,7 @@ def transcribed(request: Request) -> Request:
 
 
 def trimmed(reply: Reply) -> Reply:
-    """Return a reply without the blanks that part it from what it goes on from.
+    """Return a reply without the white space around it.
 
     >>> trimmed(Reply(" It is so.\\n", "m", "stop", 1, 1, None)).text
     'It is so.'
@@ -155,8 +152,7 @@ def trimmed(reply: Reply) -> Reply:
 class ContinuingModel(DirectModel):
     """A model whose `completion_name` begins with `OPENAI_COMPLETION`.
 
-    Raises `ModelError` R0102 where the key is not set.
-    """
+    Raises `ModelError` R0102 if the key is not set."""
 
     def __init__(
         self,
@@ -177,7 +173,7 @@ class ContinuingModel(DirectModel):
         self._head = b'{"model":' + orjson.dumps(model) + b',"prompt":'
 
     async def ask(self, request: Request) -> Reply:
-        """Return what the model goes on with after the transcript of a request's messages. Raises `ModelError`."""
+        """Return the continuation of the transcript of a request's messages. Raises `ModelError`."""
         if request.options:
             return await self._likelihoods(request)
         told = transcribed(request)

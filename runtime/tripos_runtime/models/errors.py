@@ -1,4 +1,5 @@
-"""Errors of calls: every exception and every answer that is none becomes one `ModelError`, free of keys."""
+"""Conversion of failed calls into `ModelError`, whether an exception was raised or a server sent an error. No key
+remains in the message."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ LONGEST_S = 7 * 86_400.0
 
 
 def retry_after_s(value: str, now: datetime) -> float | None:
-    """Return the seconds from `now` that a header asks for: a number of them, or a date (RFC 9110). A date that has
-    passed is 0; what is neither, or further away than a week, is None.
+    """Return the seconds from `now` that a `Retry-After` header asks for: a number of seconds, or a date (RFC 9110). A
+    date in the past counts as 0. Return None if the value is neither, or more than a week away.
 
     >>> noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
     >>> retry_after_s("2.5", noon), retry_after_s("Sat, 21 Nov 2026 12:01:30 GMT", noon), retry_after_s("soon", noon)
@@ -40,9 +41,9 @@ def retry_after_s(value: str, now: datetime) -> float | None:
 
 LONGEST_DETAIL = 200
 LONGEST_READ = 65_536
-"""Bytes of an answer that are searched for what it means."""
+"""The number of bytes of an answer that are searched for its meaning."""
 SHORTEST_SECRET = 6
-"""Shorter values of secret variables are left alone: they would blot out ordinary words."""
+"""Shorter values of secret variables are not removed from messages: they would remove ordinary words."""
 SECRET_NAME = re.compile(r"_(KEY|TOKEN|SECRET)$")
 KEY_SHAPED = re.compile(r"\b(?:sk-[\w*.-]+|AIza[\w-]{10,})|(?<=[Bb]earer )[\w.~+/=-]+|(?<=[?&]key=)[^\s&]+")
 
@@ -60,7 +61,7 @@ UNSIGNED = re.compile(
     r"|\bunable to lo(cate|ad) [\w ]*credentials\b|\bno (usable [\w ]*)?credentials\b",
     re.I,
 )
-"""How litellm and the packages that sign say that they have nothing to sign with."""
+"""Messages of litellm and of the signing packages that say that there are no credentials."""
 UNSIGNED_KINDS = frozenset(
     (
         "CredentialRetrievalError",
@@ -71,21 +72,21 @@ UNSIGNED_KINDS = frozenset(
         "RefreshError",
     )
 )
-"""The errors of botocore and google.auth that say so."""
+"""The errors of botocore and google.auth that say that there are no credentials."""
 UNPLACED = re.compile(r"\bapi[ _]base\b[^.]{0,30}\b(is required|not set)\b", re.I)
-"""How litellm says that it does not know where to send a call."""
+"""Messages of litellm that say that it does not know where to send a call."""
 BROKEN_OFF = {"HttpError"}
-"""Our word for a connection that was never made, broke off, or brought what is no HTTP."""
+"""The message for a connection that was never made, broke off, or delivered something other than HTTP."""
 PASSING = frozenset({409, 425})
-"""Conflict and Too Early: a server says that it was busy with something else."""
+"""Conflict and Too Early: the server was busy with something else."""
 WAIT = re.compile(r'"retryDelay":\s*"([\d.]+)s"|try again in ([\d.]+)\s?s\b', re.I)
-"""Where Gemini, OpenAI and Groq say how many seconds to wait."""
+"""The places where Gemini, OpenAI and Groq say how many seconds to wait."""
 
 
 @dataclass(frozen=True)
 class CallPlace:
-    """Where a call went: the model, its address, the environment variables that may hold the key, and the keys that
-    were sent, which no message may have."""
+    """The target of a call: the model, its address, the environment variables that may hold the key, and the keys that
+    were sent, which no message may contain."""
 
     name: str
     address: str
@@ -95,8 +96,8 @@ class CallPlace:
 
 @dataclass(frozen=True)
 class _Failure:
-    """The details of a failure: the names of an exception's kinds, the status, the provider's words in full and on one
-    line, whether a server answered at all, and how long it asks to be left alone."""
+    """The details of a failed call: the class names of the exception, the HTTP status, the provider's message in full
+    and on one line, whether a server answered at all, and how long it asks clients to wait."""
 
     kinds: Collection[str]
     status: int | None
@@ -107,8 +108,8 @@ class _Failure:
 
 
 def scrub(text: str, environ: Mapping[str, str] | None = None, secrets: Collection[str] = ()) -> str:
-    """Return the text without keys: neither `secrets`, nor the value of an environment variable whose name ends in
-    `_KEY`, `_TOKEN` or `_SECRET`, nor anything shaped like a key.
+    """Return the text without keys: without `secrets`, without the values of environment variables whose names end in
+    `_KEY`, `_TOKEN` or `_SECRET`, and without anything that looks like a key.
 
     >>> scrub("key hunter22 or sk-abc123 was refused", {"SCHOOL_API_KEY": "hunter22"})
     'key [key] or [key] was refused'
@@ -124,8 +125,8 @@ def scrub(text: str, environ: Mapping[str, str] | None = None, secrets: Collecti
 def model_error(
     error: Exception, name: str, address: str, key_variables: str, secrets: Collection[str] = ()
 ) -> ModelError:
-    """Return the `ModelError` for an exception out of litellm or of a connection; `address` is where the call went,
-    `key_variables` the environment variables that may hold the key.
+    """Return the `ModelError` for an exception of litellm or of a connection. `address` is where the call went;
+    `key_variables` are the environment variables that may hold the key.
 
     >>> model_error(TimeoutError("too slow"), "openai/gpt-4o", "https://api.openai.com", "OPENAI_API_KEY").code
     'R0109'
@@ -136,7 +137,7 @@ def model_error(
     headers = {str(at).lower(): str(value) for at, value in dict(_headers_of(error, answer)).items()}
     if (lacking := missing_import(error, name, answered=bool(headers) or answer is not None)) is not None:
         return lacking
-    # The names of the exceptions that an error was wrapped in are not the provider's words, nor is where they arose.
+    # Names of wrapping exceptions and their origins are not the provider's message.
     words = re.sub(r"^(litellm\.)?(\w+: )+", "", str(error)).split("Exception - ", 1)[-1]
     words = words.split("Traceback (most recent call last)")[0].rstrip()
     told = _Failure(
@@ -152,7 +153,7 @@ def model_error(
 
 
 def _unsent(error: Exception, told: _Failure, place: CallPlace) -> ModelError | None:
-    """Return the error of a call that was never sent, since nothing says with which key or where to; None of another.
+    """Return the error of a call that was never sent because its key or its address is unknown; None for other errors.
     litellm gives most of them status 500, as if a server had failed."""
     if told.answered or told.status not in {None, 400, 401, 404, 500}:
         return None
@@ -172,8 +173,8 @@ def _unsent(error: Exception, told: _Failure, place: CallPlace) -> ModelError | 
 
 
 def answer_error(status: int, body: bytes, headers: Mapping[str, str], place: CallPlace) -> ModelError:
-    """Return the `ModelError` for what a server answered in place of a reply; `headers` by their names in small
-    letters.
+    """Return the `ModelError` for an error that a server sent instead of a reply. The names of `headers` are in lower
+    case.
 
     >>> place = CallPlace("openai/gpt-4o", "https://api.openai.com/v1")
     >>> error = answer_error(429, b'{"error": {"message": "slow down"}}', {"retry-after": "7"}, place)
@@ -235,14 +236,14 @@ def _decided(told: _Failure, place: CallPlace) -> ModelError:
 
 
 def _detail(words: str, secrets: Collection[str]) -> str:
-    """Return the provider's own words on one line: the message in a JSON body, or the text as it is."""
+    """Return the provider's own message on one line: the message in a JSON body, or the text itself."""
     text = words
     try:
         parsed: Any = json.loads(words)
     except (ValueError, RecursionError):
         parsed = None
     if isinstance(parsed, list) and parsed:
-        parsed = parsed[0]  # as Gemini sends some errors
+        parsed = parsed[0]  # Gemini sends some errors in a list
     if isinstance(parsed, dict):
         inner = parsed.get("error", parsed)
         text = str(inner.get("message", words)) if isinstance(inner, dict) else str(inner)
@@ -252,8 +253,8 @@ def _detail(words: str, secrets: Collection[str]) -> str:
 
 
 def _answer_in(error: Exception) -> Any:
-    """Return the answer of a server that an error came of, if litellm kept it; litellm makes answers up as well, for
-    errors of its own."""
+    """Return the server's answer that caused an error, if litellm kept it. litellm also makes up answers for errors of
+    its own."""
     for each in chain_of(error):
         if any(kind.__name__ == "HTTPStatusError" for kind in type(each).__mro__):
             return getattr(each, "response", None)
@@ -261,7 +262,8 @@ def _answer_in(error: Exception) -> Any:
 
 
 def _status_of(error: Exception, answer: Any) -> int | None:
-    """Return the status of an answer; else the one that litellm gives, which has others for answers it cannot read."""
+    """Return the status of an answer; without an answer, the status that litellm gives, which differs for answers that
+    it cannot read."""
     told: int | None = getattr(answer, "status_code", None) or getattr(error, "status_code", None)
     unread = answer is None and any(type(each).__name__ == "JSONDecodeError" for each in chain_of(error))
     return 200 if unread and told in {400, 422} else told
@@ -272,7 +274,8 @@ def _headers_of(error: Exception, answer: Any) -> Mapping[Any, Any]:
 
 
 def _retry_after_s(headers: Mapping[str, str], words: str) -> float | None:
-    """Return seconds that the server asks for: `retry-after-ms`, `retry-after` (seconds or a date), or in its words."""
+    """Return the seconds that the server asks clients to wait: from `retry-after-ms`, `retry-after` (seconds or a date)
+    or its message."""
     in_words = WAIT.search(words)
     now = datetime.now(UTC)
     told = ((headers.get("retry-after-ms"), 0.001), (headers.get("retry-after"), 1.0))

@@ -1,22 +1,11 @@
-"""The opening of a model by its name.
+"""Opening of models by name, and what a model's name says about it without opening it.
 
-The identity of a model, by which its replies are named, found without opening it or sending anything.
+None of these questions needs a key or sends anything: whether a model exists, the identity that names its replies, the
+settings it ignores, the media it accepts, and whether it returns likelihoods, returns token probabilities, has a chat
+template or calls tools.
 
-A served model is its name and where it is reached, since another server may hold other weights under that name. The
-address of its provider adds nothing. A model file is the digest of its weights, wherever it lies and is served.
-
-Which models say how likely texts are, or the tokens of their replies, and take a text in a template of their own,
-told by their names.
-
-The check that a model can be reached by its name, found without opening it: no key is needed, and nothing is
-sent.
-
-The settings that a request to a model would go without, found unopened: no key is needed, nothing is sent.
-
-Which models see images, hear recordings and read files, told by their names before any is asked.
-
-Which models can be offered tools, told by their names.
-"""
+The identity of a served model is its name and its address, since another server may hold other weights under that name;
+the address of the provider itself adds nothing. The identity of a model file is the digest of its weights."""
 
 from __future__ import annotations
 
@@ -57,10 +46,10 @@ def open_model(
 ) -> Model:
     """Return the model of that name, ready to be asked.
 
-    `endpoints` says where else a model or a whole provider is reached, by name (`openai/gpt-4o`) or prefix
-    (`openai`). `prices` says what models cost, by name, in place of what litellm's map has. `slots` is how many
-    requests a local model answers at a time; only 1 gives exact repeats. `timeout_s` is for one call.
-    Raises `ModelError` where the name is unknown or what the model needs is missing.
+    `endpoints` overrides addresses, by name of a model (`openai/gpt-4o`) or of a provider (`openai`). `prices`
+    overrides litellm's prices, by name. `slots` is how many requests a local model answers at a time; only 1 repeats
+    exactly. `timeout_s` is for one call. Raises `ModelError` if the name is unknown or something that the model needs
+    is missing.
 
     >>> open_model("mock/careful").name
     'mock/careful'
@@ -123,7 +112,7 @@ def open_model(
 
 
 def urls_of(endpoint: Endpoint) -> tuple[str, ...]:
-    """Return every address of an endpoint, each once.
+    """Return every distinct address of an endpoint.
 
     >>> urls_of(Endpoint("http://a/v1", replicas=("http://b/v1", "http://a/v1")))
     ('http://a/v1', 'http://b/v1')
@@ -152,19 +141,20 @@ def _open_reward(
 
 
 SHOWN = 16
-"""The number of digits of a digest of weights that name a model."""
+"""The number of digits of a weights digest in the name of a model."""
 HERE = ("mock", "baseline", "human", "replay")
-"""Providers that need no endpoint: the name says who answers."""
+"""Providers without endpoint: the name determines who answers."""
 PATHS = ("/chat/completions", "/completions", "/v1/messages")
-"""The end of a base URL that means the same without it."""
+"""A suffix of base URLs that changes nothing."""
 PORTS = {"http": 80, "https": 443}
 SECRET = re.compile(r"key|token|secret|sig|pass|auth|credential|code", re.IGNORECASE)
-"""Parameters of an address that are called so hold a secret."""
+"""Parameters of an address with these names hold a secret."""
 
 
 def identity_of(name: str, endpoints: Mapping[str, Endpoint] = {}, environ: Mapping[str, str] | None = None) -> str:
-    """Return what the replies of a model are named by: its name, and where that does not say who answers, by whom.
-    Without an `environ`, the variables of providers count that are set here.
+    """Return the identity that names the replies of a model: its name, with the address or the endpoint's name if the
+    model's name does not determine who answers. Without `environ`, the variables of the providers are read from the
+    environment and the `.env` files.
 
     >>> identity_of("openai/gpt-4o", environ={})
     'openai/gpt-4o'
@@ -197,8 +187,8 @@ def identity_of(name: str, endpoints: Mapping[str, Endpoint] = {}, environ: Mapp
 
 
 def public_address(url: str, ends_with: str = "") -> str:
-    """Return an address in one form, without anything that gives access: neither user nor key. Other parameters count,
-    and stand there as a digest, since nobody knows which of them is a secret.
+    """Return an address in a canonical form without user, password or key. Other parameters are replaced by a digest,
+    since any of them may be a secret.
 
     >>> public_address("https://ann:pass@API.example.org:443/v1/chat/completions?key=abc")
     'https://api.example.org/v1'
@@ -220,17 +210,17 @@ def public_address(url: str, ends_with: str = "") -> str:
 
 
 Refuses = Callable[[Settings], tuple[str, ...]]
-"""The names of the settings that a model is known not to take, of those that are given."""
+"""Returns the names of the given settings that a model is known to ignore."""
 
 
 def nothing(_: Settings) -> tuple[str, ...]:
-    """Take all settings, as far as is known."""
+    """Return no setting: none is known to be ignored."""
     return ()
 
 
 def refusing(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Refuses:
-    """Return what a model of that name refuses, as the model itself says once it is opened. Of one whose address nobody
-    knows nothing is known.
+    """Return the function that says which settings a model of that name ignores; the opened model says the same. For an
+    unknown address it returns none.
 
     >>> from tripos_compiler.plan import Settings
     >>> refusing("openai/gpt-4o")(Settings(temperature=0.5, top_k=5)), refusing("mock/careful")(Settings(top_k=5))
@@ -287,12 +277,12 @@ def _of_provider(name: str, endpoints: Mapping[str, Endpoint]) -> Refuses:
 
 
 AT_HOME = ("mock/", "local/")
-"""Models that begin so give likelihoods on this machine."""
+"""Models with these prefixes give likelihoods on this machine."""
 
 
 def gives_likelihoods(name: str) -> bool:
-    """Return true if a model of that name can be asked for the likelihood of texts: a chat says nothing of the text
-    that it is sent.
+    """Return true if a model of that name can be asked for likelihoods of texts. Chat models cannot: they say nothing
+    about the text that they are sent.
 
     >>> names = ("mock/careful", "local/smollm2-135m", "text-completion-openai/ours", "openai/gpt-4o", "baseline/A")
     >>> [gives_likelihoods(name) for name in names]
@@ -302,12 +292,11 @@ def gives_likelihoods(name: str) -> bool:
 
 
 SILENT = ("local/", "baseline/", "human/", "reward/")
-"""Models that begin so reply without probabilities."""
+"""Models with these prefixes reply without probabilities."""
 
 
 def gives_token_probabilities(name: str) -> bool:
-    """Return true if a model of that name can be asked for the probabilities of the tokens of its replies, as far as it
-    is known.
+    """Return true if a model of that name can be asked for the probabilities of its reply's tokens, as far as is known.
 
     >>> names = ("mock/careful", "openai/gpt-4o", "openai/o3-mini", "anthropic/claude-sonnet-4-5", "local/mine")
     >>> [gives_token_probabilities(name) for name in names]
@@ -319,12 +308,12 @@ def gives_token_probabilities(name: str) -> bool:
 
 
 HEARING = ("mock/", "baseline/", "human/", "replay/")
-"""Models that begin so reply without a template."""
+"""Models with these prefixes reply without a chat template."""
 
 
 def has_template(name: str) -> bool:
-    """Return true if a model of that name can be asked in the template of a chat that its own file has. A file that is
-    not here is told when the model is opened.
+    """Return true if a model of that name can use the chat template in its own file. A missing file is reported when
+    the model is opened.
 
     >>> [has_template(name) for name in ("mock/careful", "openai/gpt-4o", "text-completion-openai/ours")]
     [True, False, False]
@@ -336,9 +325,9 @@ def has_template(name: str) -> bool:
 
 
 def check_name(name: str, endpoints: Mapping[str, Endpoint] = {}) -> None:
-    """Raise `ModelError` R0103 where `open_model` would because of the name: no mock or baseline has it, or nobody
-    knows the provider; and R0234 for a folder without a reward model. litellm is imported only for a provider that no
-    table of ours and no price tells of.
+    """Raise `ModelError` R0103 if `open_model` would because of the name: no mock or baseline has it, or the provider
+    is unknown. Raise R0234 for a folder without a reward model. litellm is imported only for a provider that is in no
+    table and has no price.
 
     >>> check_name("openai/gpt-4o")
     >>> check_name("mock/carefull")
@@ -370,7 +359,7 @@ def check_name(name: str, endpoints: Mapping[str, Endpoint] = {}) -> None:
 
 
 def _check_reward(name: str) -> None:
-    """Raise `ModelError` where no mock of a reward model has this name, or its folder holds none."""
+    """Raise `ModelError` if no mock reward model has this name, or its folder holds no reward model."""
     if name.startswith("mock/"):
         from tripos_runtime.models.rewards import open_mock_reward
 
@@ -386,15 +375,15 @@ ABILITIES: Mapping[MediumKind, str] = {
     "audio": "supports_audio_input",
     "file": "supports_pdf_input",
 }
-"""The word of litellm's map for what a model takes beside texts."""
+"""The keys of litellm's map for the media that a model accepts."""
 TAKING_ALL = ("mock/", "human/", "replay/", "baseline/constant", "baseline/majority")
-"""Models that take everything; of baselines those that look at nothing, while an echo repeats a text."""
+"""Models that accept every medium. Constant baselines look at nothing; an echo repeats text only."""
 TAKING_TEXT = ("local/", "reward/", "baseline/")
 
 
 def takes_medium(name: str, kind: MediumKind, endpoints: Mapping[str, Endpoint] = {}) -> bool | None:
-    """Return true if a model of that name takes a kind of medium; None where nobody knows. What its endpoint in
-    tripos.toml declares counts before litellm's map.
+    """Return whether a model of that name accepts a kind of medium; None if unknown. The declaration of its endpoint in
+    tripos.toml counts before litellm's map.
 
     >>> [takes_medium(name, "image") for name in ("openai/gpt-4o", "openai/gpt-3.5-turbo", "openai/ours", "mock/fair")]
     [True, False, None, True]
@@ -414,11 +403,11 @@ def takes_medium(name: str, kind: MediumKind, endpoints: Mapping[str, Endpoint] 
 
 
 WITHOUT = ("local/", "ollama/")
-"""Models that begin so are not offered tools: they go on with one text."""
+"""Models with these prefixes are not offered tools: they continue one text."""
 
 
 def takes_tools(name: str) -> bool:
-    """Return true if a model of that name can be offered tools, as far as it is known.
+    """Return true if a model of that name can be offered tools, as far as is known.
 
     >>> names = ("mock/careful", "openai/gpt-4o", "local/smollm2-135m", "text-completion-openai/mine")
     >>> [takes_tools(name) for name in names]

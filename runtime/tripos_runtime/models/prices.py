@@ -1,6 +1,6 @@
-"""Prices of calls, from litellm's map of models.
+"""Prices of calls from litellm's map of models, and the tokens that images, recordings and files cost.
 
-The tokens that a model takes for an image, a recording or a file, by the formula that its provider publishes.
+Token counts follow the formulas that the providers publish:
 
 - OpenAI: https://platform.openai.com/docs/guides/images-vision#calculating-costs (tiles of 512 pixels, or patches of 32
   pixels times a factor; of low detail the base alone, or an image of 512 pixels); recordings:
@@ -8,8 +8,7 @@ The tokens that a model takes for an image, a recording or a file, by the formul
 - Anthropic: https://docs.claude.com/en/docs/build-with-claude/vision#calculate-image-costs (pixels / 750).
 - Google: https://ai.google.dev/gemini-api/docs/tokens#multimodal-tokens (258 for a tile; 32 for a second).
 
-A server of anybody else's counts as it likes: there is an estimate then, and no bound.
-"""
+Other servers have formulas of their own: for these there is an estimate and no bound."""
 
 from __future__ import annotations
 
@@ -26,15 +25,15 @@ from tripos_runtime.models.catalog import entry_of
 
 ABOVE = re.compile(r"^(?:in|out)put_cost_per_token_above_(\d+)(k?)_tokens$")
 FROM_THE_THRESHOLD_ON = ("xai",)
-"""Providers whose dearer rates hold for a prompt as long as the threshold; elsewhere it must be longer."""
+"""Providers whose higher rates apply from the threshold itself; elsewhere the prompt must be longer."""
 
 CACHED_AT_HALF = ("fireworks_ai",)
-"""Providers that take half for a token of a prompt in their cache where the map says nothing of it."""
+"""Providers that charge half for a cached prompt token if the map has no price for it."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """USD a token for prompts with more than `above` tokens, up to the next rates."""
+    """Rates in USD per token for prompts with more than `above` tokens, up to the next rates."""
 
     above: int
     input_usd: float
@@ -45,7 +44,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Tariff(Price):
-    """A price that may depend on how long the prompt is. All tokens of a call are paid at the rates of its prompt.
+    """A price that may depend on the length of the prompt, which sets the rates of all tokens of a call.
 
     >>> dearer = Rates(200_000, 2e-6, 8e-6, 2e-6, 8e-6)
     >>> price = Tariff(1e-6, 4e-6, steps=(dearer,))
@@ -54,13 +53,13 @@ class Tariff(Price):
     """
 
     reasoning_usd: float | None = None
-    """A token that nobody sees; `None`: as any other of the reply."""
+    """The price of a hidden output token; `None` if it costs the same as any other."""
     request_usd: float = 0.0
     steps: tuple[Rates, ...] = ()
-    """Rates of long prompts, the longest first."""
+    """The rates of long prompts, the longest first."""
 
     def cost_usd(self, tokens_in: int, tokens_out: int, cached: int = 0, reasoning: int = 0) -> float:
-        """Return the cost of a call in USD, as `Price.cost_usd` says."""
+        """Return the cost of a call in USD; see `Price.cost_usd`."""
         rates = next((step for step in self.steps if tokens_in > step.above), None)
         if rates is None:
             cached_usd = self.input_usd if self.cached_usd is None else self.cached_usd
@@ -72,9 +71,9 @@ class Tariff(Price):
 
 
 def price_of(provider: str, model: str) -> Price | None:
-    """Return the price of a provider's model; `None` where the map has none.
+    """Return the price of a provider's model; `None` if the map has none.
 
-    Rates of hours when it is cheaper, of batches and of service tiers are left out: what is paid is the usual rate.
+    Off-peak rates, batch rates and service tiers are ignored: the standard rate counts.
 
     >>> price_of("openai", "gpt-4o").cost_usd(1_000_000, 100_000)
     3.5
@@ -86,8 +85,8 @@ def price_of(provider: str, model: str) -> Price | None:
 
 
 def batch_price(provider: str, model: str, price: Price | None, *, own: bool = False) -> Price | None:
-    """Return the price of a request in a batch, given that of a call: what the map says of batches, or else half. A
-    price that is the user's (`own`) is halved.
+    """Return the price of a request in a batch, given that of a call: the map's batch price, or half. A user's price
+    (`own`) is halved.
 
     >>> call = price_of("openai", "gpt-4o")
     >>> batch_price("openai", "gpt-4o", call).cost_usd(1_000_000, 100_000)
@@ -119,7 +118,7 @@ def _halved(price: Price) -> Price:
 
 
 def tariff(entry: Mapping[str, Any], provider: str) -> Price | None:
-    """Return the price that an entry of the map says; `None` where it says none for tokens."""
+    """Return the price in an entry of the map; `None` if it has none for tokens."""
     most_out = entry.get("max_output_tokens")
     steps = _tiers(entry) or _thresholds(entry, 1 if provider in FROM_THE_THRESHOLD_ON else 0)
     base = steps[-1] if steps and steps[-1].above < 0 else _rates(entry, "", -1, None)
@@ -150,7 +149,7 @@ def _thresholds(entry: Mapping[str, Any], inclusive: int) -> tuple[Rates, ...]:
 
 
 def _rates(entry: Mapping[str, Any], suffix: str, above: int, before: Rates | None) -> Rates | None:
-    """Return the rates with that suffix; those of shorter prompts stand in where one is not told."""
+    """Return the rates with that suffix; missing ones are taken from those of shorter prompts."""
     told_in = _number(entry, f"input_cost_per_token{suffix}")
     told_out = _number(entry, f"output_cost_per_token{suffix}")
     cached = _number(entry, f"cache_read_input_token_cost{suffix}")
@@ -211,9 +210,9 @@ TILES = (
     (re.compile(r"o[13]\b"), 75, 150),
     (re.compile(r"gpt-4o|chatgpt-4o|gpt-4\.1|gpt-4\.5|gpt-4-turbo"), 85, 170),
 )
-"""Tokens of an image, and of each of its tiles. The first that fits a name counts."""
+"""The tokens of an image, and of each of its tiles. The first entry that matches a name counts."""
 USUAL = (85, 170)
-"""Those that a guess rests on, where a model's own are not published; a mock model takes these."""
+"""The values for a guess if a model's own are not published; mock models use them."""
 PATCH, MOST_PATCHES = 32, 1536
 LOW_SIDE = 512
 """The longer side of an image of low detail."""
@@ -221,23 +220,23 @@ TILE, LONGEST, SHORTEST = 512, 2048, 768
 CLAUDE_PIXELS, CLAUDE_LONGEST, CLAUDE_USUAL = 750, 1568, 1600
 GEMINI_TILE, GEMINI_SMALL, GEMINI_UNIT = 258, 384, (256, 768)
 GEMINI_MOST = 2240
-"""Tokens of an image in the highest resolution that Gemini 3 has."""
+"""The tokens of an image in the highest resolution of Gemini 3."""
 SECOND, GEMINI_SECOND = 10, 32
-"""Tokens of a second of a recording."""
+"""The tokens of a second of a recording."""
 NOUNS = {"image": "an image", "audio": "a recording", "file": "a file"}
 FILE = 3000
-"""A guess for a file, whose pages nobody counts here."""
+"""A guess for a file, since its pages are not counted."""
 
 
 class MediaTokens(NamedTuple):
-    """Tokens as a rule and at the most, which is infinite where nobody publishes it."""
+    """The expected and the largest number of tokens; the latter is infinite if none is published."""
 
     expected: float
     high: float
 
 
 def tokens_of(model: str, medium: Medium, detail: str | None = None) -> MediaTokens:
-    """Return how many tokens a model takes for a medium, of an image with the `detail` that is asked for.
+    """Return how many tokens a model uses for a medium; an image has the requested `detail`.
 
     >>> picture = Medium("image/png", "", 0, width=1024, height=1024)
     >>> tokens_of("openai/gpt-4o", picture), tokens_of("openai/gpt-5-mini", picture).expected
@@ -274,7 +273,7 @@ def _within(side: int, width: int, height: int) -> tuple[int, int]:
 
 
 def uncounted(model: str, media: Iterable[Medium]) -> list[str]:
-    """Return, in words, of which media nobody publishes how many tokens a model takes at the most.
+    """Return, in words, the media for which the largest number of tokens of a model is not published.
 
     >>> uncounted("hosted_vllm/own", [Medium("image/png", "", 0, 1, 1)])
     ['the tokens that `hosted_vllm/own` takes for an image']
@@ -284,7 +283,7 @@ def uncounted(model: str, media: Iterable[Medium]) -> list[str]:
 
 
 def audio_factor(model: str) -> float:
-    """Return how many times as dear a token of a recording is as one of a text; 1 where nothing else is known.
+    """Return the price of a recording's token relative to a text token; 1 if unknown.
 
     >>> audio_factor("openai/gpt-audio"), audio_factor("openai/gpt-4o")
     (12.8, 1.0)
@@ -296,8 +295,8 @@ def audio_factor(model: str) -> float:
 
 
 def audio_extra_usd(model: str, price: Price | None, media: Mapping[Medium, int]) -> tuple[float, float, float]:
-    """Return what the recordings among media, each shown so many times, cost beyond as many tokens of text: low,
-    expected and high."""
+    """Return the extra cost of recordings over the same number of text tokens: low, expected and high. Each medium
+    comes with the number of times that it is shown."""
     sounds = {medium: times for medium, times in media.items() if medium.kind == "audio"}
     extra = 0.0 if price is None or not sounds else price.input_usd * (audio_factor(model) - 1)
     taken = [(tokens_of(model, medium), times) for medium, times in sounds.items()] if extra else []
@@ -313,7 +312,7 @@ def _audio(provider: str, name: str, medium: Medium) -> MediaTokens:
 
 
 def _tiled(width: int, height: int, base: int, tile: int) -> MediaTokens:
-    """Return what tiles take. The most is that of a model which makes a small image larger, to 768 pixels."""
+    """Return the tokens of tiles. The maximum is that of a model that enlarges small images to 768 pixels."""
     scale = min(1.0, LONGEST / max(width, height))
     shrunk = scale * min(1.0, SHORTEST / (min(width, height) * scale))
     grown = min(SHORTEST / min(width, height), LONGEST / max(width, height))

@@ -1,7 +1,5 @@
-"""Python packages that litellm needs for some providers and does not install: which lack here, and what mends it.
-
-The checks before the first call through litellm: what lacks for it here, found without a request to the provider.
-"""
+"""Checks before the first call through litellm: packages, credentials and addresses, without a request to the
+provider."""
 
 from __future__ import annotations
 
@@ -37,14 +35,14 @@ DISTRIBUTIONS: Mapping[str, str] = {
     "ibm_watsonx_ai": "ibm-watsonx-ai",
     "PIL": "pillow",
 }
-"""What a module is installed as, where that is another word."""
+"""The distributions of modules whose names differ."""
 NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 MENDED_BY = re.compile(r"""pip install (?:-U |--upgrade )?['"`]?([\w.\[\],-]*[\w\]])""")
 LONGEST_CHAIN = 16
 
 
 def missing_packages(provider: str) -> list[str]:
-    """Return the modules that every call of a provider needs and that are not installed here."""
+    """Return the modules that every call of a provider needs and that are not installed."""
     needs = LITELLM.get(provider)
     return [module for module in (needs.packages if needs is not None else ()) if not is_there(module)]
 
@@ -65,11 +63,11 @@ def package_error(name: str, module: str, distribution: str | None = None) -> Mo
 
 
 def missing_import(error: BaseException, name: str, *, answered: bool) -> ModelError | None:
-    """Return the error of a model whose call failed since a package is missing; None of any other failure. If a server
-    `answered`, its words are about a package of its own."""
+    """Return the error of a model whose call failed because a package is missing; None for other failures. If a server
+    `answered`, the missing package is its own."""
     for each in chain_of(error):
         if not isinstance(each, ImportError) or not _tells_of(each, str(error)):
-            continue  # one that litellm went on after is not why the call failed
+            continue  # litellm continued after this one, so it is not the cause
         told = MENDED_BY.search(str(each))
         if each.name or told is not None:
             return package_error(name, each.name or "", None if each.name else told and told[1])
@@ -82,14 +80,13 @@ def missing_import(error: BaseException, name: str, *, answered: bool) -> ModelE
 
 
 def _tells_of(missing: ImportError, words: str) -> bool:
-    """Return true if an error's words are about a module that is missing; a plain word, such as `requests`, does not
-    say so."""
+    """Return true if an error message is about a missing module. A common word, such as `requests`, does not count."""
     package = distribution_of(missing.name or "").split("[")[0]
     return str(missing) in words or ("-" in package and package in words)
 
 
 def chain_of(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and those that it came of."""
+    """Yield an error and its causes."""
     waiting, seen = [error], 0
     while waiting and seen < LONGEST_CHAIN:
         each = waiting.pop(0)
@@ -100,7 +97,7 @@ def chain_of(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def distribution_of(module: str) -> str:
-    """Return what a module is installed as.
+    """Return the distribution that installs a module.
 
     >>> distribution_of("google.auth.transport"), distribution_of("boto3.session")
     ('google-auth[requests]', 'boto3')
@@ -111,27 +108,27 @@ def distribution_of(module: str) -> str:
 
 
 def is_there(module: str) -> bool:
-    """Return true if a module can be imported; it is not imported."""
+    """Return true if a module can be imported, without importing it."""
     try:
         return find_spec(module) is not None
-    except (ImportError, ValueError):  # the package that it is in is not there
+    except (ImportError, ValueError):  # its parent package is missing
         return False
 
 
 OF_OPENAI = "text-completion-openai"
 READ_BY_PACKAGES = ("AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS")
-"""Variables that the packages of their clouds read, with a second one, or a file."""
+"""Variables that the clouds' packages read, with a second variable or a file."""
 OTHERWISE: Mapping[str, str] = {
     "aws": " with its AWS_SECRET_ACCESS_KEY, or run `aws configure`",
     "databricks": ", or install databricks-sdk and give it a profile",
     "google": ", or run `gcloud auth application-default login`",
 }
-"""How else credentials are given."""
+"""Other ways to give credentials, for hints."""
 
 
 def needs_of(provider: str) -> LitellmProvider:
-    """Return what litellm's calls of a provider need. For a provider that is newer than the tables it is a key in the
-    usual variable: without one, litellm would send it OpenAI's.
+    """Return what litellm's calls of a provider need. A provider that is newer than the tables needs a key in the usual
+    variable: without one, litellm would send it OpenAI's.
 
     >>> needs_of("moonshot").keys, needs_of("groq").keys, needs_of("brand-new").keys
     (('MOONSHOT_API_KEY',), ('GROQ_API_KEY',), ('BRAND_NEW_API_KEY',))
@@ -146,7 +143,7 @@ def needs_of(provider: str) -> LitellmProvider:
 
 
 def require_sign_in(name: str, provider: str) -> None:
-    """Raise `ModelError` R0102 if a person must sign in first; litellm would ask for that itself, and wait."""
+    """Raise `ModelError` R0102 if a person must sign in first. litellm would prompt for it and wait."""
     needs = LITELLM.get(provider)
     if needs is None or needs.sign_in is None or _signed_in(needs.sign_in):
         return
@@ -155,7 +152,7 @@ def require_sign_in(name: str, provider: str) -> None:
 
 
 def require_chat(name: str, provider: str) -> None:
-    """Raise `ModelError` R0103 if litellm does not reach models with a chat at a provider."""
+    """Raise `ModelError` R0103 if litellm has no chat models of a provider."""
     needs = LITELLM.get(provider)
     if needs is not None and not needs.chats:
         message = f"`{provider}` serves {needs.serves}, and no chat"
@@ -163,8 +160,8 @@ def require_chat(name: str, provider: str) -> None:
 
 
 def require_ready(name: str, provider: str) -> str:
-    """Return the variable of the key, empty if there is none. Raise `ModelError` R0105 if a package lacks,
-    R0101 if nothing says where the provider is, and R0102 if its key or another part of its credentials lacks."""
+    """Return the variable of the key, empty if there is none. Raise `ModelError` R0105 if a package is missing, R0101
+    if the address is unknown, and R0102 if the key or another part of the credentials is missing."""
     needs = needs_of(provider)
     if missing := missing_packages(provider):
         raise package_error(name, missing[0])
@@ -187,8 +184,8 @@ def require_ready(name: str, provider: str) -> str:
 
 
 def handed_over(provider_name: str) -> dict[str, str]:
-    """Return the variables of files `.env` that litellm is told of, since it reads the environment alone: keys and the
-    address. Azure's address is not told: there litellm signs in with more than the key."""
+    """Return the variables of `.env` files that are passed to litellm, which reads only the environment: keys and the
+    address. Azure's address is not passed: litellm signs in there with more than the key."""
     provider = provider_named(provider_name)
     names = (*provider.keys, *(() if provider_name in EXPORTED_ADDRESS else provider.base_urls))
     found = variables_of(provider)
@@ -200,7 +197,8 @@ def _first_set(variables: Sequence[str], given: Mapping[str, str]) -> str:
 
 
 def _set_hint(variables: Sequence[str], otherwise: str = "") -> str:
-    """Return how to mend variables that are not set, or only in a file `.env` that does not count for the provider."""
+    """Return a hint for variables that are not set, or are set only in a `.env` file that does not count for the
+    provider."""
     if any(map(variable, variables)):
         return f"export {_either(variables)}{otherwise}: a file `.env` does not give it for this model"
     return f"set {_either(variables)}{otherwise}"

@@ -1,4 +1,4 @@
-"""A model that answers from a recording: what a run was answered before, it is answered again, and nothing else."""
+"""A model that answers from a recording, with exactly the recorded replies."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Said = tuple[str, str]
 
 
 class RecordedReplies(Protocol):
-    """The recorded replies, by the key of the request."""
+    """The recorded replies by the key of the request."""
 
     def find(self, key: bytes) -> Reply | ModelError | None:
-        """Return the reply to a request, or the error that it ended with; `None` where the recording has no such
+        """Return the reply to a request, or the error that it ended with; `None` if the recording has no such
         request."""
         ...
 
@@ -34,11 +34,11 @@ def request_key(
     number: int = 0,
     settings: Settings = LEFT,
 ) -> bytes:
-    """Return the 16 bytes that a request is looked up by: whom it is sent to, with what settings, what is said, and
-    which of several samples it asks for. A lone surrogate counts as U+FFFD, since that is what a store makes of it.
+    """Return the 16-byte key of a request: the model, the settings, the messages and the sample number. A lone
+    surrogate counts as U+FFFD, as in a store.
 
-    A conversation that ends with the assistant is a reply that could not be used: its key stands for whatever was said
-    next, so that a recording outlives a change of how Tripos words that.
+    A conversation that ends with the assistant is an unreadable reply. Its key ignores the wording of the repair, so
+    that recordings survive a change of that wording.
 
     >>> one = request_key("mock/careful", [("user", "Why?")])
     >>> len(one), one == request_key("mock/careful", [("user", "Why?")], number=1)
@@ -57,7 +57,7 @@ def request_key(
 
 @dataclass(frozen=True)
 class ReplayModel:
-    """Answers as the model called `name` did when it was recorded. It costs nothing and reaches nothing."""
+    """Answers as the model called `name` did when it was recorded, at no cost and without a network."""
 
     name: str
     lookup: RecordedReplies
@@ -70,8 +70,8 @@ class ReplayModel:
     most_samples: int = 1
 
     async def ask(self, request: Request) -> Reply:
-        """Return the recorded reply. Raises `ModelError`: R0113 for a request that was not recorded, and what the
-        provider gave instead of a reply where it refused one.
+        """Return the recorded reply. Raises `ModelError`: R0113 for a request that was not recorded, or the provider's
+        recorded error.
 
         >>> import asyncio
         >>> from tripos_runtime.models.base import Message
@@ -89,7 +89,7 @@ class ReplayModel:
         said = request.said
         found = self.lookup.find(_key(request, said))
         if found is None and len(said) > 1 and said[-2][0] == ASSISTANT:
-            found = self.lookup.find(_key(request, said[:-1]))  # asked once more, after a reply that could not be read
+            found = self.lookup.find(_key(request, said[:-1]))  # a repair of an unreadable reply
         if found is None:
             raise ModelError(
                 "R0113",
@@ -101,7 +101,7 @@ class ReplayModel:
         return found
 
     async def close(self) -> None:
-        """Nothing to let go of: the recording belongs to whoever opened it."""
+        """Do nothing: the recording belongs to the code that opened it."""
 
 
 def _key(request: Request, said: Iterable[Said]) -> bytes:

@@ -1,11 +1,6 @@
-"""Reading a reply in OpenAI's form: its texts, why each ended, and what the call took.
+"""Reading of replies in OpenAI's form: texts, finish reasons, tool calls, tokens and cost.
 
-What a call took: its tokens and its cost, out of the `usage` of a reply in OpenAI's form.
-
-This is the one account that rows, reports, forecasts and budgets stand on.
-
-Tools in OpenAI's form: how a request offers them, and how an answer says that they are called.
-"""
+`usage_of` is the only account of tokens and cost; rows, reports, forecasts and budgets all use it."""
 
 from __future__ import annotations
 
@@ -35,13 +30,13 @@ TICKS_PER_USD = 10_000_000_000
 """The unit in which xAI counts costs."""
 MOST_TOKENS = 10**12
 MOST_USD = 10**6
-"""More than this for one call is a mistake of the provider: its tokens or its cost are unknown."""
+"""A larger number for one call is an error of the provider: the tokens or the cost are unknown then."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallUsage:
-    """The tokens and the cost of a call; `None` is unknown. `reasoning` is the part of `tokens_out` that nobody sees,
-    and `prompt_usd` the part of the cost that the prompt has."""
+    """The tokens and the cost of a call; `None` means unknown. `reasoning` is the hidden part of `tokens_out`;
+    `prompt_usd` is the prompt's part of the cost."""
 
     tokens_in: int | None = None
     tokens_out: int | None = None
@@ -50,14 +45,14 @@ class CallUsage:
     prompt_usd: float = 0.0
 
     def as_reply(self, name: str) -> Reply | None:
-        """Return a reply without a text that took this; None if nothing is known."""
+        """Return this usage as a reply without text; None if nothing is known."""
         if self.tokens_in is None and self.cost_usd is None:
             return None
         return Reply("", name, None, self.tokens_in, self.tokens_out, self.cost_usd, self.reasoning)
 
     def shares(self, texts: Sequence[str]) -> list[CallUsage]:
-        """Return the usage of each of several replies to one request, given their texts. They add up to this one: the
-        first has the prompt, and each a part of the tokens out in proportion to its length.
+        """Divide the usage of one request among its replies, given their texts. The first reply gets the prompt, and
+        each reply gets output tokens in proportion to its length. The shares sum to the whole.
 
         >>> [each.tokens_out for each in CallUsage(10, 20).shares(["four", "four"])]
         [10, 10]
@@ -76,11 +71,11 @@ class CallUsage:
 
 
 def usage_of(body: Mapping[str, Any], name: str, price: Price | None, *, own_price: bool = False) -> CallUsage:
-    """Return what a call to the model `name` took, given the body of its answer.
+    """Return the usage of a call to the model `name`, given the body of its answer.
 
-    Tokens in and out add up to `total_tokens` if that is larger: a provider bills hidden reasoning as output, and some
-    count it nowhere else. The cost is what the provider says, unless the price is the user's (`own_price`); else what
-    the price makes of the tokens.
+    If `total_tokens` exceeds the sum of tokens in and out, the difference counts as output: providers bill hidden
+    reasoning as output, and some count it nowhere else. The cost is what the provider states, unless the price is the
+    user's (`own_price`); otherwise it is computed from the tokens and the price.
 
     >>> usage = {"prompt_tokens": 20, "completion_tokens": 198, "total_tokens": 623}
     >>> found = usage_of({"usage": usage}, "openai/gemini", Price(1.0, 1.0))
@@ -102,8 +97,7 @@ def usage_of(body: Mapping[str, Any], name: str, price: Price | None, *, own_pri
 
 
 def _tokens(usage: Mapping[str, Any]) -> tuple[int | None, int | None, int | None, int]:
-    """Return the tokens in and out, the part of the latter that nobody sees, and the part of the former that was
-    cached."""
+    """Return the tokens in, the tokens out, the hidden part of the output, and the cached part of the input."""
     told_in, tokens_out = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
     total, cached = _count(usage, "total_tokens"), _cached(usage)
     reasoning = _count(_part(usage, "completion_tokens_details"), "reasoning_tokens")
@@ -111,11 +105,11 @@ def _tokens(usage: Mapping[str, Any]) -> tuple[int | None, int | None, int | Non
         tokens_out = max(0, total - told_in)
     elif total is not None and tokens_out is not None and not told_in:
         told_in = max(0, total - tokens_out)
-    tokens_in = told_in or None  # no prompt is empty
+    tokens_in = told_in or None  # 0 means unknown: no prompt is empty
     if tokens_in is None or tokens_out is None:
         return tokens_in, None, reasoning, 0
     if total is None:
-        # Some servers count hidden tokens, or those of the cache, beside the others.
+        # Some servers count hidden or cached tokens in addition to the others.
         tokens_in += cached if cached > tokens_in else 0
         tokens_out += reasoning if reasoning is not None and reasoning > tokens_out else 0
     elif (more := total - tokens_in - tokens_out) > 0:
@@ -128,14 +122,14 @@ def _tokens(usage: Mapping[str, Any]) -> tuple[int | None, int | None, int | Non
 
 
 def _cache_apart(usage: Mapping[str, Any]) -> set[int]:
-    """Return the numbers of tokens that a provider with Anthropic's words may count beside those of the prompt: read
+    """Return the numbers of tokens that a provider with Anthropic's fields may count in addition to the prompt: read
     from its cache, written to it, or both."""
     read, created = (_count(usage, f"cache_{word}_input_tokens") or 0 for word in ("read", "creation"))
     return {read, created, read + created}
 
 
 def _shares(total: int | None, texts: Sequence[str]) -> list[int | None]:
-    """Return the parts of a total in proportion to the lengths of the texts; they add up to it."""
+    """Divide a total in proportion to the lengths of the texts. The parts sum to the total."""
     if total is None:
         return [None] * len(texts)
     lengths = [len(text) + 1 for text in texts]
@@ -155,10 +149,10 @@ def _cached(usage: Mapping[str, Any]) -> int:
 
 
 def _stated_cost(usage: Mapping[str, Any]) -> float | None:
-    """Return what the provider says that a call cost: OpenRouter in USD, xAI in ticks.
+    """Return the cost that the provider states: OpenRouter in USD, xAI in ticks.
 
-    With a key of one's own (`is_byok`) OpenRouter charges a fee, which may be 0, and the provider behind it the rest:
-    both are paid. If it does not say what that provider charged, the cost is unknown.
+    With the user's own key (`is_byok`) OpenRouter charges a fee, which may be 0, and the provider behind it charges the
+    rest; the cost is the sum. If the second part is not stated, the cost is unknown.
 
     >>> _stated_cost({"cost": 0, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.03}})
     0.03
@@ -192,12 +186,12 @@ def _count(value: Mapping[str, Any], name: str) -> int | None:
 
 
 OTHER = re.compile(r"[^A-Za-z0-9_-]")
-"""What no name of a tool may have that is sent; `_` stands in its place."""
+"""Characters that are replaced by `_` in the names of tools that are sent."""
 LONGEST = 64
 
 
 def tools_sent(tools: Sequence[str]) -> list[dict[str, Any]]:
-    """Return tools, which are described by JSON, as a request has them.
+    """Return the tools, described by JSON, in the form of a request.
 
     >>> tools_sent(('{"name": "math.add", "parameters": {}}',))
     [{'type': 'function', 'function': {'name': 'math_add', 'parameters': {}}}]
@@ -210,7 +204,7 @@ def tools_sent(tools: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def names_sent(tools: Sequence[str]) -> dict[str, str]:
-    """Return the names of tools as they are, by those that are sent, which have no other signs than providers take.
+    """Return the names of tools by the names that are sent, which contain only characters that providers accept.
 
     >>> names_sent(('{"name": "math.add"}', '{"name": "math_add"}'))
     {'math_add': 'math.add', 'math_add_2': 'math_add'}
@@ -228,7 +222,7 @@ def names_sent(tools: Sequence[str]) -> dict[str, str]:
 
 
 def call_id(number: int) -> str:
-    """Return the id of a call of a chat, counted from 1, in a form that all providers take.
+    """Return the id of a call of a chat, counted from 1, in a form that all providers accept.
 
     >>> call_id(12)
     'call00012'
@@ -237,8 +231,8 @@ def call_id(number: int) -> str:
 
 
 def calls_sent(content: str, tools: Sequence[str], before: int) -> dict[str, Any]:
-    """Return a reply with calls as a message, given how many calls came before it. Arguments that are no JSON object
-    are sent as an empty one, since some providers read them; the result of the call says what they were.
+    """Return a reply with calls as a message; `before` is the number of earlier calls. Arguments that are not a JSON
+    object are sent as an empty one, since some providers parse them; the result of the call quotes the original.
 
     >>> told = calls_sent('{"text": "", "calls": [{"name": "a.b", "arguments": {"n": 1}}]}', ('{"name": "a.b"}',), 0)
     >>> told["content"], told["tool_calls"][0]["function"]
@@ -256,7 +250,8 @@ def calls_sent(content: str, tools: Sequence[str], before: int) -> dict[str, Any
 
 
 def said_with_calls(message: Mapping[str, Any], text: str, tools: Sequence[str]) -> str:
-    """Return the text of a reply that says its text and the calls of a message, under the names that the tools have.
+    """Return a reply's text and the calls of its message in the form of `write_calls`, under the original names of the
+    tools.
 
     >>> call = {"function": {"name": "math_add", "arguments": '{"a": 1}'}}
     >>> said_with_calls({"tool_calls": [call]}, "", ('{"name": "math.add"}',))
@@ -274,11 +269,11 @@ def said_with_calls(message: Mapping[str, Any], text: str, tools: Sequence[str])
 
 
 THOUGHTS = ("reasoning_content", "reasoning", "thinking", "thinking_blocks", "reasoning_details")
-"""The fields of a message that say what was thought. A provider that has several says the same in each."""
+"""The fields of a message that contain thinking. If a provider fills several, they contain the same."""
 THINKING_PARTS = ("thinking", "reasoning", "thought")
-"""The types of parts of a content that are thinking."""
+"""The types of content parts that are thinking."""
 _THOUGHT = ("thinking", "text", "summary", "content", "reasoning")
-"""The names under which the text of a thought stands in it."""
+"""The fields of a thinking part that contain its text."""
 
 
 def parsed(body: bytes) -> Any:
@@ -290,7 +285,7 @@ def parsed(body: bytes) -> Any:
     try:
         return orjson.loads(body)
     except ValueError:
-        # Half a surrogate pair, or a number beyond 64 bits, is no reason to lose a reply.
+        # orjson refuses lone surrogates and numbers beyond 64 bits; the reply is still usable.
         try:
             return json.loads(body)
         except RecursionError as error:
@@ -298,7 +293,7 @@ def parsed(body: bytes) -> Any:
 
 
 def whole(text: str) -> str:
-    """Return the text as it can be stored and sent: half a surrogate pair becomes U+FFFD.
+    """Return the text as it can be stored and sent: lone surrogates become U+FFFD.
 
     >>> whole("a\\ud800b") == "a\\ufffdb"
     True
@@ -313,12 +308,12 @@ def whole(text: str) -> str:
 def read_reply(
     body: Mapping[str, Any], name: str, price: Price | None, *, own_price: bool = False, tools: Sequence[str] = ()
 ) -> Reply:
-    """Return the reply in a body that has `choices`; further ones are its `others`. Where `tools` were offered, a reply
-    says its text and its calls.
+    """Return the reply in a body with `choices`; further replies are its `others`. If `tools` were offered, its text is
+    the text and the calls.
 
-    `usage_of` says what the call took, also one that is an error (`took`). A reply that the provider withheld is one
-    with that ending. Of several, one that broke off is left out. Raises `ModelError` R0111 if there is none, or every
-    one broke off.
+    `usage_of` computes the usage, also of an error (`took`). A reply that the provider withheld has that finish reason.
+    Replies that broke off are left out if there are others. Raises `ModelError` R0111 if there is no reply or all broke
+    off.
 
     >>> message = {"content": "hello"}
     >>> usage = {"prompt_tokens": 10, "completion_tokens": 2}
@@ -364,15 +359,15 @@ def _reply(body: Mapping[str, Any], name: str, price: Price | None, own_price: b
 def _text(choice: Mapping[str, Any]) -> str:
     message = _part(choice, "message")
     content = message.get("content")
-    if isinstance(content, list):  # parts, of which those that think are left out
+    if isinstance(content, list):  # parts, without thinking
         content = "".join(str(part.get("text", "")) for part in content if _is_text(part))
     found = content or message.get("refusal")
     return whole(found) if isinstance(found, str) else ""
 
 
 def thinking_of(message: Mapping[str, Any]) -> str | None:
-    """Return the thinking that a message has in fields of its own, or in parts of its content; None where it has none.
-    Fields that say the same in two forms are read once.
+    """Return the thinking that a message has in separate fields or in parts of its content; None if there is none.
+    Fields with the same text in two forms are read once.
 
     >>> thinking_of({"content": "B", "reasoning_content": "A? No."})
     'A? No.'
@@ -387,7 +382,7 @@ def thinking_of(message: Mapping[str, Any]) -> str | None:
 
 
 def _thought(value: Any) -> str:
-    """Return the text of a thought, in whichever form it comes; of one that is hidden, nothing."""
+    """Return the text of a thinking part in any form; empty if it is encrypted."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -398,7 +393,7 @@ def _thought(value: Any) -> str:
 
 
 def _token_probabilities(choice: Mapping[str, Any]) -> str | None:
-    """Return the probabilities of the tokens of a choice, where it says them."""
+    """Return the token probabilities of a choice, if there are any."""
     content = _part(choice, "logprobs").get("content")
     if not isinstance(content, list) or not content or not all(isinstance(each, dict) for each in content):
         return None
@@ -410,7 +405,8 @@ def _is_text(part: Any) -> bool:
 
 
 def _ending(choice: Mapping[str, Any]) -> str | None:
-    """Return the provider's word for how a choice ended; an error or a refusal in a field of its own has its word."""
+    """Return the provider's finish reason of a choice; an error or a refusal in a separate field gives its own
+    reason."""
     ending = choice.get("finish_reason")
     word = ending if isinstance(ending, str) and ending.strip() else None
     if choice.get("error") and ending_of(word) is not Ending.ERROR:
@@ -422,6 +418,6 @@ def _ending(choice: Mapping[str, Any]) -> str | None:
 
 
 def _told_error(choice: Mapping[str, Any]) -> str:
-    """Return the word for an error, with its code. Its message may have a key, so it is left out."""
+    """Return the finish reason of an error, with its code. Its message may contain a key, so it is left out."""
     code = _part(choice, "error").get("code")
     return f"`{_ending(choice)}`" + (f", code {code}" if isinstance(code, int) else "")

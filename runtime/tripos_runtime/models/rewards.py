@@ -1,21 +1,17 @@
-"""Reward models: chats go in, a number for each comes out.
+"""Reward models that are asked: chats go in, a number for each comes out.
 
-They fill the roles of scorers that give `reward`, and no other. To the rest of the runtime one is a `Model` whose reply
-is the number (`BatchedReward`), so that gates, retries, budgets, the ledger and work that is done once need to know
-nothing of it. Units ask one by one; a model is given many chats together, since an encoder takes sixteen in little more
-time than one.
+They fill the roles of scorers with `reward`, and no others. For the rest of the runtime a reward model is a `Model`
+whose reply is the number (`BatchedReward`), so scheduling, budgets and the ledger need no special case. Units ask one
+by one; the model gets many chats together, since an encoder needs little more time for sixteen than for one.
 
-A reward model that needs no weights: a number that is a function of the text, for tests and first runs.
-
-Reward models behind an HTTP server: vLLM's pooling and scoring, and `/predict` of Text Embeddings Inference.
+`mock/reward` needs no weights: its number is a hash of the text. Servers:
 
 | name | sends | reads |
 | --- | --- | --- |
 | `vllm-pooling/NAME` | `POST /pooling`, `{"model", "input": [texts]}` | a number, or the last of many |
 | | for a dialogue `POST /pooling`, `{"model", "messages", "use_activation": false}` | the same |
 | `vllm-score/NAME` | `POST /score`, `{"model", "text_1": [before], "text_2": [last]}` | `data[i].score` |
-| `tei/NAME` | `POST /predict`, `{"inputs": [[text], …], "raw_scores": true}` | the score of the one label |
-"""
+| `tei/NAME` | `POST /predict`, `{"inputs": [[text], …], "raw_scores": true}` | the score of the one label |"""
 
 from __future__ import annotations
 
@@ -38,19 +34,19 @@ from tripos_runtime.models.http import ModelConnection, headers_of
 Chat = tuple[Message, ...]
 
 PREFIXES = ("mock/reward", "reward/", "vllm-pooling/", "vllm-score/", "tei/")
-"""The beginnings of the names of reward models."""
+"""The prefixes of the names of reward models."""
 FULL = 16
-"""The number of chats that are worth a call of their own; fewer wait a little for others."""
+"""The number of chats that are worth a call of their own; fewer wait briefly for others."""
 MOST = 64
-"""The most chats at once, also for a model that would take more."""
+"""The largest number of chats at once, also for a model that accepts more."""
 AT_ONCE = 256
-"""The most questions to a reward model that are under way at once: they fill the next batch while one is worked on."""
+"""The largest number of questions to a reward model in flight: they fill the next batch while one is computed."""
 LINGER_S = 0.004
 
 
 class RewardModel(Protocol):
-    """Something that says of texts how good they are. `endpoint` names where it is, `price` what it costs, `None` where
-    nobody knows; `most` is how many chats it takes at once, and `batches` how many calls of `score` at a time."""
+    """A model that rates texts. `endpoint` names its address; `price` is `None` if unknown; `most` is how many chats it
+    accepts at once, `batches` how many concurrent calls of `score`."""
 
     @property
     def name(self) -> str: ...
@@ -68,17 +64,17 @@ class RewardModel(Protocol):
     def batches(self) -> int: ...
 
     async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
-        """Return a finite number for each chat, in their order; more is better, and the scale is the model's own. It
-        must not hold the event loop: what computes does so in a thread. Raises `ModelError`."""
+        """Return a finite number for each chat, in their order. More is better, and the scale is the model's own. It
+        must not block the event loop: computation runs in a thread. Raises `ModelError`."""
         ...
 
     async def close(self) -> None:
-        """Let go of connections, threads and processes."""
+        """Close connections, threads and processes."""
         ...
 
 
 def is_reward(name: str) -> bool:
-    """Return true if the model of that name gives numbers in place of text.
+    """Return true if the model of that name returns numbers instead of text.
 
     >>> is_reward("mock/reward"), is_reward("reward/models/tutor"), is_reward("mock/careful")
     (True, True, False)
@@ -87,7 +83,7 @@ def is_reward(name: str) -> bool:
 
 
 def as_text(chat: Chat) -> str:
-    """Return a chat as one text, for models that take no messages; the turns of a dialogue are a transcript.
+    """Return a chat as one text, for models without messages; the turns of a dialogue become a transcript.
 
     >>> as_text((Message("system", "You grade."), Message("user", "2 + 2 = 5")))
     'You grade.\\n\\n2 + 2 = 5'
@@ -102,8 +98,8 @@ def as_text(chat: Chat) -> str:
 
 
 def before_and_reply(chat: Chat) -> tuple[str, str] | None:
-    """Return what stands before the reply that is judged, without the system message, and the reply; None of a chat
-    that has no dialogue.
+    """Return the text before the judged reply, without the system message, and the reply; None if the chat contains no
+    dialogue.
 
     >>> turns = DialogueTurn("user", "5", "Ann"), DialogueTurn("assistant", "Why?", "T")
     >>> before_and_reply((Message("system", "Judge."), *turns))
@@ -116,7 +112,7 @@ def before_and_reply(chat: Chat) -> tuple[str, str] | None:
 
 @dataclass
 class BatchedReward:
-    """A reward model as the runtime asks it: one request, one reply, which is the number as text."""
+    """A reward model as a `Model`: one request, one reply, which is the number as text."""
 
     model: RewardModel
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -124,7 +120,7 @@ class BatchedReward:
     slots: int | None = None
     most_samples: int = 1
     at_once: int = AT_ONCE
-    """How many requests are let out together, where no limit was set for it."""
+    """How many requests are sent together if no limit is set."""
     _waiting: list[tuple[Chat, asyncio.Future[float]]] = field(default_factory=list)
     _under_way: set[asyncio.Task[None]] = field(default_factory=set)
     _free: int = field(init=False)
@@ -139,12 +135,12 @@ class BatchedReward:
 
     @property
     def endpoint(self) -> str:
-        """Return where the reward model is."""
+        """The reward model's endpoint."""
         return self.model.endpoint
 
     @property
     def price(self) -> Price | None:
-        """Return what the reward model costs."""
+        """The reward model's price."""
         return self.model.price
 
     async def ask(self, request: Request) -> Reply:
@@ -157,7 +153,7 @@ class BatchedReward:
         return Reply(repr(value), self.name, "stop", None, None, cost)
 
     async def close(self) -> None:
-        """Wait for what is under way and closes the model."""
+        """Wait for calls in flight and close the model."""
         await asyncio.gather(*self._under_way, return_exceptions=True)
         await self.model.close()
 
@@ -169,7 +165,7 @@ class BatchedReward:
             task.add_done_callback(self._under_way.discard)
 
     async def _work(self) -> None:
-        """Take batches until nobody waits."""
+        """Take batches until no request waits."""
         try:
             while self._waiting:
                 if len(self._waiting) < FULL:
@@ -187,7 +183,7 @@ class BatchedReward:
             values = checked(self.name, await self.model.score([chat for chat, _ in batch]), len(batch))
         except ModelError as error:
             if len(batch) > 1 and not error.retryable and not error.fatal:
-                for one in batch:  # one text that is too long must not cost the others their reward
+                for one in batch:  # one text that is too long must not fail the others
                     await self._settle([one])
                 return
             values = [error] * len(batch)
@@ -204,8 +200,8 @@ class BatchedReward:
 
 
 def checked(name: str, values: Sequence[float], count: int) -> list[float | ModelError]:
-    """Return what a model gave for `count` chats, with an error in place of what is no finite number. Raises
-    `ModelError` R0233 where these are not so many.
+    """Return a model's numbers for `count` chats, with an error for each that is not finite. Raises `ModelError` R0233
+    if the count differs.
 
     >>> checked("reward/x", [0.5, 2], 2)
     [0.5, 2.0]
@@ -218,12 +214,12 @@ def checked(name: str, values: Sequence[float], count: int) -> list[float | Mode
 
 
 SPREAD = 8.0
-"""Rewards lie from minus half of this to half of it."""
+"""Rewards range from minus half of this to half of it."""
 
 
 @dataclass(frozen=True)
 class MockReward:
-    """Gives every text a reward that says nothing about it. `mock/reward:b` gives others than `mock/reward`."""
+    """Gives every text a reward that is independent of its content. `mock/reward:b` differs from `mock/reward`."""
 
     name: str = "mock/reward"
     price: Price | None = FREE
@@ -232,15 +228,15 @@ class MockReward:
 
     @property
     def endpoint(self) -> str:
-        """A place of its own."""
+        """An endpoint of its own."""
         return self.name
 
     async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
-        """Return the rewards, computed in a thread as those of a real model are."""
+        """Return the rewards, computed in a thread like those of a real model."""
         return await asyncio.to_thread(lambda: [mock_reward(self.name, as_text(chat)) for chat in chats])
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing."""
 
 
 def open_mock_reward(name: str) -> MockReward:
@@ -257,7 +253,7 @@ def open_mock_reward(name: str) -> MockReward:
 
 
 def mock_reward(name: str, text: str) -> float:
-    """Return the reward of a text: evenly spread, and the same in every process.
+    """Return the reward of a text: evenly distributed, and the same in every process.
 
     >>> mock_reward("mock/reward", "What do you know?") == mock_reward("mock/reward", "What do you know?")
     True
@@ -268,12 +264,12 @@ def mock_reward(name: str, text: str) -> float:
 
 NO_KEY = "none"
 AT_A_TIME = 4
-"""The number of batches that are under way together: the server puts them together with others as it can."""
+"""The number of concurrent batches: the server combines them with others."""
 
 
 @dataclass(frozen=True)
 class _Form:
-    """The protocol of a kind of server. `most` is the number of texts of one request where nobody changed it."""
+    """The protocol of a kind of server. `most` is the default number of texts per request."""
 
     provider: Provider
     path: str
@@ -281,12 +277,12 @@ class _Form:
     body: Callable[[str, Sequence[Chat]], Mapping[str, Any]]
     values: Callable[[Any], list[float]]
     dialogue: Callable[[str, Chat], Mapping[str, Any]] | None = None
-    """The request of one dialogue that is judged, where it is not sent as a text."""
+    """The request for one judged dialogue, if it is not sent as a text."""
 
 
 class ServedReward:
-    """A reward model at an address. Raises `ModelError` R0101 where nothing says where that is, and R0102 where its key
-    is not set."""
+    """A reward model at an address. Raises `ModelError` R0101 if the address is unknown, and R0102 if its key is not
+    set."""
 
     batches = AT_A_TIME
 
@@ -308,7 +304,7 @@ class ServedReward:
         self._line = ModelConnection(f"{base_url}{self._form.path}", headers, timeout_s, (key,))
 
     async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
-        """Return the rewards of some chats, from one request, or of dialogues from one each. Raises `ModelError`."""
+        """Return the rewards of chats from one request, or of dialogues from one request each. Raises `ModelError`."""
         alone = self._form.dialogue
         if alone is None or not all(isinstance(chat[-1], DialogueTurn) for chat in chats):
             return await self._asked(self._form.body(self._model, chats))
@@ -330,7 +326,7 @@ class ServedReward:
             raise ModelError("R0233", message, hint) from error
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._line.close()
 
 
@@ -339,8 +335,8 @@ def _pooling_body(model: str, chats: Sequence[Chat]) -> Mapping[str, Any]:
 
 
 def _dialogue_body(model: str, chat: Chat) -> Mapping[str, Any]:
-    """The server puts the messages into the model's chat template. A reward is the number itself: a server that applies
-    an activation would make all high ones equal."""
+    """Return the body for a dialogue. The server applies the model's chat template. A reward is the raw number: an
+    activation would make all high ones equal."""
     messages = [{"role": message.role, "content": message.content} for message in chat]
     return {"model": model, "messages": messages, "add_generation_prompt": False, "use_activation": False}
 
@@ -358,7 +354,7 @@ def _predict_body(model: str, chats: Sequence[Chat]) -> Mapping[str, Any]:
 
 
 def _in_order(said: Any) -> list[Any]:
-    """Return the entries of vLLM's `data`, by their index."""
+    """Return the entries of vLLM's `data` by their index."""
     return sorted(said["data"], key=lambda entry: int(entry["index"]))
 
 
@@ -385,7 +381,7 @@ def _scored(said: Any) -> list[float]:
 
 
 def _predicted(said: Any) -> list[float]:
-    """Return the score of the one label of each text.
+    """Return the score of the single label of each text.
 
     >>> _predicted([[{"label": "LABEL_0", "score": 0.5}], [{"label": "LABEL_0", "score": -1.0}]])
     [0.5, -1.0]
@@ -410,4 +406,4 @@ FORMS: Mapping[str, _Form] = {
     "vllm-score": _Form(_VLLM, "/score", 64, _score_body, _scored),
     "tei": _Form(_TEI, "/predict", 32, _predict_body, _predicted),
 }
-"""The kinds of servers, by the beginning of a model's name. 32 is what Text Embeddings Inference takes at once."""
+"""The kinds of servers by name prefix. 32 is the default batch size of Text Embeddings Inference."""

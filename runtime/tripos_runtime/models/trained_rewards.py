@@ -1,21 +1,10 @@
-"""Reward models in the form of transformers: sequence classifiers with one label, in a folder or on the Hugging Face
-Hub. A model with a chat template is given the chat as messages, the system message among them; another one a text.
+"""Reward models on this machine: one trained by `tripos train reward`, or a sequence classifier of transformers in a
+folder or on the Hugging Face Hub.
 
-Texts go through one by one, so that a reward does not depend on what it was batched with.
-
-Reward models on this machine: a folder with a manifest, which Tripos trained; a folder with a sequence classifier
-of transformers; or the name of such a one on the Hugging Face Hub. All are named by the digest of their weights.
-
-`open_reward` is the one place where such a name becomes a model. What loads weights comes in there, and nothing else
-of the runtime has to change.
-
-The network of a trained reward model: an encoder or a causal model of transformers, what is taken of its layers, and
-a linear head. Training and scoring go through the same code, so a text gets the number that it was trained to.
-
-What is scored is the reply: the tokens before it are read along, `context` of them, and the rest is left out.
-
-A reward model that `tripos train reward` made, on this machine: an encoder, in a thread of its own.
-"""
+All are named by the digest of their weights. `open_reward` is the only place where such a name becomes a model; what
+loads weights is added there. Training and scoring use the same network code, so a text gets the number that it was
+trained to. A trained model scores the reply and reads at most `context` tokens before it. Classifiers with a chat
+template get the chat as messages; texts go through one by one, so that a reward does not depend on its batch."""
 
 from __future__ import annotations
 
@@ -41,10 +30,10 @@ from tripos_runtime.models.chat_completions import without_system
 from tripos_runtime.models.rewards import Chat, RewardModel, as_text, before_and_reply
 
 BASE, HEAD = "base", "head.safetensors"
-"""Beside the manifest: the folder of the base model, and the weights of the head."""
+"""The folder of the base model, and the weights of the head, next to the manifest."""
 AT_ONCE = 32
 MOST_PACKED = 500_000_000
-"""Larger models are not packed, for their weights are in memory twice then."""
+"""Larger models are not packed, since their weights would be in memory twice."""
 DIGITS = 4
 
 Pool = Literal["layers", "mean", "last"]
@@ -52,10 +41,11 @@ Pool = Literal["layers", "mean", "last"]
 
 @dataclass(frozen=True)
 class Shape:
-    """The shape of the network that makes numbers of texts. `pool` says what the head sees: the means of a reply's
-    tokens in every layer, in the last one, or the last token of the last layer. `marker` is what stands before a reply
-    in a text that is scored, `context` how many tokens before the reply are read, `most` how many of the reply at
-    most."""
+    """The shape of the network: how texts become features.
+
+    `pool` says what the head sees: the mean over the reply's tokens in every layer or in the last one, or the last
+    token of the last layer. `marker` precedes a reply in a scored text; `context` is the number of tokens read before
+    the reply, `most` the largest number of tokens of the reply."""
 
     pool: Pool = "layers"
     marker: str = "Teacher:"
@@ -68,8 +58,8 @@ class Shape:
 
 
 def parted(text: str, marker: str) -> tuple[str, str]:
-    """Return what comes before the reply, and the reply: what follows the last `marker` that begins a line. A text
-    without one is all reply.
+    """Return the text before the reply, and the reply, which follows the last `marker` at the start of a line. A text
+    without a marker is all reply.
 
     >>> parted("Student: 4?\\nTeacher: Why 4?", "Teacher:")
     ('Student: 4?', 'Why 4?')
@@ -82,9 +72,11 @@ def parted(text: str, marker: str) -> tuple[str, str]:
 
 @dataclass
 class RewardNetwork:
-    """A base model with its tokenizer and a head. `head` maps features to one number: `weight` of shape `[features]`
-    and a `mean` and `scale` of that shape, by which features are brought to one size first. With a `bias` of shape
-    `[criteria]` it is classifiers, of `weight` `[features, criteria]`, and the number is the sum of their chances."""
+    """A base model with its tokenizer and a head.
+
+    The head maps features to one number: `weight` of shape `[features]`; `mean` and `scale` of that shape standardise
+    the features first. With a `bias` of shape `[criteria]` it is a set of classifiers with `weight` `[features,
+    criteria]`, and the number is the sum of their probabilities."""
 
     model: Any
     tokenizer: Any
@@ -92,7 +84,7 @@ class RewardNetwork:
     head: Any = None
 
     def ids(self, before: str, reply: str) -> tuple[list[int], int]:
-        """Return the tokens of a reply and what comes before it, and how many of them are before the reply."""
+        """Return the tokens of a reply and its context, and how many of them are context."""
         tokenizer, shape = self.tokenizer, self.shape
         tail = tokenizer(before, add_special_tokens=False)["input_ids"][-shape.context :] if shape.context else []
         said = tokenizer(reply, add_special_tokens=False)["input_ids"][: shape.most]
@@ -102,8 +94,7 @@ class RewardNetwork:
         return [*given, *said, *last], len(given)
 
     def pooled(self, rows: Sequence[tuple[list[int], int]]) -> Any:
-        """Return the features of token rows, of shape `[rows, features]`, in 32 bits; gradients flow where they are
-        on."""
+        """Return the features of token rows, of shape `[rows, features]`, in 32 bits; gradients flow if enabled."""
         import torch
 
         device = next(self.model.parameters()).device
@@ -128,8 +119,8 @@ class RewardNetwork:
         return last[torch.arange(len(rows), device=device), ends]
 
     def features(self, texts: Sequence[tuple[str, str]], at_once: int = AT_ONCE) -> Any:
-        """Return the features of replies with what comes before them, each given once, of shape `[texts, features]`, on
-        the CPU. Texts of like length go through together."""
+        """Return the features of replies with their contexts, of shape `[texts, features]`, on the CPU. Texts of
+        similar length are batched; equal ones are computed once."""
         import torch
 
         rows = [self.ids(before, reply) for before, reply in texts]
@@ -142,11 +133,10 @@ class RewardNetwork:
         return torch.stack(found)
 
     def rewards(self, texts: Sequence[tuple[str, str]], at_once: int = AT_ONCE) -> list[float]:
-        """Return the rewards of replies with what comes before them, in their order.
+        """Return the rewards of replies with their contexts, in order.
 
-        They are rounded to what 32 bits can tell: the same text in another batch must tie with itself, and not win by
-        the order in which sums were taken.
-        """
+        They are rounded to 32-bit precision: the same text in another batch must tie with itself instead of winning by
+        the order of summation."""
         if not texts:
             return []
         values = ((self.features(texts, at_once) - self.head["mean"]) / self.head["scale"]) @ self.head["weight"]
@@ -156,7 +146,7 @@ class RewardNetwork:
 
 
 def by_length(lengths: Sequence[int], at_once: int) -> Iterator[list[int]]:
-    """Yield places in batches of neighbours in length, so that little is computed on padding.
+    """Yield indices in batches of similar length, so that little is computed on padding.
 
     >>> list(by_length([5, 1, 4, 2], 2))
     [[1, 3], [2, 0]]
@@ -167,8 +157,8 @@ def by_length(lengths: Sequence[int], at_once: int) -> Iterator[list[int]]:
 
 
 def load_base(where: str, shape: Shape) -> RewardNetwork:
-    """Return a base model of transformers without its own head, in 32 bits, on the CPU. Raises what transformers
-    raises."""
+    """Return a base model of transformers without its own head, in 32 bits, on the CPU. Raises the errors of
+    transformers."""
     import torch
     from transformers import AutoModel, AutoTokenizer
 
@@ -182,8 +172,8 @@ def load_base(where: str, shape: Shape) -> RewardNetwork:
 
 
 def packed(network: RewardNetwork) -> RewardNetwork:
-    """Return the same network for a processor, with the weights of its linear layers laid out as oneDNN wants them,
-    which gives the same rewards in two thirds of the time. The network itself where it cannot be packed."""
+    """Return the same network with the weights of its linear layers in oneDNN's layout, which gives the same rewards on
+    a CPU in two thirds of the time. Return the network itself if it cannot be packed."""
     import torch
 
     weights = sum(each.numel() for each in network.model.parameters())
@@ -197,25 +187,25 @@ def packed(network: RewardNetwork) -> RewardNetwork:
 
             other = replace(network, model=to_mkldnn(copy.deepcopy(network.model)))
             same = torch.allclose(network.features(trial), other.features(trial), rtol=1e-3, atol=1e-4)
-    except Exception:  # a layer that looks into its weights takes no packed ones
+    except Exception:  # some layers read their weights and cannot be packed
         return network
     return other if same else network
 
 
 def write_network(network: RewardNetwork, folder: Path) -> None:
-    """Write base, tokenizer and head. Raises `OSError`."""
+    """Write base model, tokenizer and head. Raises `OSError`."""
     from safetensors.torch import save_file
 
     network.model.save_pretrained(folder / BASE)
     network.tokenizer.save_pretrained(folder / BASE)
     save_file({name: each.contiguous() for name, each in network.head.items()}, folder / HEAD)
-    for file in folder.rglob("*.safetensors"):  # which are written for their owner only
+    for file in folder.rglob("*.safetensors"):  # they are written readable for the owner only
         file.chmod(0o644)
 
 
 def read_network(folder: Path) -> RewardNetwork:
-    """Return the network that `write_network` wrote, of the shape in its manifest. Raises `OSError`, `ValueError` and
-    what transformers raises."""
+    """Return the network that `write_network` wrote, with the shape in its manifest. Raises `OSError`, `ValueError` and
+    the errors of transformers."""
     from safetensors.torch import load_file
 
     said = orjson.loads((folder / "manifest.json").read_bytes())
@@ -225,14 +215,14 @@ def read_network(folder: Path) -> RewardNetwork:
 
 
 KIND = "tripos.reward/1"
-"""The kind of a manifest that this loads."""
+"""The kind of manifest that this module loads."""
 OUTSIDE = ("manifest.json", "training.json")
-"""Files that are no part of the model: notes about it, and the files that the training left beside it as `data*`."""
+"""Files that are not part of the model: notes, and the files `data*` left by the training."""
 
 
 @dataclass
 class LocalReward(ABC):
-    """A reward model on this machine. It is loaded at the first question, and asked in one thread, which torch parts
+    """A reward model on this machine. It is loaded at the first question, and asked in one thread, which torch spreads
     over the cores."""
 
     name: str
@@ -243,12 +233,11 @@ class LocalReward(ABC):
 
     @property
     def endpoint(self) -> str:
-        """A place of its own."""
+        """An endpoint of its own."""
         return self.name
 
     async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
-        """Return the rewards. Raises `ModelError` R0239 where the model cannot be loaded, R0107 where a chat is too
-        long."""
+        """Return the rewards. Raises `ModelError` R0239 if the model cannot be loaded, R0107 if a chat is too long."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._score, chats)
 
     async def close(self) -> None:
@@ -257,7 +246,7 @@ class LocalReward(ABC):
 
     @abstractmethod
     def _score(self, chats: Sequence[Chat]) -> list[float]:
-        """Return the rewards, in the thread."""
+        """Return the rewards; called in the thread."""
 
 
 @dataclass
@@ -275,11 +264,9 @@ class TrainedReward(LocalReward):
 
 
 def open_trained(folder: Path, digest: str, pinned: str | None) -> TrainedReward:
-    """Return the reward model in a folder whose manifest says `digest`; `pinned` is the beginning of the one that is
-    wanted.
+    """Return the reward model in a folder whose manifest says `digest`; `pinned` is the required beginning of it.
 
-    Raises `ModelError` R0237 where the files are not those of the digest, R0238 where the libraries are lacking.
-    """
+    Raises `ModelError` R0237 if the files do not have the digest, R0238 if libraries are missing."""
     if pinned is not None and not digest.startswith(pinned):
         message = f"`{folder}` holds the reward model {digest[:12]}, and {pinned} is named"
         raise ModelError("R0237", message, "name the folder alone, or train that model again", fatal=True)
@@ -291,10 +278,9 @@ def open_trained(folder: Path, digest: str, pinned: str | None) -> TrainedReward
 
 
 def digest_of(folder: Path) -> str:
-    """Return the SHA-256 of a reward model: of the names and bytes of all its files.
+    """Return the SHA-256 of a reward model, over the names and bytes of all its files.
 
-    The same digest is the same weights, tokenizer and head, and gives the same rewards.
-    """
+    Equal digests mean equal weights, tokenizer and head, and so equal rewards."""
     whole = hashlib.sha256()
     for file in model_files(folder):
         with file.open("rb") as opened:
@@ -304,8 +290,7 @@ def digest_of(folder: Path) -> str:
 
 
 def model_files(folder: Path) -> list[Path]:
-    """Return the files of a reward model: its weights, tokenizer and head, without what is said of it and the data that
-    it learned."""
+    """Return the files of a reward model: weights, tokenizer and head, without notes and training data."""
     found = []
     for file in sorted(each for each in folder.rglob("*") if each.is_file()):
         inside = file.relative_to(folder)
@@ -315,7 +300,7 @@ def model_files(folder: Path) -> list[Path]:
 
 
 def need_libraries(what: str) -> None:
-    """Raise `ModelError` R0238 where torch or transformers is not installed; `what` needs them."""
+    """Raise `ModelError` R0238 if torch or transformers is not installed; `what` needs them."""
     import importlib.util
 
     lacking = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
@@ -325,9 +310,9 @@ def need_libraries(what: str) -> None:
 
 
 def quieten() -> None:
-    """Keep transformers silent, and its threads from taking the cores of the run that goes on beside them."""
+    """Silence transformers, and keep its threads from taking the cores of the run."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    # Threads that spin while they wait for each other take cores for nothing.
+    # Spinning threads would waste cores.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import transformers
 
@@ -339,7 +324,7 @@ def _loaded(name: str, folder: Path) -> RewardNetwork:
     quieten()
     try:
         return packed(read_network(folder))
-    except Exception as error:  # of whatever kind, from the libraries
+    except Exception as error:  # the libraries may raise anything
         told = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ModelError("R0239", f"cannot load `{name}`: {told}", "train it again", fatal=True) from error
 
@@ -348,12 +333,12 @@ HUB = "hf:"
 CONFIG = "config.json"
 COMMIT = re.compile(r"[0-9a-f]{40}")
 SHORT = 12
-"""The number of digits of a digest or a commit that name a model."""
+"""The number of digits of a digest or a commit in the name of a model."""
 
 
 @dataclass
 class ClassifierReward(LocalReward):
-    """The classifier at `where`, a folder or a name of the Hub."""
+    """The classifier at `where`, a folder or a name on the Hub."""
 
     where: str
     revision: str | None = None
@@ -390,7 +375,7 @@ class ClassifierReward(LocalReward):
             model = AutoModelForSequenceClassification.from_pretrained(
                 self.where, dtype="auto" if gpu else torch.float32, **given
             )
-        except Exception as error:  # of whatever kind, from the libraries
+        except Exception as error:  # the libraries may raise anything
             told = (str(error).strip().splitlines() or [type(error).__name__])[0]
             hint = "see that the folder is whole, or that the Hub can be reached and knows the name"
             raise ModelError("R0239", f"cannot load `{self.name}`: {told}", hint, fatal=True) from error
@@ -401,12 +386,12 @@ class ClassifierReward(LocalReward):
 
 
 def tokenized(tokenizer: Any, chat: Chat) -> Mapping[str, Any]:
-    """Return a chat as tokens: in the model's chat template, or as one text where it has none."""
+    """Return a chat as tokens: in the model's chat template, or as one text if it has none."""
     if not tokenizer.chat_template:
         return dict(tokenizer(as_text(chat), return_tensors="pt"))
     try:
         return _in_template(tokenizer, chat)
-    except Exception:  # a template that knows no system message says so in words of its own
+    except Exception:  # a template without system messages raises an error of its own
         if not any(message.role == "system" for message in chat):
             raise
         return _in_template(tokenizer, without_system(chat))
@@ -433,7 +418,7 @@ def folder_name(folder: Path, path: str) -> str:
 
 
 def folder_digest(folder: Path) -> str:
-    """Return the SHA-256 of a folder's files, which are read again only after one of them changed."""
+    """Return the SHA-256 of a folder's files; they are read again only after one of them changed."""
     files = sorted(each for each in folder.rglob("*") if each.is_file())
     return _digest(folder, tuple((str(each), each.stat().st_mtime_ns, each.stat().st_size) for each in files))
 
@@ -444,8 +429,8 @@ def _digest(folder: Path, files: tuple[tuple[str, int, int], ...]) -> str:
 
 
 def open_classifier(folder: Path, path: str, pinned: str | None) -> ClassifierReward:
-    """Return the classifier in a folder; `pinned` is the beginning of the digest that is wanted. Raises `ModelError`
-    R0237 and R0238."""
+    """Return the classifier in a folder; `pinned` is the required beginning of its digest. Raises `ModelError` R0237
+    and R0238."""
     digest = folder_digest(folder)
     if pinned is not None and not digest.startswith(pinned):
         message = f"`{folder}` holds the reward model {digest[:SHORT]}, and {pinned} is named"
@@ -455,8 +440,8 @@ def open_classifier(folder: Path, path: str, pinned: str | None) -> ClassifierRe
 
 
 def open_hub(name: str) -> ClassifierReward:
-    """Return the classifier `OWNER/NAME` of the Hub, or `OWNER/NAME@REVISION`. Raises `ModelError` R0234 for what is no
-    such name, and R0238."""
+    """Return the classifier `OWNER/NAME` on the Hub, or `OWNER/NAME@REVISION`. Raises `ModelError` R0234 if the name
+    has another form, and R0238."""
     owner_name, _, revision = name.partition("@")
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", owner_name):
         message = f"`reward/{HUB}{name}` names no model of the Hugging Face Hub"
@@ -467,7 +452,7 @@ def open_hub(name: str) -> ClassifierReward:
 
 
 def hub_name(name: str) -> str:
-    """Return the name of a model of the Hub with its commit, where that can be told: by that its rewards are kept."""
+    """Return the name of a model on the Hub with its commit, if known; its rewards are kept under that name."""
     owner_name, _, revision = name.partition("@")
     commit = commit_of(owner_name, revision or "main")
     return f"reward/{HUB}{owner_name}@{commit[:SHORT]}" if commit else f"reward/{HUB}{name}"
@@ -475,8 +460,7 @@ def hub_name(name: str) -> str:
 
 @lru_cache(maxsize=32)
 def commit_of(owner_name: str, revision: str) -> str | None:
-    """Return the commit that a revision is: as it lies in the cache of this machine, or else as the Hub says; None
-    where neither tells."""
+    """Return the commit of a revision: from the cache of this machine, else from the Hub; None if neither knows it."""
     if COMMIT.fullmatch(revision):
         return revision
     try:
@@ -492,7 +476,7 @@ def commit_of(owner_name: str, revision: str) -> str | None:
         return begun[0]
     try:
         sha: str | None = HfApi().model_info(owner_name, revision=revision, timeout=10).sha
-    except Exception:  # no network, or no such model, which is told when it is loaded
+    except Exception:  # no network or no such model: reported when it is loaded
         return None
     return sha
 
@@ -511,7 +495,7 @@ class RewardManifest:
 
 
 def read_manifest(path: Path) -> RewardManifest:
-    """Return the manifest of a folder. Raises `ModelError` R0234 where there is none, or it lacks what it must say."""
+    """Return the manifest of a folder. Raises `ModelError` R0234 if there is none, or it lacks a required field."""
     train = "`reward/PATH` names the folder of a trained reward model, or of a sequence classifier of transformers"
     try:
         said = orjson.loads((path / MANIFEST).read_bytes())
@@ -527,8 +511,9 @@ def read_manifest(path: Path) -> RewardManifest:
 
 
 def pinned_name(name: str) -> str:
-    """Return the name of a reward model with its digest, `reward/PATH@DIGEST`: by that its rewards are kept, so another
-    model in the same folder is asked anew. Names of other models, and of folders that cannot be read, are given back.
+    """Return the name of a reward model with its digest, `reward/PATH@DIGEST`. Its rewards are kept under that name, so
+    another model in the same folder is asked anew. Other names, and names of unreadable folders, are returned
+    unchanged.
 
     >>> pinned_name("mock/reward"), pinned_name("reward/no/such/folder")
     ('mock/reward', 'reward/no/such/folder')
@@ -547,12 +532,12 @@ def pinned_name(name: str) -> str:
     except ModelError:
         return name
     if pinned is not None and not manifest.digest.startswith(pinned):
-        return name  # which is refused when it is opened
+        return name  # refused when it is opened
     return f"reward/{path}@{manifest.digest[:SHORT]}"  # one name, however much of the digest was written
 
 
 def _parted(path: str) -> tuple[str, str | None]:
-    """Return the folder, and the beginning of the digest behind its `@`."""
+    """Return the folder, and the beginning of the digest after its `@`."""
     folder, found, pinned = path.rpartition("@")
     return (folder, pinned) if found and PINNED.fullmatch(pinned) else (path, None)
 
@@ -567,8 +552,8 @@ def manifest_at(path: str) -> RewardManifest:
 
 
 def check_reward(path: str) -> None:
-    """Raise `ModelError` R0234 where a name cannot be that of a reward model: a folder that holds none. What lies on
-    the Hub is looked at when it is opened."""
+    """Raise `ModelError` R0234 if a name cannot be that of a reward model: its folder holds none. Names on the Hub are
+    checked when the model is opened."""
     if not path.startswith(HUB) and not _holds_classifier(Path(_parted(path)[0]).expanduser()):
         manifest_at(path)
 

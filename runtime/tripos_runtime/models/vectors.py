@@ -1,4 +1,4 @@
-"""Vectors as the runtime passes them on: a reply of an embedding model is a vector as text, which a store can keep."""
+"""Vectors as text: the reply of an embedding model, in a form that a store can keep."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tripos_runtime.models.base import FREE, Price, Reply
 
 Vector = npt.NDArray[np.float32]
 TEXTS_AT_ONCE = 64
-"""The most texts of one request."""
+"""The largest number of texts in a request."""
 
 
 def to_text(vector: Sequence[float] | npt.NDArray[np.floating]) -> str:
-    """Return a vector as text: base64 of 32-bit numbers, the least significant byte first.
+    """Return a vector as text: base64 of 32-bit little-endian numbers.
 
     >>> to_text([1.0, -0.5])
     'AACAPwAAAL8='
@@ -27,8 +27,8 @@ def to_text(vector: Sequence[float] | npt.NDArray[np.floating]) -> str:
 
 
 def from_text(text: str) -> Vector:
-    """Return the vector that a text stands for. Raises `ValueError` where it stands for none, or for one that is empty
-    or has no finite length.
+    """Return the vector of a text. Raises `ValueError` if the text is not a vector, or the vector is empty or has no
+    finite length.
 
     >>> from_text("AACAPwAAAL8=").tolist()
     [1.0, -0.5]
@@ -45,8 +45,7 @@ def from_text(text: str) -> Vector:
 def replies_of(
     vectors: Sequence[Any], texts: Sequence[str], served: str, tokens_in: int | None, price: Price | None
 ) -> Reply:
-    """Return one reply for all texts, each with its share of the tokens by its length: the shares sum up to the
-    whole."""
+    """Return one reply for all texts, each with a share of the tokens by its length; the shares sum to the whole."""
     sizes = np.cumsum([max(1, len(text)) for text in texts])
     replies: list[Reply] = []
     before = 0

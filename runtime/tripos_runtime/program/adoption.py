@@ -1,9 +1,9 @@
-"""Replies that the ledger has under another name: a reply is an answer to what was sent, whatever asked for it.
+"""Reuse of replies to an identical request that another step or run sent.
 
-Where a name is not known, what would be sent is looked for; a reply to just that is adopted under the new name, with
-where it came from. Each reply is a draw of its own: it is adopted by one name of a run and by none where the run has it
-already. So what is asked is what an empty store would be asked for and this one was not, no more and no less.
-"""
+If the ledger has no reply under a name, it is searched by the request that would be sent. A reply to exactly that
+request is adopted under the new name, together with its origin. Each reply is one draw: within a run at most one name
+adopts it, and none if the run has the draw already. So a run asks exactly for what an empty store would be asked for
+and this store does not have."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from tripos_runtime.program.binding import making_binding
 from tripos_runtime.program.units import Pair, StepCall, Unit, pairs_of
 
 KEYS = {"samples": "sample_id", "turns": "turn_id", "judgements": "judgement_id"}
-"""The column that names a row."""
+"""The key column of each table."""
 MOST_REQUESTS = 4096
-"""The number of requests that are remembered: the samples of one question are sent the same."""
+"""The number of requests that are remembered. All samples of one question send the same request."""
 
 
 class _Member(NamedTuple):
-    """A row that has a draw, with its unreadable first try; `source` says in which other store it is."""
+    """A row that holds a draw, with its unreadable first reply. `source` is the other store that it is in, if any."""
 
     row: Row
     draft: Row | None
@@ -38,12 +38,12 @@ class _Member(NamedTuple):
 
 
 Members = list[_Member]
-"""The rows that have one draw, the one that was asked for and those that adopted it."""
+"""The rows that hold one draw: the row that was asked for, and those that adopted it."""
 
 
 class Wanted(NamedTuple):
-    """A reply that is looked for: where it is kept, its name and the digest of what would be sent. `number` and
-    `about`, the item and what is judged, say which of several draws would do best."""
+    """A reply to look for: its table, its name, and the digest of its request. `number` and `about` (the item and what
+    is judged) say which of several draws is preferred."""
 
     table: str
     name: str
@@ -54,33 +54,34 @@ class Wanted(NamedTuple):
 
 
 class Adoptable(Exception):
-    """There is a reply to adopt."""
+    """Raised instead of adopting a reply, when probing whether there is one."""
 
 
 @dataclass
 class Adoption:
-    """Finds replies for one run. Without `claims` nothing is claimed, for nothing is kept."""
+    """The search for replies that one run may adopt. Without `claims` nothing is claimed, since nothing is kept."""
 
     ledger: Ledger
     own: Own
     claims: bool = True
     others: OtherReplies = NO_OTHERS
-    """The replies of other stores. One that has a name of this run is adopted under that name alone."""
+    """The replies of other stores. A reply that has a name of this run is adopted under that name only."""
     taken: TakenCounts = field(default_factory=TakenCounts)
-    """Counts what is adopted from other stores."""
+    """The counts of replies adopted from other stores."""
     probing: bool = False
-    """True if `Adoptable` is raised where there is anything to adopt."""
+    """True if `Adoptable` is raised when there is a reply to adopt."""
     _taken: set[str] = field(default_factory=set)
-    """The origins of what was adopted."""
+    """The origins of the adopted replies."""
     _origins: dict[str, str] = field(default_factory=dict)
     _draws: dict[tuple[str, str], dict[str, Members]] = field(default_factory=dict)
 
     def could(self, table: str, model: str) -> bool:
-        """Return true if there is any reply of a model that might be adopted."""
+        """Return true if any reply of a model might be adopted."""
         return model in self.ledger.repliers(table) or model in self.others.repliers(table)
 
     def find(self, wanted: Wanted, here: Here) -> Adopted | None:
-        """Return a reply for the request, which is this run's from now on; `here` is the case at hand."""
+        """Return a reply to the request, which belongs to this run from now on; None if there is none. `here` is the
+        current case."""
         if not self.could(wanted.table, wanted.model):
             return None
         draws = self._draws_of(wanted)
@@ -105,12 +106,12 @@ class Adoption:
         return None
 
     def kept(self, adopted: Adopted) -> None:
-        """Say that an adopted reply is kept under its new name."""
+        """Record that an adopted reply was kept under its new name."""
         if self.claims:
             self.ledger.release(_claim(adopted.origin))
 
     def refresh(self) -> bool:
-        """Take in what other processes made visible; whether there was anything."""
+        """Read what other processes made visible. Return true if there was anything."""
         if not self.ledger.refresh():
             return False
         self._draws.clear()
@@ -119,7 +120,7 @@ class Adoption:
         return True
 
     def _ranked(self, draws: Mapping[str, Members], wanted: Wanted) -> list[str]:
-        """Return the origins of the draws, the best first."""
+        """Return the origins of the draws, the preferred first."""
         if len(draws) < 2:
             return list(draws)
         about = {*wanted.about, *(self._origins[name] for name in wanted.about if name in self._origins)}
@@ -135,7 +136,7 @@ class Adoption:
         return sorted(draws, key=rank)
 
     def _draws_of(self, wanted: Wanted) -> dict[str, Members]:
-        """Return the draws that nobody took yet, by their origin: each with every row that has it."""
+        """Return the draws that nobody has taken yet, by origin, each with every row that holds it."""
         place = (wanted.table, wanted.request)
         if place not in self._draws:
             if len(self._draws) >= MOST_REQUESTS:
@@ -158,7 +159,7 @@ class Adoption:
         return False
 
     def _claimed(self, origin: str, wanted: Wanted, here: Here) -> bool:
-        """Return true if no other process adopts the same for the same run."""
+        """Return true if no other process adopts the same draw for the same run."""
         if not self.claims:
             return True
         if not self.ledger.claim(_claim(origin)):
@@ -170,7 +171,7 @@ class Adoption:
 
 
 def _number(row: Row) -> int:
-    """Return which of several draws a row is."""
+    """Return the sample number of a row."""
     columns = ("sample_number", "conversation_number", "repeat")
     return next((row[name] for name in columns if row.get(name) is not None), 0)
 
@@ -180,14 +181,14 @@ def _claim(origin: str) -> str:
 
 
 def about(call: StepCall, unit: Unit) -> tuple[str, ...]:
-    """Return what a reply is about: the item, and for others than turns the replies that are judged."""
+    """Return what a reply is about: the item, and the judged replies unless it is a turn."""
     return (unit.case.item_id,) if call.table == "turns" else (unit.case.item_id, *unit.samples.values())
 
 
 @dataclass(frozen=True)
 class Namesakes:
-    """Finds in other stores the replies that have the names of this run, for whoever goes through what is kept. None of
-    them is adopted by that."""
+    """The search in other stores for replies with exactly the names of this run, for readers of kept results. This
+    adopts nothing."""
 
     others: OtherReplies
 
@@ -202,41 +203,40 @@ class Namesakes:
 
 
 class Making(Protocol):
-    """The data sets that a run makes."""
+    """The data sets that a run generates."""
 
     @property
     def pending(self) -> frozenset[str]:
-        """Return the data sets whose rows are not all made yet."""
+        """Return the data sets whose rows are not all generated yet."""
         ...
 
     def has(self, dataset: str, name: str) -> bool:
-        """Return true if a reply is one of those that the rows of a data set are made of, or if that is not known
-        yet."""
+        """Return true if a reply is part of the rows of a data set, or if this is not known yet."""
         ...
 
     def forget(self) -> None:
-        """Look again at what is kept, since there is more."""
+        """Read the kept rows again, since there are more."""
         ...
 
 
 @dataclass
 class Own:
-    """Knows which results a run has itself. What costs more to know is found out when it is needed first."""
+    """The results that a run has itself. Expensive parts are computed when they are first needed."""
 
     plan: Plan
     models: Mapping[str, Sequence[str]]
     """The models that answer, by role."""
     scenarios: Sequence[Scenario]
-    """The scenarios that are run."""
+    """The scenarios of the run."""
     cases: Callable[[Sequence[Scenario]], Iterable[Case]]
-    """The cases of some of them, of all shards together."""
+    """The cases of some scenarios, over all shards."""
     units: Callable[[Case], Sequence[Unit]]
     making: Making | None = None
-    """The data sets that are made, once their making has begun."""
+    """The generated data sets, once their generation has begun."""
     _asked: dict[frozenset[str], _AskedNames] = field(default_factory=dict)
 
     def has(self, name: str, row: Row, here: Here) -> bool:
-        """Return true if a result of the store is one of the run at hand; `here` is the case at hand."""
+        """Return true if a result of the store belongs to this run; `here` is the current case."""
         print_ = row["fingerprint"]
         if print_ in self._made:
             datasets = self._made[print_].get(row["binding"], ())
@@ -250,7 +250,7 @@ class Own:
 
     @cached_property
     def _made(self) -> Mapping[str, Mapping[str, Sequence[str]]]:
-        """The data sets that are made, by the fingerprints and the bindings of what is asked for them."""
+        """The generated data sets, by the fingerprints and the bindings of their questions."""
         found: dict[str, dict[str, list[str]]] = {}
         for made in self.plan.made:
             for each in made.fingerprints:
@@ -263,7 +263,7 @@ class Own:
         return self.plan.fingerprints
 
     def _names(self) -> _AskedNames:
-        """Return what is asked about cases, as far as it is known before the rest of the rows is made."""
+        """Return what is asked about cases, as far as it is known before all rows are generated."""
         pending = frozenset() if self.making is None else self.making.pending
         if pending not in self._asked:
             known = [each for each in self.scenarios if pending.isdisjoint(_rows_taken(each))]
@@ -276,13 +276,13 @@ class Own:
 
 
 def _rows_taken(scenario: Scenario) -> set[str]:
-    """Return the data sets that say which cases a scenario has."""
+    """Return the data sets that determine the cases of a scenario."""
     return data_of(scenario) | ({scenario.rows.dataset} if scenario.rows is not None else set())
 
 
 class _AskedNames(NamedTuple):
-    """The items of a run and the names of everything that is asked about them; and the fingerprints of the scenarios
-    whose items are not known yet."""
+    """The items of a run, the names of everything asked about them, and the fingerprints of the scenarios whose items
+    are not known yet."""
 
     items: Collection[str]
     names: PackedNames
@@ -290,7 +290,7 @@ class _AskedNames(NamedTuple):
 
 
 class Here:
-    """The case at hand: its item, and the names of what is asked about it."""
+    """The current case: its item and the names of its results."""
 
     def __init__(self, units: Sequence[Unit]) -> None:
         self._units = units
@@ -298,21 +298,21 @@ class Here:
 
     @cached_property
     def prints(self) -> Collection[str]:
-        """The fingerprints of its scenario."""
+        """The fingerprints of the case's scenario."""
         return set(self._units[0].case.scenario.fingerprints) if self._units else set()
 
     @cached_property
     def names(self) -> Collection[str]:
-        """The names of every reply, judgement and turn of its units and their pairs."""
+        """The names of every reply, judgement and turn of the case's units and pairs."""
         return names_of(self._units)
 
 
 NOWHERE = Here(())
-"""Where no case is at hand: rows are being made."""
+"""The placeholder while rows are generated and there is no case."""
 
 
 class PackedNames:
-    """A set of names in 8 bytes each."""
+    """A set of names that takes 8 bytes per name."""
 
     def __init__(self, names: Iterable[str]) -> None:
         import numpy as np
@@ -328,8 +328,8 @@ class PackedNames:
 
 
 def names_of(units: Sequence[Unit]) -> set[str]:
-    """Return the names of every reply that the units of a case yield, and their pairs, but for those that a condition
-    on the row rules out."""
+    """Return the names of every reply that the units and pairs of a case yield, except those that a condition on the
+    row rules out."""
     found: set[str] = set()
     parts: list[Unit | Pair] = [*units, *pairs_of(units)]
     for part in parts:
@@ -342,7 +342,7 @@ def names_of(units: Sequence[Unit]) -> set[str]:
 
 
 def _is_ruled_out(step: Ask | Converse | Judging, unit: Unit) -> bool:
-    """Return true if the condition of a step does not hold, whatever is replied."""
+    """Return true if the condition of a step is false whatever is replied."""
     names = unit.case.names
     if step.when is None or not names_in(step.when) <= names.keys():
         return False

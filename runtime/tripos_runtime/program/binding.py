@@ -1,8 +1,7 @@
-"""The provenance of a step's inputs: the models that are part of the names of its results, since other models make
-other rows.
+"""The binding of a plan: the models in its roles, and which of them name a step's results.
 
-The binding of a plan: the models in its roles.
-"""
+Models that generate data sets are part of the names of results that read these data sets, since other models generate
+other rows. The module also finds the first model that cannot do what its role asks for."""
 
 from __future__ import annotations
 
@@ -21,9 +20,9 @@ from tripos_runtime.models.rewards import is_reward
 
 
 def made_by(plan: Plan, step: Step, models: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return the models, which fill `models` by role, that make the data sets a step takes as values or draws shots
-    from, and those that these are made from; none where it takes no data set that is made. Who made the row itself is
-    not among them: a row is named by what it says."""
+    """Return the models that generate the data sets that a step reads values from or draws shots from, and the data
+    sets behind these. `models` are by role. The author of the row itself is not among them: a row is named by its
+    content."""
     names = _taken(list(expressions_of(step)))
     if isinstance(step, Ask):
         names |= {shots.dataset for shots in step.shots}
@@ -31,7 +30,8 @@ def made_by(plan: Plan, step: Step, models: Mapping[str, Sequence[str]]) -> tupl
 
 
 def makers_of(plan: Plan, datasets: Collection[str], models: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return the models that make these data sets, and those that they are made from, each with its role."""
+    """Return the models that generate these data sets and the data sets that they are generated from, each with its
+    role."""
     known = {made.name: made for made in plan.made}
     waiting = known.keys() & datasets
     found: set[str] = set()
@@ -46,8 +46,8 @@ def makers_of(plan: Plan, datasets: Collection[str], models: Mapping[str, Sequen
 
 
 def making_binding(plan: Plan, made: Made, fingerprint: str, models: Mapping[str, Sequence[str]]) -> str:
-    """Return the binding of what is asked and decided for a made data set: what it is named by apart from the slot,
-    which is everybody who makes it, since a rejection of one is told to another."""
+    """Return the binding of everything asked and decided for a generated data set: its name without the slot. It names
+    all makers, since one maker is told what another one's attempt was rejected for."""
     return digest(["made", fingerprint, *makers_of(plan, [made.name], models)])
 
 
@@ -64,8 +64,8 @@ def reward_roles(plan: Plan) -> frozenset[str]:
 
 
 def misfilled_likelihood(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
-    """Code, message and hint of the first model that is asked how likely texts are and cannot say it; None where there
-    is none."""
+    """Return code, message and hint for the first model that is asked for likelihoods of texts and cannot return them;
+    None if there is none."""
     for scenario in plan.scenarios:
         for step in scenario.steps:
             for name in models.get(step.role, ()) if isinstance(step, Ask) and step.options is not None else ():
@@ -77,8 +77,8 @@ def misfilled_likelihood(plan: Plan, models: Mapping[str, Sequence[str]]) -> tup
 
 
 def misfilled_probabilities(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
-    """Code, message and hint of the first model that is asked for the probabilities of its tokens and says none; None
-    where there is none."""
+    """Return code, message and hint for the first model that is asked for token probabilities and cannot return them;
+    None if there is none."""
     asked = [
         (step.name, step.role)
         for scenario in plan.scenarios
@@ -100,8 +100,8 @@ def misfilled_probabilities(plan: Plan, models: Mapping[str, Sequence[str]]) -> 
 
 
 def misfilled_template(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
-    """Code, message and hint of the first model that is to take a text in a template of its own and has none; None
-    where there is none."""
+    """Return code, message and hint for the first model that should use a prompt template of its own and has none; None
+    if there is none."""
     for scenario in plan.scenarios:
         for step in scenario.steps:
             for name in models.get(step.role, ()) if isinstance(step, Ask) and step.settings.chat_template else ():
@@ -112,7 +112,7 @@ def misfilled_template(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple
 
 
 def misfilled_tools(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
-    """Code, message and hint of the first model that is offered tools and cannot call them; None where there is
+    """Return code, message and hint for the first model that is offered tools and cannot call them; None if there is
     none."""
     for scenario in plan.scenarios:
         for step in scenario.steps:
@@ -124,7 +124,8 @@ def misfilled_tools(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[st
 
 
 def misfilled_reward(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
-    """Code, message and hint of the first role whose models are not of its kind; None where all are."""
+    """Return code, message and hint for the first role that should, or should not, be filled by reward models and is
+    not filled accordingly; None if there is none."""
     giving = reward_roles(plan)
     writing = {role for scorer in plan.scorers if scorer.writes for role in scorer.roles} | (
         {step.role for scenario in plan.scenarios for step in scenario.steps if step.step == "ask"}
@@ -148,10 +149,9 @@ HINT = f"give one: --role {{}}={LOCAL}, one that litellm knows, or `{MOCK}` to t
 
 
 def embedding_roles(plan: Plan, scenarios: Sequence[Scenario] | None = None) -> frozenset[str]:
-    """Return the roles that embed texts in these scenarios, or in all: to find others, and to give a similarity.
+    """Return the roles that embed texts in these scenarios, or in all: for retrieval or for a similarity.
 
-    A step's treatments have the roles that the step has, so it is enough to look at the steps as they are written.
-    """
+    All treatments of a step have the roles of the step, so it is enough to look at the steps as written."""
     steps = [step for scenario in (plan.scenarios if scenarios is None else scenarios) for step in scenario.steps]
     found = {step.using for step in steps if isinstance(step, Retrieve) and step.using is not None}
     judged = {step.scorer for step in steps if isinstance(step, Judging)}
@@ -161,21 +161,22 @@ def embedding_roles(plan: Plan, scenarios: Sequence[Scenario] | None = None) -> 
 
 
 class NoEmbedding(CodedError):
-    """A role that embeds has no model of its own."""
+    """A role that embeds texts has no model of its own."""
 
     def __init__(self, role: str) -> None:
         super().__init__("R0255", f"no embedding model fills the role `{role}`", HINT.format(role))
 
 
 def check_embedding(plan: Plan, scenarios: Sequence[Scenario], models: Mapping[str, Sequence[str]]) -> None:
-    """Raise `NoEmbedding` for the first role that embeds in these scenarios and that no model fills."""
+    """Raise `NoEmbedding` for the first role that embeds texts in these scenarios and has no model."""
     for role in sorted(embedding_roles(plan, scenarios)):
         if not models.get(role):
             raise NoEmbedding(role)
 
 
 def misfilled_embedding(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
-    """Code, message and hint of the first role whose models are not of its kind; None where all are."""
+    """Return code, message and hint for the first role that should, or should not, be filled by embedding models and is
+    not filled accordingly; None if there is none."""
     embedding = embedding_roles(plan)
     embedders = {name for role in embedding for name in models.get(role, ())}
     for role in sorted(embedding):
@@ -192,7 +193,7 @@ def misfilled_embedding(plan: Plan, models: Mapping[str, Sequence[str]]) -> tupl
 
 
 class BindingError(CodedError):
-    """The roles of a plan and the models given do not go together."""
+    """The models given do not fit the roles of the plan."""
 
 
 @dataclass(frozen=True)
@@ -202,23 +203,24 @@ class RoleBinding:
     models: Mapping[str, tuple[str, ...]]
     compared: str
     identities: Mapping[str, str] = field(default_factory=dict)
-    """The identity behind the name of a model, where the name does not say it: `models/unopened/identity.py`."""
+    """The identity behind the name of a model, if the name does not determine it; see `identity_of` in
+    `models/families.py`."""
 
     def of(self, role: str) -> tuple[str, ...]:
         """Return the models that fill a role."""
         return self.models[role]
 
     def identity_of(self, model: str) -> str:
-        """Return what the replies of a model are named by."""
+        """Return the identity that names the replies of a model."""
         return self.identities.get(model, model)
 
     def identity_beside(self, model: str) -> str | None:
-        """Return the identity of a model as a column beside its name: `None` where it is the name."""
+        """Return the identity of a model if it differs from its name, else `None`."""
         return self.identities.get(model)
 
     @property
     def answering(self) -> dict[str, tuple[str, ...]]:
-        """Return what the replies of every role are named by, by the role's name."""
+        """Return the identities that name the replies of every role, by the role's name."""
         return {role: tuple(map(self.identity_of, models)) for role, models in self.models.items()}
 
     @property
@@ -228,17 +230,15 @@ class RoleBinding:
 
 
 def made_roles(plan: Plan) -> set[str]:
-    """Return the roles that make data sets."""
+    """Return the roles that generate data sets."""
     return {ask.role for made in plan.made for ask in made.asks}
 
 
 def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, ...]]) -> RoleBinding:
-    """Fill the roles of a plan: `compared` models the compared role, `others` the rest by name. A role that is not
-    given a model takes that of its default; else the compared one, where there is only one of that, or the first of
-    several mock models.
+    """Fill the roles of a plan: `compared` models the compared role, `others` the other roles by name. A role without a
+    model takes its default; else the compared model if there is only one, or the first of several mock models.
 
-    Raises `BindingError` where a role stays empty, is unknown, or gets more models than it takes.
-    """
+    Raises `BindingError` if a role stays empty, is unknown, or gets more models than it takes."""
     role = next(role for role in plan.roles if role.kind == "compared")
     known = {r.name: r for r in plan.roles}
     for name in others:

@@ -1,12 +1,11 @@
-"""The needs that a program yields, what it is sent for each, and the results that it leaves on the way.
+"""The needs that a program yields, the answers that it is sent, and the events that it emits.
 
-A program is a generator that neither asks, waits nor reads a store. It yields a need, or a list of programs that go on
-side by side, and is sent an `Answer`, or `Unavailable` with the status that says why there is none: `PENDING` where
-there may be one later. What it comes to, it appends to `out`, from where whoever drives it takes it before every need
-and at the end. It counts nothing: what a driver counts follows from needs and results.
+A program is a generator without I/O: it asks nobody, does not wait, and reads no store. It yields a need, or a list of
+programs to run side by side. It is sent an `Answer`, or `Unavailable` with the status that says why there is none
+(`PENDING` if there may be one later). It appends its results to `out`; the driver takes them before every need and at
+the end. A program counts nothing: the driver's counts follow from needs and results.
 
-The prompts of the steps of a unit, made on demand: a kept answer needs none.
-"""
+Prompts are made on demand, since a kept answer needs none."""
 
 from __future__ import annotations
 
@@ -41,24 +40,26 @@ class Prompt(Protocol):
 
     @property
     def left_out(self) -> int:
-        """Return how many turns of a dialogue are not shown."""
+        """The number of turns of a dialogue that are left out."""
         ...
 
     def messages(self, placeholders: PromptPlaceholders | None = None) -> Sent:
-        """Return the messages. Raises `Unavailable` where they need what an earlier step did not yield; `placeholders`
-        stand for what is pending."""
+        """Return the messages. Raises `Unavailable` if they need a value that an earlier step did not yield.
+        `placeholders` replace pending replies."""
         ...
 
     def shorter(self, left_out: int) -> tuple[int, Sent] | None:
-        """Return the messages where leaving out so many turns of a dialogue was not enough, and how many are left out
-        then; None where no more can be."""
+        """Return the messages with more turns of a dialogue left out than `left_out`, and the new number of turns left
+        out; None if no more can be left out."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyNeed:
-    """A reply is needed: to a step, or as a turn of a conversation. `number` says which of several samples it is. It is
-    not `certain` that it is needed where the step hangs on a reply that is pending. Sent: `Answer | Unavailable`."""
+    """A reply is needed, for a step or as a turn of a conversation.
+
+    `number` is the number of the sample. `certain` is false if it depends on a pending reply whether the step is done.
+    Sent: `Answer | Unavailable`."""
 
     call: StepCall
     prompt: Prompt
@@ -66,13 +67,13 @@ class ReplyNeed:
     number: int = 0
     certain: bool = True
     talk: Conversation | None = None
-    """The conversation that it is a turn of."""
+    """The conversation that the reply is a turn of."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeldConversation:
-    """A conversation is needed, whose `program` yields its turns; `systems` raises `Unavailable` where a speaker cannot
-    be told what it is to be told. Units that have one in common hold it once. Sent: as for `ReplyNeed`."""
+    """A conversation is needed; `program` yields its turns. Calling `systems` raises `Unavailable` if a speaker's
+    system message has no value. Units that share a conversation hold it once. Sent: as for `ReplyNeed`."""
 
     talk: Conversation
     systems: Callable[[], Mapping[str, str]]
@@ -82,20 +83,20 @@ class HeldConversation:
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
-    """It is needed how near by their vectors the elements are that a step looks through, by the number of the measure.
-    Sent: the values or `Unavailable`."""
+    """The similarities of vectors are needed, between a query and the elements that a step searches, by number of the
+    measure. Sent: the values or `Unavailable`."""
 
     step: Retrieve
     unit: Unit
     names: Names
     key: tuple[str, ...]
-    """The fingerprint of the step and what it builds on: the values are the same under the same."""
+    """The fingerprint of the step and its inputs. Equal keys have equal values."""
     certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramValue:
-    """A score needs what a scorer says that is a program. Sent: the value or `Unavailable`."""
+    """A score needs the value of an external scorer. Sent: the value or `Unavailable`."""
 
     scorer: ExternalScorer
     request: ScorerRequest
@@ -103,34 +104,34 @@ class ProgramValue:
 
 Need = ReplyNeed | HeldConversation | Nearness | ProgramValue
 Got = Any
-"""An `Answer`, the values of a `Nearness`, that of a program, the results of programs side by side, or
-`Unavailable`."""
+"""What a program is sent: an `Answer`, similarities, a scorer's value, the results of programs that ran side by side,
+or `Unavailable`."""
 Program = Generator["Need | list[Program]", Got, Any]
 
 
 class Unasked(NamedTuple):
-    """A call is not made."""
+    """Event: a call is skipped."""
 
     call: StepCall
     against: Unavailable
 
 
 class Unheld(NamedTuple):
-    """A conversation is not held."""
+    """Event: a conversation is skipped."""
 
     talk: Conversation
     against: Unavailable
 
 
 class Unfound(NamedTuple):
-    """A step finds nothing, for the reason that its status says."""
+    """Event: a step retrieves nothing, for the reason that its status says."""
 
     step: Retrieve
     status: str
 
 
 class Talked(NamedTuple):
-    """The result of a conversation: how it ended, the turns, and the columns of what each of them took."""
+    """Event: a conversation ended; how it ended, its turns, and the columns of usage of each turn."""
 
     talk: Conversation
     told: Callable[[], Mapping[str, str]]
@@ -142,14 +143,16 @@ class Talked(NamedTuple):
 
     @property
     def last(self) -> str:
-        """Return who spoke last, or would have."""
+        """The role that spoke last, or would have spoken next if the conversation failed."""
         return self.talk.speaker(len(self.taken))
 
 
 class Scored(NamedTuple):
-    """The scores of a step: value and status by title; of a judge that chooses among names the value is one of them.
-    `judgement` is the reply that they are read from, `given` a value of a column that is no number, and `reason` says
-    why there is none."""
+    """Event: the scores of a step, as value and status by title. A judge that chooses among names has a name as its
+    value.
+
+    `judgement` is the reply that the scores are read from; `given` is the value of a column that is not a number;
+    `reason` says why there is no value."""
 
     step: Score | Column | Grade
     judgement: str | None
@@ -158,11 +161,12 @@ class Scored(NamedTuple):
     given: str | None = None
     reason: str | None = None
     elements: str | None = None
-    """Where each element of a list is scored, the elements; `given` are their scores then."""
+    """The elements, if each element of a list is scored; `given` holds their scores then."""
 
 
 class Compared(NamedTuple):
-    """The outcome of a comparison by one judge, whose call that was; without a `judgement` it was not made."""
+    """Event: the outcome of a comparison by one judge, with the judge's call. Without a `judgement`, the call was not
+    made."""
 
     call: StepCall
     judgement: str | None
@@ -176,18 +180,18 @@ Result = Unasked | Unheld | Unfound | Talked | Scored | Compared
 
 @cache
 def pending(step: str) -> Unavailable:
-    """Say that there is no reply to a step yet."""
+    """Return the reason for a step that has no reply yet."""
     return Unavailable(step, PENDING)
 
 
 def is_pending(reason: Unavailable) -> bool:
-    """Return true if a value is only not there yet."""
+    """Return true if a value is only not available yet."""
     return reason.status == PENDING
 
 
 def holds(step: Ask | Converse | Retrieve | Judging, names: Names) -> tuple[Unavailable | None, bool]:
-    """Return why a step is not done, if so; and whether it is certain that it is, which no reply that is pending
-    decides."""
+    """Return the reason why a step is skipped, if any, and whether this is certain, which means that no pending reply
+    decides it."""
     against = names.against(step)
     if against is None or not is_pending(against):
         return against, True
@@ -198,8 +202,8 @@ def holds(step: Ask | Converse | Retrieve | Judging, names: Names) -> tuple[Unav
 
 @dataclass(frozen=True)
 class ListElement:
-    """An element that a judge is asked about, with the names that expressions see beside it. It is not certain that
-    there is one where a reply is pending that says so."""
+    """An element that a judge is asked about, with the values that expressions see for it. `certain` is false if a
+    pending reply decides whether the element exists."""
 
     places: Places
     names: Mapping[str, Any]
@@ -207,8 +211,8 @@ class ListElement:
 
 
 def elements_in(loops: Sequence[Loop], names: Mapping[str, Any], certain: bool = True) -> Iterator[ListElement]:
-    """Yield the elements that a judge is asked about, in their order. Raises `Unavailable` where it cannot be told
-    which there are, but for a pending reply: then those that there may be."""
+    """Yield the elements that a judge is asked about, in their order. If a reply is pending, yield those that are
+    possible. Raises `Unavailable` if the elements cannot be determined for another reason."""
     if not loops:
         yield ListElement(tuple(names[PLACE + loop] for loop in names.get(LOOPS, ())), dict(names), certain)
         return
@@ -230,11 +234,11 @@ def elements_in(loops: Sequence[Loop], names: Mapping[str, Any], certain: bool =
 
 
 LOOPS = "@loops"
-"""The name of the loops that an element stands in, from the outermost to the innermost."""
+"""The names of an element's loops, from the outermost to the innermost."""
 
 
 def _seen(loop: Loop, names: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Yield the names beside each element; of a list that is pending so many elements as there may be."""
+    """Yield the values that expressions see for each element. A pending list yields as many elements as it may have."""
     try:
         for inside in elements(loop, names):
             yield inside, True
@@ -246,8 +250,8 @@ def _seen(loop: Loop, names: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any]
 
 
 def drive(program: Program, meet: Callable[[Need], Got], take: Callable[[], None]) -> Any:
-    """Return the result of a program whose needs are met at once, one after the other. `take` takes what it has left in
-    `out` before every need and at the end."""
+    """Run a program whose needs are all met at once, one after the other, and return its result. `take` receives the
+    events in `out` before every need and at the end."""
     got: Got = None
     try:
         while True:
@@ -261,7 +265,7 @@ def drive(program: Program, meet: Callable[[Need], Got], take: Callable[[], None
 
 @dataclass
 class World:
-    """The inputs of the programs of a plan: the plan, its data, and the indexes of what is looked through."""
+    """The inputs of the programs of a plan: the plan, its data, and the retrieval indexes."""
 
     plan: Plan
     sources: Sources
@@ -269,13 +273,13 @@ class World:
 
     @cached_property
     def questions(self) -> Questions:
-        """Return what the steps ask."""
+        """The questions of the plan's steps."""
         return Questions(self.plan, tuple(self.sources.axes.values()))
 
 
 @dataclass(frozen=True, slots=True)
 class AskPrompt:
-    """The prompt of an ask. `names` are those that its expressions see."""
+    """The prompt of an ask. `names` are the values that its expressions see."""
 
     world: World
     step: Ask
@@ -283,11 +287,11 @@ class AskPrompt:
     case: Case
     names: Mapping[str, Any]
     earlier: AskPrompt | None = None
-    """The prompt of the ask that is continued."""
+    """The prompt of the ask that this one continues."""
     left_out: ClassVar[int] = 0
 
     def messages(self, placeholders: PromptPlaceholders | None = None) -> Sent:
-        """As `Prompt.messages`."""
+        """See `Prompt.messages`."""
         before = None if self.earlier is None else self.earlier.messages(placeholders)
         return ask_messages(
             self.step,
@@ -300,14 +304,14 @@ class AskPrompt:
         )
 
     def shorter(self, left_out: int) -> tuple[int, Sent] | None:
-        """As `Prompt.shorter`; None where no conversation is continued: of an ask's chat nothing is left out."""
+        """See `Prompt.shorter`. Return None if no conversation is continued: nothing is left out of a chat of asks."""
         if self.step.continues is None or self.earlier is not None:
             return None
         return shorter(self.step, self.question, self.case, self.names, self.world.sources, left_out)
 
 
 def prompt_of(world: World, step: Ask, asks: Mapping[str, Ask], case: Case, names: Mapping[str, Any]) -> AskPrompt:
-    """Return the prompt of one of the `asks` of a treatment, after that of the ask that it continues."""
+    """Return the prompt of one of the `asks` of a treatment, after the prompt of the ask that it continues."""
     question, before = world.questions.of(step, case.language, names), asks.get(step.continues or "")
     earlier = None if before is None else prompt_of(world, before, asks, case, names)
     return AskPrompt(world, step, question, case, names, earlier)
@@ -315,7 +319,7 @@ def prompt_of(world: World, step: Ask, asks: Mapping[str, Ask], case: Case, name
 
 @dataclass(slots=True)
 class JudgePrompt:
-    """The prompt of those who judge, made once for all of them."""
+    """The prompt of all judges of a step, made once."""
 
     world: World
     step: Judging
@@ -326,7 +330,7 @@ class JudgePrompt:
     _made: Sent | Unavailable | None = None
 
     def messages(self, placeholders: PromptPlaceholders | None = None) -> Sent:
-        """As `Prompt.messages`."""
+        """See `Prompt.messages`."""
         if placeholders is not None:
             return self._messages(placeholders)
         if self._made is None:
@@ -345,8 +349,9 @@ class JudgePrompt:
         )
 
     def because_of_item(self, against: Unavailable | None) -> Unavailable | None:
-        """Return why nothing is judged, `against` as far as is known. Where a reply is why a condition has no value,
-        and the item alone is why a judge could not be asked, it is the item, as of a score that is computed."""
+        """Return the reason why nothing is judged; `against` is the reason known so far. If a reply is why a
+        condition has no value, but the item alone already prevents the judgement, the reason is the item, as for
+        computed scores."""
         if against is None or is_pending(against) or against.status == NOT_APPLICABLE or has_namesakes(self.step):
             return against
         try:
@@ -357,5 +362,5 @@ class JudgePrompt:
         return against
 
     def shorter(self, left_out: int) -> tuple[int, Sent] | None:
-        """None: a judge is shown all of it."""
+        """Return None: a judge always sees the whole text."""
         return None

@@ -1,16 +1,10 @@
-"""The corpus of a step: the elements of its source, with the texts and indexes of them that were asked for.
+"""Retrieval: the nearest elements of a source to a row, by text or by vectors.
 
-Indexes of texts: one measure of a query against every text at once.
-
-Each is made of the texts alone, so what the texts say names it (`name_of`), and it can be written down and read again.
-
-The rankings of a step: the measures in its expression that an index can take of all elements at once.
-
-Chooses what a retrieving step yields: the elements of the greatest value for which its condition holds.
-
-Elements of equal value stay in the order of the source. What is included is put among them in an order that says
-nothing of which were: by a digest of the element and of what it was compared with.
-"""
+A `Collection` holds the elements of a source with the texts and indexes asked for. An index is computed from texts
+alone, so their content names it (`name_of`), and it can be stored. A step's ranking expression is split into measures
+that an index computes for all elements at once. The step yields the elements with the greatest values for which its
+condition holds; ties keep the order of the source. Elements that are always included are placed among them in an order
+by digest, which does not reveal which were included."""
 
 from __future__ import annotations
 
@@ -54,23 +48,23 @@ Values = npt.NDArray[np.float32]
 
 
 class TextIndex(Protocol):
-    """Measures a query against every text."""
+    """An index that compares a query with every text."""
 
     def values(self, query: str) -> Values:
-        """Return a number for each text; more is nearer."""
+        """Return a number for each text; a larger one is nearer."""
         ...
 
     def to_bytes(self) -> bytes:
-        """Return what the index can be made again from."""
+        """Return the serialised index."""
         ...
 
 
 @dataclass(frozen=True)
 class TermIndex:
-    """BM25 of every text, by bm25s (Lù, 2024): the weight of a term in each text, columns of a sparse matrix.
+    """BM25 over all texts, by bm25s (Lù, 2024): the weights of terms in texts as a sparse matrix.
 
     Lucene's weights, ln(1 + (N - n + 0.5) / (n + 0.5)) for a term that n of N texts have, with k1 = 1.5 and b = 0.75
-    (Robertson and Zaragoza, 2009). A term that a query repeats counts once.
+    (Robertson and Zaragoza, 2009). A repeated term of a query counts once.
 
     >>> index = TermIndex.of(["二次函数的图象", "光的折射", "一次函数"])
     >>> [round(float(value), 2) for value in index.values("函数图象")]
@@ -92,7 +86,7 @@ class TermIndex:
         return cls(scores, vocabulary)
 
     def values(self, query: str) -> Values:
-        """BM25 of every text for a query."""
+        """Return BM25 of every text for a query."""
         known = [self.vocabulary[term] for term in dict.fromkeys(terms_of(query)) if term in self.vocabulary]
         if not known:
             return np.zeros(self.scores["num_docs"], np.float32)
@@ -107,14 +101,14 @@ class TermIndex:
 
     @classmethod
     def from_bytes(cls, kept: bytes) -> TermIndex:
-        """Return the index that `to_bytes` wrote. Raises `ValueError` where it is none."""
+        """Return the index from its bytes. Raises `ValueError` if they are not an index."""
         vocabulary, arrays = _unpacked(kept)
         return cls({**arrays, "num_docs": int(arrays["num_docs"])}, vocabulary)
 
 
 @dataclass(frozen=True)
 class GramIndex:
-    """The cosine of the runs of two and of three characters, as the function `similarity` has it.
+    """The cosine of character bigrams and trigrams, as in the function `similarity`.
 
     >>> index = GramIndex.of(["abc", "xyz", "一元二次方程"])
     >>> [round(float(value), 2) for value in index.values("ABC ")], round(float(index.values("二次方程的解")[2]), 2)
@@ -127,7 +121,7 @@ class GramIndex:
     count: int
     vocabulary: dict[str, int]
     blank: npt.NDArray[np.bool_]
-    """Which texts have no run at all: they are like a blank query and no other."""
+    """The texts without any n-gram: they equal a blank query and match no other."""
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> GramIndex:
@@ -152,7 +146,7 @@ class GramIndex:
         )
 
     def values(self, query: str) -> Values:
-        """Return the likeness of every text to a query, 0 to 1."""
+        """Return the similarity of every text to a query, 0 to 1."""
         counts: Counter[str] = grams_of(query)
         if not counts:
             return self.blank.astype(np.float32)
@@ -162,7 +156,9 @@ class GramIndex:
             code = self.vocabulary.get(gram)
             if code is not None:
                 part = slice(int(self.indptr[code]), int(self.indptr[code + 1]))
-                found[self.indices[part]] += self.data[part] * np.float32(count / norm)  # a text has a gram once
+                found[self.indices[part]] += self.data[part] * np.float32(
+                    count / norm
+                )  # a text contains an n-gram at most once
         return np.minimum(found, np.float32(1.0))
 
     def to_bytes(self) -> bytes:
@@ -172,7 +168,7 @@ class GramIndex:
 
     @classmethod
     def from_bytes(cls, kept: bytes) -> GramIndex:
-        """Return the index that `to_bytes` wrote. Raises `ValueError` where it is none."""
+        """Return the index from its bytes. Raises `ValueError` if they are not an index."""
         vocabulary, arrays = _unpacked(kept)
         blank = arrays["blank"]
         return cls(arrays["data"], arrays["indices"], arrays["indptr"], len(blank), vocabulary, blank)
@@ -180,7 +176,7 @@ class GramIndex:
 
 @dataclass(frozen=True)
 class VectorIndex:
-    """Vectors of length 1, a row each; the value of a query is its cosine with each.
+    """Vectors of length 1, one per row; the value of a query is its cosine with each.
 
     >>> VectorIndex.of([[3.0, 4.0], [0.0, 2.0]]).near([0.0, 5.0]).tolist()
     [0.800000011920929, 1.0]
@@ -190,7 +186,7 @@ class VectorIndex:
 
     @classmethod
     def of(cls, vectors: Sequence[Sequence[float]] | npt.NDArray[np.float32]) -> VectorIndex:
-        """Return the index of these vectors, all of one length. One of only zeros is like no other."""
+        """Return the index of vectors of equal length. A zero vector is similar to none."""
         rows = np.asarray(vectors, np.float32)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         return cls((rows / np.where(lengths == 0, np.float32(1.0), lengths)).astype(np.float32, copy=False))
@@ -204,18 +200,18 @@ class VectorIndex:
 
 
 def index_of(texts: Sequence[str | None], by_text: Mapping[str, Vector]) -> VectorIndex:
-    """Return the vectors of some texts, of length 0 where there is none."""
+    """Return the vectors of some texts; a text without a vector gets the zero vector."""
     length = len(next(iter(by_text.values()), ()))
     rows = [np.zeros(length, np.float32) if text is None else by_text[text] for text in texts]
     return VectorIndex.of(np.asarray(rows, np.float32).reshape(len(rows), length))
 
 
 INDEXES: dict[str, type[TermIndex] | type[GramIndex]] = {"bm25": TermIndex, "similarity": GramIndex}
-"""The kinds of index that measure a query against texts, by function."""
+"""The kinds of index by function."""
 
 
 def name_of(kind: str, texts: Sequence[str]) -> str:
-    """Return the name of an index: 32 hexadecimal digits of what it is made of.
+    """Return the name of an index: 32 hexadecimal digits over its kind and texts.
 
     >>> name_of("bm25", ["a", "b"]) == name_of("bm25", ["ab"])
     False
@@ -232,7 +228,7 @@ def _bm25() -> Any:
     from bm25s import BM25
 
     made = BM25(k1=SATURATION, b=BY_LENGTH, method="lucene", csc_backend="scipy")
-    made.nonoccurrence_array = None  # what only other methods have
+    made.nonoccurrence_array = None  # only other BM25 variants need it
     return made
 
 
@@ -258,37 +254,37 @@ def _unpacked(kept: bytes) -> tuple[dict[str, int], dict[str, Any]]:
 
 
 WORTH_KEEPING = 2_000
-"""An index of fewer texts is made again sooner than it is found and read."""
+"""With fewer texts, building an index is faster than reading it."""
 
 
 class IndexStore(Protocol):
-    """Keeps indexes by their names, for the runs that follow."""
+    """A store of indexes for later runs."""
 
     def get(self, name: str) -> bytes | None:
-        """Return what was kept under a name; None where nothing was, or it cannot be read."""
+        """Return the stored index; None if there is none, or it is unreadable."""
         ...
 
     def put(self, name: str, kept: bytes) -> None:
-        """Keep something under a name. Whatever goes wrong is nobody's loss."""
+        """Store an index. Failures are ignored."""
         ...
 
 
 @dataclass
 class Collection:
-    """The elements of a source in its order, each known as `alias`."""
+    """The elements of a source in their order, each called `alias`."""
 
     elements: Sequence[Any]
     alias: str
     shelf: IndexStore | None = None
     vectors: dict[str, VectorIndex] = field(default_factory=dict)
-    """The vectors of its texts, by the model that embeds and the expression of the text."""
+    """The vectors of its texts, by embedding model and text expression."""
     _texts: dict[str, tuple[str | None, ...]] = field(default_factory=dict)
     _absent: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict)
     _indexes: dict[tuple[str, str], TextIndex] = field(default_factory=dict)
     _places: dict[str, dict[Any, list[int]] | None] = field(default_factory=dict)
 
     def texts(self, expr: Expr, names: Mapping[str, Any]) -> tuple[str | None, ...]:
-        """Return the text of every element that an expression of the element alone gives; None where it gives none."""
+        """Return the text of every element under an expression; None if it has none."""
         key = written(expr).model_dump_json()
         if key not in self._texts:
             found = self._values(expr, names)
@@ -296,7 +292,7 @@ class Collection:
         return self._texts[key]
 
     def absent(self, expr: Expr, names: Mapping[str, Any]) -> npt.NDArray[np.int64]:
-        """Return the places of the elements that have no such text."""
+        """Return the positions of the elements without such a text."""
         key = written(expr).model_dump_json()
         if key not in self._absent:
             lacking = [place for place, text in enumerate(self.texts(expr, names)) if text is None]
@@ -304,15 +300,14 @@ class Collection:
         return self._absent[key]
 
     def index(self, kind: str, expr: Expr, names: Mapping[str, Any]) -> TextIndex:
-        """Return the index of those texts, made or taken from the shelf when it is first asked for."""
+        """Return the index of those texts, computed or read from the store on first use."""
         key = (kind, written(expr).model_dump_json())
         if key not in self._indexes:
             self._indexes[key] = self._made(kind, [text or "" for text in self.texts(expr, names)])
         return self._indexes[key]
 
     def places(self, expr: Expr, value: Any, names: Mapping[str, Any]) -> list[int] | None:
-        """Return the places of the elements of which an expression has this value; None where that cannot be looked
-        up."""
+        """Return the positions of the elements with this value of an expression; None if this cannot be indexed."""
         key = written(expr).model_dump_json()
         if key not in self._places:
             self._places[key] = places_by_value(self._values(expr, names))
@@ -340,21 +335,21 @@ class Collection:
             try:
                 return maker.from_bytes(kept)
             except ValueError:
-                pass  # damaged: it is made again
+                pass  # damaged: build it again
         made = maker.of(texts)
         self.shelf.put(name, made.to_bytes())
         return made
 
 
 SIDES = {"bm25": ("query", "document"), "similarity": ("a", "b")}
-"""The functions that an index can take, with the names of their arguments."""
+"""The functions that an index can compute, with the names of their arguments."""
 VALUE = "@measure"
-"""The first part of the name under which an expression finds a measure of the element at hand."""
+"""The prefix of the names under which an expression finds the measures of the current element."""
 
 
 @dataclass(frozen=True)
 class SimilarityCall:
-    """A call that compares a text of the row at hand, `query`, with a text of the element."""
+    """A call that compares `query`, a text of the current row, with `text`, a text of the element."""
 
     call: Call
     query: Expr
@@ -362,12 +357,12 @@ class SimilarityCall:
 
     @property
     def kind(self) -> str:
-        """The function."""
+        """The name of the function."""
         return self.call.function
 
 
 def measures_in(by: Expr, alias: str) -> tuple[SimilarityCall, ...]:
-    """Return the measures in an expression, each once, in the order in which they stand.
+    """Return the distinct measures in an expression, in order of occurrence.
 
     >>> call = Call(function="bm25", args=(Ref(path=("q", "stem")), Ref(path=("c",))))
     >>> [(each.kind, each.text.path) for each in measures_in(call, "c")]
@@ -381,7 +376,7 @@ def measures_in(by: Expr, alias: str) -> tuple[SimilarityCall, ...]:
 
 
 def with_values(by: Expr, measures: tuple[SimilarityCall, ...]) -> Expr:
-    """Return the expression with every measure looked up under its number."""
+    """Return the expression with every measure replaced by a reference to its number."""
     calls = [measure.call for measure in measures]
 
     def put(expr: Expr) -> Expr:
@@ -420,12 +415,12 @@ def _measure(call: Call, alias: str) -> SimilarityCall | None:
 
 
 MOST_COLLECTIONS = 64
-"""The number of sources that are kept at once: those that depend on the row are made anew for each."""
+"""The number of sources kept at once; sources that depend on the row are built anew for each."""
 
 
 @dataclass(frozen=True)
 class RetrievalPlan:
-    """A step taken apart: its measures, what is computed from them, and its condition in parts."""
+    """A retrieving step in parts: its measures, the expression over them, and its condition in parts."""
 
     measures: tuple[SimilarityCall, ...]
     value: Expr
@@ -438,14 +433,14 @@ class RetrievalPlan:
 
 @dataclass
 class Chooser:
-    """Looks through the sources of a plan's steps."""
+    """Searches the sources of a plan's retrieving steps."""
 
     shelf: IndexStore | None = None
     _parted: dict[str, RetrievalPlan] = field(default_factory=dict)
     _collections: dict[str, Collection] = field(default_factory=dict)
 
     def parted(self, step: Retrieve) -> RetrievalPlan:
-        """Return the step taken apart, once."""
+        """Return the step in parts; computed once."""
         if step.fingerprint not in self._parted:
             measures = measures_in(step.by, step.alias)
             value = with_values(step.by, measures)
@@ -456,8 +451,8 @@ class Chooser:
         return self._parted[step.fingerprint]
 
     def collection(self, step: Retrieve, names: Mapping[str, Any]) -> Collection:
-        """Return what a step looks through for a row. Raises `Unavailable` where that needs what an earlier step did
-        not yield."""
+        """Return the collection that a step searches for a row. Raises `Unavailable` if it needs a value that an
+        earlier step did not yield."""
         parted = self.parted(step)
         key = digest([parted.source, [evaluate(each, names) for each in parted.takes]])
         if key not in self._collections:
@@ -474,10 +469,9 @@ class Chooser:
         own: Mapping[str, Any],
         values: Mapping[int, Values] = {},
     ) -> list[Any]:
-        """Return what a step yields for the row `own`. `values` are those of measures that were taken already, by their
-        number. Elements among which others are put come in an order that follows from them and from what they are
-        ranked by, so that it tells nothing else of the row. Raises `Unavailable` where it needs what an earlier step
-        did not yield."""
+        """Return the elements that a step yields for the row `own`. `values` are measures computed already, by number.
+        If elements are included, the order depends only on the elements and on their query, so that it reveals nothing
+        else of the row. Raises `Unavailable` if it needs a value that an earlier step did not yield."""
         included = [element for expr in step.include for element in _each(evaluate(expr, names))]
         parted, collection = self.parted(step), self.collection(step, names)
         found: list[Any] = []
@@ -523,7 +517,7 @@ class Chooser:
 
 
 def _values(parted: RetrievalPlan, collection: Collection, taken: Sequence[Values], names: Mapping[str, Any]) -> Values:
-    """Return the value of every element; not a number where it has none."""
+    """Return the value of every element; NaN if it has none."""
     if isinstance(parted.value, Ref) and parted.value.path[0] == VALUE:
         return taken[0]
     found = np.full(len(collection.elements), np.nan, np.float32)
@@ -542,7 +536,7 @@ def _values(parted: RetrievalPlan, collection: Collection, taken: Sequence[Value
 def _candidates(
     where: SplitCondition, collection: Collection, names: Mapping[str, Any]
 ) -> npt.NDArray[np.int64] | None:
-    """Return the places of the elements for which every equality holds; None for all of them."""
+    """Return the positions of the elements for which every equality holds; None means all."""
     kept: npt.NDArray[np.int64] | None = None
     for same in where.same:
         value = evaluate(same.other, names)
@@ -566,8 +560,8 @@ def _compared(element: Expr, value: Any, collection: Collection, names: Mapping[
 
 
 def _in_order(values: Values, places: npt.NDArray[np.int64] | None, top: int) -> Iterator[int]:
-    """Yield the places from the greatest value down, those without one left out; a few at first, since few are
-    wanted."""
+    """Yield the positions by descending value, without NaN; only the first ones are sorted at first, since few are
+    needed."""
     own = values if places is None else values[places]
     there = np.flatnonzero(~np.isnan(own))
     count = max(2 * top, 64)
@@ -585,7 +579,7 @@ def _sorted(values: Values, at: npt.NDArray[np.int64], places: npt.NDArray[np.in
 
 
 def _each(value: Any) -> list[Any]:
-    """Return what is included: each of a list, or the value itself."""
+    """Return the included elements: those of a list, or the value itself."""
     if isinstance(value, list | tuple | set | frozenset):
         return ordered(value)
     return [value]

@@ -1,4 +1,4 @@
-"""The common part of the units of one case, and how they go on side by side."""
+"""Concurrent running of the units of one case, and the state that they share."""
 
 from __future__ import annotations
 
@@ -28,39 +28,39 @@ _at_once: ContextVar[bool] = ContextVar("at_once", default=False)
 
 @dataclass
 class Shared:
-    """Rows of the ledger, and what one unit has done for all: what several of them need is asked once."""
+    """The rows of the ledger for one case, and the work that its units share: what several units need is asked once."""
 
     kept: Mapping[str, str]
-    """The status of what the ledger has of this case, by name."""
+    """The status of each result of this case in the ledger, by name."""
     rows: Mapping[str, Row]
     drafts: Mapping[str, Row]
     here: Here | None = None
-    """The case at hand, for those who look for its replies under other names."""
+    """The current case, for the search for replies under other names."""
     answers: dict[str, asyncio.Future[Answer]] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
     reused: set[str] = field(default_factory=set)
     skipped: set[str] = field(default_factory=set)
-    """Calls that the units that came so far did not make; another treatment may."""
+    """Calls that the units so far skipped; another treatment may make them."""
     sent: dict[tuple[str, ...], tuple[Message, ...]] = field(default_factory=dict)
     """The messages of every step, by its fingerprint and the names of the replies that it builds on."""
     near: dict[tuple[str, ...], asyncio.Future[Any]] = field(default_factory=dict)
-    """How near by their vectors the elements are that retrieving steps look through, by the same."""
+    """The similarities of vectors for retrieving steps, by the same key."""
     found: dict[tuple[str, ...], Any] = field(default_factory=dict)
-    """The results of every retrieving step, by the same."""
+    """The results of every retrieving step, by the same key."""
     conditions: set[str] = field(default_factory=set)
-    """The names of the rows which say that a condition held, of those that came meanwhile."""
+    """The names of the rows written meanwhile that say that a condition held."""
     names: dict[Unit, Names] = field(default_factory=dict)
-    """The names that the expressions of a unit saw in the end, for those that were gone through."""
+    """The final values of the steps of each unit that was run."""
 
     def has_reply(self, name: str) -> bool:
-        """Return True if the ledger has a reply of that name, and not only that there was nothing to ask."""
+        """Return true if the ledger has a reply of that name, not only a row that says that there was nothing to
+        ask."""
         status = self.kept.get(name)
         return status is not None and status not in NOT_ASKED
 
     def is_sure(self, name: str, step: Ask | Converse | Judging) -> bool:
-        """Return true if it is known without a look at what is sent that a reply of this name is asked for, if it is
-        there: no condition rules it out, or this one held before. For another, a reply may be there whose prompt lacks
-        something now."""
+        """Return true if it is known, without its prompt, that a kept reply of this name is asked for: the step has no
+        condition, or the condition held before. Otherwise a reply may exist whose prompt now lacks a value."""
         if not step.condition:
             return True
         held = condition_id(name, step.condition)
@@ -74,7 +74,7 @@ class Shared:
         return True
 
     def first(self, name: str) -> bool:
-        """Return true if this name comes up for the first time."""
+        """Return true if this name occurs for the first time."""
         if name in self.seen:
             return False
         self.seen.add(name)
@@ -83,8 +83,8 @@ class Shared:
     async def once(
         self, names: Sequence[str], answering: Coroutine[Any, Any, Mapping[str, Answer]]
     ) -> Mapping[str, Answer]:
-        """Return the answers of these names, of which nobody asks for one yet; whoever needs one from now on waits for
-        it."""
+        """Return the answers of these names, for which no call is in flight yet. Later callers wait for the same
+        answers."""
         loop = asyncio.get_running_loop()
         futures = {each: loop.create_future() for each in names}
         self.answers |= futures
@@ -94,7 +94,7 @@ class Shared:
         except BaseException as error:
             for future in futures.values():
                 future.set_exception(error)
-                future.exception()  # seen: nobody else may be waiting
+                future.exception()  # mark as retrieved: nobody else may await it
             raise
         for each, future in futures.items():
             future.set_result(answers[each])
@@ -102,8 +102,8 @@ class Shared:
 
 
 async def together(todo: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """Run all to their end, also where one fails, and then raise what the first of those raised: a reply under way is
-    worth waiting for. `Halted` is raised where nothing worse was."""
+    """Run all coroutines to their end, even if one fails, and then raise the first error: replies in flight are not
+    wasted. `Halted` is raised only if there was no worse error."""
     if len(todo) == 1:
         await todo[0]
         return
@@ -125,8 +125,8 @@ async def _outcome(one: Coroutine[Any, Any, None]) -> BaseException | None:
 
 
 def at_once(work: Coroutine[Any, Any, Value]) -> Value:
-    """Return what a coroutine returns that waits for nobody, such as one that goes through what is kept: run to its end
-    here, without an event loop, so that it may be called where one runs already.
+    """Return the result of a coroutine that never waits, such as one that reads kept results. It runs to its end
+    without an event loop, so it may be called inside a running one.
 
     >>> async def answer() -> int:
     ...     return 42

@@ -1,17 +1,13 @@
 """The programs of a unit and of a pair: their steps, from the first question to the last score.
 
-Programs that get one answer or several: of judges, of programs that score, and of the tools that a reply calls.
+**Tool calls.** A call that names no tool, has wrong arguments or raises an error is answered with a description of what
+is wrong. The model may then correct its call; the state has not changed.
 
-A call that names no tool, or whose arguments do not fit, is answered with what is wrong with it, as is one whose
-function raises an error. So a model may mend its call, and nothing of the state has changed by then.
+**Scores and columns.** The value of one row is a single value, or one value for each element of a list.
 
-What scores and columns come to: one value, or one of each element of a list, in one row.
-
-The program of a conversation: turn by turn, each answered before the next is needed.
-
-A turn is named by its conversation and its number, and a conversation by what determines it: so one that was cut short
-goes on after its last turn, and one that several treatments or models have in common is held once.
-"""
+**Conversations.** Each turn is answered before the next is needed. A turn is named by its conversation and its number,
+and a conversation by everything that determines it. So an interrupted conversation continues after its last turn, and a
+conversation that several treatments or models share is held once."""
 
 from __future__ import annotations
 
@@ -90,7 +86,7 @@ from tripos_runtime.program.values import ElementValue, Names, RuledOut, said
 
 
 def with_programs(evaluated: Callable[[], Any]) -> Program:
-    """Return what an expression comes to, evaluated once more for each value of a program that it needs."""
+    """Return the value of an expression, evaluated again after each value of an external scorer that it needs."""
     told: dict[str, Any] = {}
     while True:
         try:
@@ -101,7 +97,7 @@ def with_programs(evaluated: Callable[[], Any]) -> Program:
 
 
 def by_judge(calls: Iterable[StepCall]) -> list[list[StepCall]]:
-    """Return the calls of each judge."""
+    """Return the calls grouped by judge."""
     found: dict[str, list[StepCall]] = {}
     for call in calls:
         found.setdefault(call.model, []).append(call)
@@ -109,7 +105,7 @@ def by_judge(calls: Iterable[StepCall]) -> list[list[StepCall]]:
 
 
 def side_by_side(programs: list[Program]) -> Program:
-    """Return the results of programs that go on side by side."""
+    """Run programs side by side and return their results."""
     if len(programs) == 1:
         return [(yield from programs[0])]
     found = (yield programs) if programs else []
@@ -117,7 +113,7 @@ def side_by_side(programs: list[Program]) -> Program:
 
 
 def replies(calls: Sequence[StepCall], prompt: JudgePrompt, question: PreparedQuestion, certain: bool) -> Program:
-    """Return every reply of one judge to the same, or why there is one less."""
+    """Return every reply of one judge to the same prompt, or the reason why one is missing."""
     needs = [answered(ReplyNeed(call, prompt, question, call.number, certain)) for call in calls]
     answers = yield from side_by_side(needs)
     against = [each for each in answers if isinstance(each, Unavailable)]
@@ -125,24 +121,24 @@ def replies(calls: Sequence[StepCall], prompt: JudgePrompt, question: PreparedQu
 
 
 def answered(need: ReplyNeed) -> Program:
-    """The answer to one need, as a program beside others."""
+    """Return the answer to one need, as a program that can run side by side with others."""
     got = yield need
     return got
 
 
 def heard(sent: Sequence[Message]) -> str:
-    """Return what the user said last, before a reply; nothing where results came after it."""
+    """Return the user's last message before a reply; an empty text if tool results came after it."""
     chat = [each for each in sent if each.role != TOOL]
     return chat[-1].content if chat and chat[-1].role == "user" else ""
 
 
 USER = "user"
-"""Who has said what is asked, where it is no role."""
+"""The speaker of a prompt that is not spoken by a role."""
 
 
 def acted(step: Ask, reply: str, prompt: Prompt, names: Names) -> Program:
-    """Make the calls of a reply, and put what comes of them among the names, with what the turns before came to. A
-    forecast, which makes no call, finds that nothing has come of them yet."""
+    """Make the tool calls of a reply, and add their results and the state after the earlier turns to the values. A
+    forecast makes no call, so their results stay pending."""
     own, (text, calls) = names.values[step.name], said_calls(reply)
     try:
         said_before = heard(prompt.messages())
@@ -171,12 +167,12 @@ def acted(step: Ask, reply: str, prompt: Prompt, names: Names) -> Program:
 
 
 def _user(step: Ask) -> str:
-    """Return who is the user of a loop: the role that answers, where it is one."""
+    """Return who speaks as the user of a loop: the role that answers, if it is one."""
     return step.user or USER
 
 
 def _made(step: Ask, call: ToolCall, state: Any) -> Program:
-    """Return the state after a call, its result, and whether that says what was wrong."""
+    """Return the state after a call, its result, and whether the result is an error message."""
     tool = next((each for each in step.tools if each.name == call.name), None)
     if tool is None:
         return state, f"Error: there is no tool `{call.name}`", True
@@ -196,7 +192,7 @@ def _called(tool: Tool, state: Any, call: ToolCall) -> Any:
 
 
 def misfit(tool: Tool, call: ToolCall) -> str | None:
-    """Return what is wrong with a call of a tool, in words for the model; None where it fits.
+    """Return what is wrong with a tool call, as a message for the model; None if the call is valid.
 
     >>> from tripos_compiler.plan import IntegerType, ToolParameter
     >>> ping = Tool(name="ping", about={}, parameters=(ToolParameter(name="n", type=IntegerType()),))
@@ -219,14 +215,14 @@ def misfit(tool: Tool, call: ToolCall) -> str | None:
 
 
 class Raters(NamedTuple):
-    """The judges each of whom gives a score of an element, and the name of their verdict."""
+    """The judges that each give a score of an element, and the name of their verdict."""
 
     verdict: str
     judges: tuple[str, ...]
 
 
 def score_of(names: Names, step: Score | Column, raters: Raters | None = None) -> Program:
-    """Return what a step comes to: a `Scored`."""
+    """Return the score of a step."""
     if step.element is not None:
         return (yield from _scored_elements(names, step, raters))
     found, against = yield from with_programs(partial(names.value_of, step))
@@ -238,7 +234,7 @@ def score_of(names: Names, step: Score | Column, raters: Raters | None = None) -
 
 
 def _score_value(step: Score, value: Any) -> tuple[float | None, str | None]:
-    """Return a score as a number, and as JSON text where it is a name; such a name may stand for a number."""
+    """Return a score as a number, or as JSON text if it is a name. A name may have a numeric value."""
     if step.gives is None:
         return float(value), None
     return worth_of(step.gives, value), orjson.dumps(str(value)).decode()
@@ -287,15 +283,15 @@ def _kept_reason(against: Unavailable) -> dict[str, Any]:
 
 
 def worst(found: Sequence[ElementValue]) -> Unavailable | None:
-    """Return why not every element has a score, where a reply is why: first what another run would ask for again. None
-    where all have one that may have one."""
+    """Return the reason why an element has no score because of a reply; None if there is no such element. Reasons that
+    the next run retries come first."""
     lacking = [each.against for each in found if each.against is not None and each.against.status != NOT_APPLICABLE]
     return next((each for each in lacking if each.status in RETRIED_NEXT_RUN), lacking[0] if lacking else None)
 
 
 def kept_value(value: Any) -> tuple[float | None, str | None]:
-    """Return a number, and JSON text for what is none. True and false are 1 and 0; a set is a list in order; what is
-    not there is neither.
+    """Return a value as a number, and as JSON text if it is not a number. True and false are 1 and 0, and a set is a
+    sorted list. A missing value gives neither.
 
     >>> kept_value(True), kept_value("B"), kept_value({"b", "a"}), kept_value(None)
     ((1.0, None), (None, '"B"'), (None, '["a","b"]'), (None, None))
@@ -323,7 +319,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(slots=True)
 class Systems:
-    """The system messages of a conversation's speakers, made once."""
+    """The system messages of a conversation's speakers, rendered once."""
 
     world: World
     step: Converse
@@ -332,18 +328,18 @@ class Systems:
     _made: dict[str, str] | None = None
 
     def __call__(self) -> dict[str, str]:
-        """The system message of each role that is told something. Raises `Unavailable` where one needs what an earlier
-        step did not yield."""
+        """Return the system message of each role that has one. Raises `Unavailable` if a message needs a value that an
+        earlier step did not yield."""
         if self._made is None:
             self._made = self._rendered("", None)
         return self._made
 
     def question(self, role: str) -> PreparedQuestion:
-        """Return what a role is asked with each of its turns."""
+        """Return the question that a role is asked in each of its turns."""
         return self.world.questions.turn(self.step, role, self.case.language, self.names)
 
     def told(self, role: str, placeholders: PromptPlaceholders | None) -> dict[str, str]:
-        """As called, for a turn of `role`: `placeholders` stand for what is pending."""
+        """Return the system messages for a turn of `role`; `placeholders` replace pending replies."""
         try:
             return self()
         except Unavailable:
@@ -366,7 +362,8 @@ class Systems:
 
 @dataclass(frozen=True, slots=True)
 class TurnPrompt:
-    """The prompt of turn `number` of a conversation, of which `turns` are there and the others pending."""
+    """The prompt of turn `number` of a conversation. `turns` are those that exist; the other earlier turns are
+    pending."""
 
     talk: Conversation
     number: int
@@ -376,12 +373,12 @@ class TurnPrompt:
 
     @property
     def role(self) -> str:
-        """The role that says the turn."""
+        """The role that speaks the turn."""
         return self.talk.speaker(self.number)
 
     def messages(self, placeholders: PromptPlaceholders | None = None) -> Sent:
-        """Return the messages. Raises `Unavailable` where a system message has no value, or a turn is pending that no
-        placeholder stands for."""
+        """Return the messages. Raises `Unavailable` if a system message has no value, or a turn is pending without a
+        placeholder."""
         step, turns = self.talk.step, self.turns
         later = range(len(turns) + 1, self.number)
         if later and placeholders is None:
@@ -392,7 +389,7 @@ class TurnPrompt:
         return self._seen(turns, self.left_out, placeholders)
 
     def shorter(self, left_out: int) -> tuple[int, Sent] | None:
-        """As `Prompt.shorter`."""
+        """See `Prompt.shorter`."""
         more = count_left_out(len(self.turns), left_out)
         return None if more is None else (more, self._seen(self.turns, more))
 
@@ -405,7 +402,7 @@ class TurnPrompt:
 
 
 def talk_program(world: World, talk: Conversation, told: Systems, certain: bool, out: list[Result]) -> Program:
-    """Hold a conversation: its result is the `Answer` whose value are the turns, or why there is none."""
+    """Hold a conversation. Return an `Answer` whose value is the turns, or the reason why there is none."""
     step = talk.step
     turns: Dialogue = []
     taken: list[Mapping[str, Any]] = []
@@ -438,11 +435,11 @@ def talk_program(world: World, talk: Conversation, told: Systems, certain: bool,
 
 
 Found = dict[tuple[str, ...], Any]
-"""The results of the retrieving steps of a case, by their fingerprint and what they build on."""
+"""The results of the retrieving steps of a case, by their fingerprint and inputs."""
 
 
 class PanelVerdict(NamedTuple):
-    """What a panel says of an element, and what each of its judges does."""
+    """A panel's verdict on an element, and the value that each of its judges gave."""
 
     value: Any
     by_judge: Mapping[str, Any]
@@ -450,8 +447,8 @@ class PanelVerdict(NamedTuple):
 
 @dataclass(slots=True)
 class UnitProgram:
-    """Takes a unit through its steps. `names` are those that its expressions see, and grow; what it comes to is put in
-    `out`. Units of one case share what is `found`."""
+    """The program of a unit. `names` are the values that its expressions see; they grow step by step. Events are
+    appended to `out`. Units of one case share `found`, the retrieval results."""
 
     world: World
     unit: Unit
@@ -503,7 +500,7 @@ class UnitProgram:
         names.skipped(step, against.status, against.reason)
 
     def _list_samples(self, step: SampleList) -> Program:
-        """Wait for all samples of an ask, which are sent the same."""
+        """Wait for all samples of an ask, which get the same prompt."""
         unit, names, ask = self.unit, self.names, self.unit.bound.asks[step.of]
         against, certain = holds(ask, names)
         if against is None:
@@ -555,7 +552,7 @@ class UnitProgram:
         against: Unavailable | None,
         certain: bool,
     ) -> Program:
-        """Take what the first judges say where enough of them say the same, and else what the stronger ones say."""
+        """Return the verdict of the first judges if enough of them agree, else that of the stronger judges."""
         scorer, evaluator = self.world.plan.scorer(step.scorer), self.unit.evaluators(step)[0]
         first = [call for call in calls if call.role == scorer.role]
         stronger = [call for call in calls if call.role != scorer.role]
@@ -591,7 +588,7 @@ class UnitProgram:
         against: Unavailable | None,
         certain: bool,
     ) -> Program:
-        """Return what one judge says of a reply."""
+        """Return the judgement of a reply by one judge."""
         judge = calls[0]
         if against is None:
             got = yield from replies(calls, prompt, question, certain)
@@ -627,7 +624,7 @@ class UnitProgram:
         names.lacks(step, against.status, against.reason)
 
     def _take_each(self, step: Verdict) -> Program:
-        """Ask judges about each element of a list, all of them side by side."""
+        """Ask judges about each element of a list, side by side."""
         names = self.names
         against, certain = holds(step, names)
         calls: dict[tuple[int, ...] | None, list[StepCall]] = {}
@@ -657,7 +654,7 @@ class UnitProgram:
         names.lacks(step, against.status, against.reason)
 
     def _about(self, step: Verdict, element: ListElement, calls: Sequence[StepCall], certain: bool) -> Program:
-        """Return what judges say of one element, a `PanelVerdict`; `Missing` where they say nothing."""
+        """Return the panel's verdict on one element; `Missing` if the judges give none."""
         question, prompt = self._judged(step, element.names)
         sure, scorer, judges = certain and element.certain, self.world.plan.scorer(step.scorer), by_judge(calls)
         answers = yield from side_by_side([replies(each, prompt, question, sure) for each in judges])
@@ -676,7 +673,7 @@ class UnitProgram:
         return PanelVerdict(Missing(step.name, against.status, against.reason), own)
 
     def _raters(self, step: Score | Column) -> Raters | None:
-        """Return the judges each of whom gives a score of an element; None where all come to one."""
+        """Return the judges that each give a score of an element; None if the panel gives one verdict."""
         if not isinstance(step, Score) or step.judge is None:
             return None
         verdict = next(
@@ -692,7 +689,7 @@ class UnitProgram:
         return question, JudgePrompt(self.world, step, question, case, seen)
 
     def _retrieve(self, step: Retrieve) -> Program:
-        """Put what a step finds among the names. Its condition is no part of its fingerprint."""
+        """Add the result of a retrieving step to the values. Its condition is not part of its fingerprint."""
         against, certain = holds(step, self.names)
         if against is not None:
             seen: Any = Missing(step.name, against.status, against.reason)
@@ -703,7 +700,7 @@ class UnitProgram:
         self.names.found(step, seen)
 
     def _find(self, step: Retrieve, certain: bool) -> Program:
-        """Return what a step finds; `Missing` where a value or a vector is not there."""
+        """Return the result of a retrieving step; `Missing` if a value or a vector is missing."""
         key = (step.fingerprint, *self.unit.upstream([*step.needs, step.name]))
         if certain and key in self.found:
             return self.found[key]
@@ -723,7 +720,7 @@ class UnitProgram:
 
 
 def _about_one_list(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
-    """Yield the steps in their order, those that ask about the elements of one list together."""
+    """Yield the steps in their order; steps about the elements of one list are grouped."""
     together: list[Ask] = []
     for step in steps:
         listed = step if isinstance(step, Ask) and step.element is not None else None
@@ -738,7 +735,7 @@ def _about_one_list(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
 
 
 def pair_program(world: World, pair: Pair, names: Names, out: list[Result]) -> Program:
-    """Take a pair to its judges. `names` are those of both sides, which have been gone through."""
+    """Ask the judges of a pair. `names` are the values of both units, which have been run already."""
     step = pair.step
     against, certain = holds(step, names)
     question = world.questions.of(step, pair.case.language, names.values)
@@ -758,7 +755,7 @@ def _compared(
     certain: bool,
     out: list[Result],
 ) -> Program:
-    """Return what one judge says of a pair."""
+    """Return the outcome of a comparison by one judge."""
     if against is None:
         got = yield from replies(calls, prompt, question, certain)
         if not isinstance(got, Unavailable):

@@ -1,9 +1,7 @@
-"""A unit: one case answered by one model in one treatment, with everything that its steps need and yield.
+"""Units of work: a unit is one case answered by one model in one treatment, with the names of all its results.
 
-Model calls of a program, with name and caller, and the conversations that some of them are turns of.
-
-A pair: the replies of two compared models to one case, side by side, for a judge to say which is better.
-"""
+A result's name depends on everything that determines it, so results of equal name are shared by treatments and runs. A
+pair holds the units of two compared models for one case, whose replies a judge compares."""
 
 from __future__ import annotations
 
@@ -51,11 +49,11 @@ from tripos_runtime.program.binding import RoleBinding, made_by
 from tripos_runtime.program.values import Names
 
 Places = tuple[int, ...]
-"""The place of an element in its list, after those of the elements that the list is of."""
+"""The position of an element in its list, after the positions of the enclosing elements."""
 
 
 class StepCall(NamedTuple):
-    """One model call of a unit or of a pair: the table that keeps it, its name there, and who makes it. A turn is
+    """One model call of a unit or of a pair: the table and the name of its result, its role and its model. A turn is
     `part_of` a conversation."""
 
     table: str
@@ -65,30 +63,31 @@ class StepCall(NamedTuple):
     step: Ask | Converse | Judging
     part_of: str = ""
     number: int = 0
-    """Which of the replies of a judge that is asked several times it is, from 0."""
+    """The number of the reply if a judge is asked several times, from 0."""
     element: Places | None = None
-    """About which element of a list a judge is asked: its place, after those of the lists that it stands in."""
+    """The element of a list that a judge is asked about: its position, after those of the enclosing lists."""
 
     @property
     def element_name(self) -> str | None:
-        """Return the places of the element as rows have them: `4`, or `0.2` of a list in a list."""
+        """The position of the element as rows have it: `4`, or `0.2` for a list in a list."""
         return None if self.element is None else element_name(self.element)
 
     @property
     def results(self) -> Iterator[tuple[str, str]]:
-        """The table and the name of what is kept of it."""
+        """Yield the table and the name of each row that is kept of the call."""
         return kept_results(self.table, self.name, self.step)
 
 
 def kept_results(table: str, name: str, step: Ask | Converse | Judging) -> Iterator[tuple[str, str]]:
-    """Yield the table and the name of what is kept of a result: its row, and that the condition of its step held."""
+    """Yield the table and the name of each row that is kept of a result: its own row, and the row that says that the
+    step's condition held."""
     yield table, name
     if step.condition:
         yield "conditions", condition_id(name, step.condition)
 
 
 def element_name(places: Places) -> str:
-    """Return the places of an element as rows have them.
+    """Return the position of an element as rows have it.
 
     >>> element_name((4,)), element_name((0, 2))
     ('4', '0.2')
@@ -97,8 +96,8 @@ def element_name(places: Places) -> str:
 
 
 def places_of(step: Verdict, names: Mapping[str, Any], yielded: AbstractSet[str]) -> list[Places]:
-    """Return where there may be elements: in a list that stands in a row where it has some, and in one that a reply
-    says, whose names are `yielded`, as far as its loop goes. A unit of no item has none."""
+    """Return the possible positions of elements. A list in a row has those of its elements; a list in a reply, whose
+    steps are in `yielded`, has as many as its loop allows. A unit without an item has none."""
     return [()] if not names else list(_places(step.loops, names, yielded))
 
 
@@ -120,15 +119,15 @@ def _places(loops: Sequence[Loop], names: Mapping[str, Any], yielded: AbstractSe
 
 
 def last_asked(name: str, asks: Mapping[str, Ask], unasked: Container[str]) -> str:
-    """Return a step, or where it was not asked the last one before it of the chat that it continues, or of those for
-    the elements of a list."""
+    """Return the step `name`; if it was not asked, the last step before it that was asked, in the chat that it
+    continues or among the steps for the elements of a list."""
     while name in unasked and (earlier := asks[name].before) in asks:
         name = str(earlier)
     return name
 
 
 SAID, LIMIT = "said", "limit"
-"""The ends of a conversation that nothing went wrong with."""
+"""The statuses of conversations that ended without an error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,46 +141,47 @@ class Conversation:
 
     @cached_property
     def turns(self) -> tuple[str, ...]:
-        """The names of all turns that there may be."""
+        """The names of all possible turns."""
         return tuple(turn_id(self.name, number) for number in range(1, self.step.limit + 1))
 
     def speaker(self, number: int) -> str:
-        """Return the role that says turn `number`, counted from 1."""
+        """Return the role that speaks turn `number`, counted from 1."""
         return speaker_of(self.step, number)
 
 
 def speaker_of(step: Converse, number: int) -> str:
-    """Return the role that says turn `number`, counted from 1."""
+    """Return the role that speaks turn `number`, counted from 1."""
     first, second = step.speakers[0].role, step.speakers[1].role
     other = second if step.opens == first else first
     return step.opens if number % 2 else other
 
 
 def calls_of(talk: Conversation) -> Iterator[StepCall]:
-    """A call for every turn that there may be."""
+    """Yield a call for every possible turn."""
     for number, name in enumerate(talk.turns, 1):
         role = talk.speaker(number)
         yield StepCall("turns", name, role, talk.models[role], talk.step, talk.name)
 
 
 def most_turns(step: Converse) -> Iterator[tuple[str, int]]:
-    """Each role with the turns that it has at most."""
+    """Yield each role with the largest number of turns that it may have."""
     yield speaker_of(step, 1), (step.limit + 1) // 2
     yield speaker_of(step, 2), step.limit // 2
 
 
 def ends(step: Converse, role: str, text: str) -> bool:
-    """Return true if a turn of `role` ends the conversation."""
+    """Return true if this turn of `role` ends the conversation."""
     return any(until.role == role and ends_conversation(text, until.text) for until in step.until)
 
 
 AND, THEN = " + ", " then "
-"""What stands between the names of models in that of a cascade."""
+"""The separator between the names of models in the name of a cascade."""
 
 
 @dataclass(frozen=True, eq=False)
 class BoundTreatment:
-    """A treatment with its roles filled: what of a unit's names depends on neither its case nor its model."""
+    """A treatment with models in its roles: the part of a unit's names that depends on neither its case nor its
+    model."""
 
     scenario: Scenario
     treatment: Treatment
@@ -200,14 +200,14 @@ class BoundTreatment:
 
     @cached_property
     def retrieved(self) -> dict[str, tuple[str, ...]]:
-        """The model that embeds for every retrieving step, none where nobody does."""
+        """The embedding model of every retrieving step; none for retrieval without embeddings."""
         steps = [step for step in self.treatment.steps if isinstance(step, Retrieve)]
         return {step.name: () if step.using is None else self.binding.of(step.using) for step in steps}
 
     @cached_property
     def found_by(self) -> dict[str, tuple[str, ...]]:
-        """Return what names the result of every retrieving step beside its fingerprint and the row: the model that
-        embeds, and who made what it looks through."""
+        """What names the result of every retrieving step, apart from its fingerprint and the row: the embedding model,
+        and the makers of the data sets that it searches."""
         steps = [step for step in self.treatment.steps if isinstance(step, Retrieve)]
         by = self.binding.identity_of
         embedding = {name: tuple(encoder_id(by(model)) for model in models) for name, models in self.retrieved.items()}
@@ -215,37 +215,38 @@ class BoundTreatment:
 
     @cached_property
     def makers(self) -> dict[str, tuple[str, ...]]:
-        """Return what names the result of every step beside its fingerprint and what it builds on: who made the data
-        sets that it looks into. By fingerprint."""
+        """What names the result of every step, apart from its fingerprint and its inputs: the makers of the data sets
+        that it reads. By fingerprint."""
         steps = self.treatment.steps
         return {step.fingerprint: made_by(self.plan, step, self.binding.answering) for step in steps}
 
     @cached_property
     def judged_makers(self) -> dict[str, tuple[str, ...]]:
-        """Return who made the data sets that the arguments of every judge look into, by fingerprint of the step."""
+        """The makers of the data sets that the arguments of every judge read, by fingerprint of the step."""
         judging = (step for step in self.treatment.steps if isinstance(step, Judging))
         asked = {step.fingerprint: step.model_copy(update={"when": None, "earlier": None}) for step in judging}
         return {name: made_by(self.plan, step, self.binding.answering) for name, step in asked.items()}
 
     @cached_property
     def columns(self) -> frozenset[str]:
-        """The fingerprints of what measures look at, which is kept like scores and is none."""
+        """The fingerprints of the columns that measures read. They are kept in the table of scores, but are not
+        scores."""
         return frozenset(step.fingerprint for step in self.treatment.steps if isinstance(step, Column))
 
     @cached_property
     def compares(self) -> tuple[Compare, ...]:
-        """The steps that compare what two models replied."""
+        """The steps that compare the replies of two models."""
         return tuple(step for step in self.treatment.steps if isinstance(step, Compare))
 
     @cached_property
     def samples(self) -> int:
-        """Return how many times a row is gone through for each model."""
+        """The number of times that a row is answered by each model."""
         return max((step.samples for step in self._sampled), default=1)
 
     @cached_property
     def numbers(self) -> tuple[int, ...]:
-        """The samples of a row in the order in which they are asked for: those after one conversation next to each
-        other, since a provider keeps the beginning of what it was just sent."""
+        """The samples of a row in the order in which they are asked. Samples after the same conversation are
+        neighbours, since a provider caches the beginning of a recent prompt."""
         counts = [step.repeat for step in self.talks.values()]
         return tuple(sorted(range(self.samples), key=lambda number: [number % count for count in counts]))
 
@@ -255,13 +256,13 @@ class BoundTreatment:
 
     @cached_property
     def side_by_side(self) -> int:
-        """Return how many calls a row has under way at once for each model, where nothing else waits for it: the turns
-        of a conversation come one after another, and everything else after them."""
+        """The number of calls of a row that each model has in flight at once if nothing else delays it. The turns of a
+        conversation are sequential, and all later steps wait for them."""
         return min((step.samples for step in self.talks.values()), default=self.samples)
 
     @cached_property
     def evaluators(self) -> dict[str, tuple[str, ...]]:
-        """The models that judge each grade and verdict."""
+        """The judging models of each grade and verdict."""
         grades = [step for step in self.treatment.steps if isinstance(step, Grade | Verdict)]
         return {step.fingerprint: self.binding.of(self.role_of(step)) for step in grades}
 
@@ -272,17 +273,16 @@ class BoundTreatment:
 
     @cached_property
     def yielded(self) -> frozenset[str]:
-        """The names of all steps, whose values no row has."""
+        """The names of all steps, whose values are not in the row."""
         return frozenset(step.name for step in self.treatment.steps)
 
     def repeats(self, step: Judging, evaluator: str) -> range:
-        """Return the numbers of the replies that a judge gives; a person is asked once."""
+        """Return the numbers of the replies that a judge gives. A person is asked only once."""
         return range(1 if evaluator.startswith(PEOPLE) else self.scorers[step.scorer].samples)
 
     @cached_property
     def before(self) -> dict[str, tuple[int, ...]]:
-        """Return how often the steps that an ask builds on are done: samples after the same of each are sent the
-        same."""
+        """How often the inputs of an ask are sampled. Samples with the same inputs send the same prompt."""
         steps = {step.name: step for step in self._sampled}
         return {
             name: tuple(sorted({steps[need].samples for need in ask.needs if need in steps} - {1}))
@@ -290,7 +290,7 @@ class BoundTreatment:
         }
 
     def pattern(self, model: str, number: int) -> Unit:
-        """Return the unit of no item: the names of its results are the bindings of the results of every item's."""
+        """Return the unit without an item. The names of its results are the bindings of the results of every item."""
         if (model, number) not in self._patterns:
             case = Case(self.scenario, "", {}, {}, None, {})
             self._patterns[model, number] = Unit(case, self, model, number)
@@ -302,31 +302,33 @@ class BoundTreatment:
 
     @cached_property
     def bindings(self) -> dict[tuple[str, str, str, int, int | str | None], str]:
-        """The bindings that were asked for so far: every item has the same."""
+        """The bindings computed so far; they are the same for every item."""
         return {}
 
     def told_by(self, step: Converse) -> str:
-        """Return the role that a conversation stands for: the compared one where it takes part, or else who opens."""
+        """Return the role that a conversation counts for: the compared role if it takes part, else the role that
+        opens."""
         roles = [speaker.role for speaker in step.speakers]
         return self.binding.compared if self.binding.compared in roles else step.opens
 
     def role_of(self, step: Ask | Converse | Judging) -> str:
-        """Return who makes the calls of a step; of a conversation whom it stands for."""
+        """Return the role that makes the calls of a step; for a conversation, the role that it counts for."""
         if isinstance(step, Converse):
             return self.told_by(step)
         return step.role if isinstance(step, Ask) else self.scorers[step.scorer].role
 
     def model_of(self, ask: Ask, compared: str) -> str:
-        """Return the model that answers a step where `compared` fills the compared role."""
+        """Return the model that answers a step if `compared` fills the compared role."""
         return self.filling(ask.role, compared)
 
     def filling(self, role: str, compared: str) -> str:
-        """Return the model that fills a role where `compared` fills the compared one."""
+        """Return the model that fills a role if `compared` fills the compared role."""
         return compared if role == self.binding.compared else next(iter(self.binding.of(role)), "")
 
 
 class Unit:
-    """`model` fills the compared role; `number` counts the samples from 0. Names are made once, when it is."""
+    """One case in one treatment, with `model` in the compared role, as sample `number` (from 0). The names of all
+    results are computed at construction."""
 
     __slots__ = (
         *("bound", "calls", "case", "listed", "model", "number", "samples", "scores", "talks", "unasked", "verdicts"),
@@ -338,18 +340,19 @@ class Unit:
         self.model = model
         self.number = number
         self.samples: dict[str, str] = {}
-        """The name of the reply to every ask, and of every conversation."""
+        """The name of the reply to every ask and of every conversation."""
         self.listed: dict[str, list[str]] = {}
         """The names of the replies in every list of samples."""
         self.talks: dict[str, Conversation] = {}
         self.unasked: tuple[str, ...] = ()
-        """The asks that were gone through without a call."""
+        """The asks that needed no call."""
         self.verdicts: dict[str, list[str]] = {}
-        """The names of the judgements that every verdict is taken from."""
+        """The names of the judgements that every verdict combines."""
         self.calls: list[StepCall] = []
         """Every model call, in the order of the steps."""
         self.scores: dict[tuple[str, str | None], dict[str, str]] = {}
-        """The names of the scores by fingerprint of the step and evaluator, each by metric: steps may share a name."""
+        """The names of the scores by fingerprint of the step and evaluator, each by metric. Several steps may share a
+        name."""
         for step in bound.treatment.steps:
             match step:
                 case Ask():
@@ -381,8 +384,8 @@ class Unit:
             self.scores[step.fingerprint, evaluator] = names
 
     def _sample(self, ask: Ask, model: str, number: int) -> str:
-        """Return the name of a reply, which depends on the replies that the step builds on. A step asked once serves
-        every sample of a later one."""
+        """Return the name of a reply, which depends on the replies that its step builds on. A step that is asked once
+        serves every sample of a later step."""
         by, number = self._by(model), number % ask.samples
         return sample_id(ask.fingerprint, self.case.item_id, by, number, self._built_on(ask))
 
@@ -413,24 +416,25 @@ class Unit:
         for evaluator in self.evaluators(step):
             by = self._by(evaluator)
             for number in self.bound.repeats(step, evaluator):
-                # What builds on verdicts about elements is named by the list, which has a name that no element has.
+                # Results that build on verdicts about elements are named by the list, unlike any element.
                 names.append(judgement_id(step.judgement, about, by, number))
                 if not step.loops:
                     self.calls.append(StepCall("judgements", names[-1], role, evaluator, step, number=number))
                 for place in places:
-                    # A unit of no item has no element: its name is the binding of the verdicts on all of them.
+                    # A unit without an item has no elements: the name is the binding of all verdicts.
                     name = judgement_id(step.judgement, about, by, number, element_name(place) or None)
                     call = StepCall("judgements", name, role, evaluator, step, number=number, element=place)
                     self.calls.append(call)
 
     def _built_on(self, step: Ask | Converse | Score | Column | Judging) -> list[str]:
-        """Return what names the result of a step: what it builds on, and who made what it looks into."""
+        """Return the parts that name the result of a step: its inputs, and the makers of the data sets that it
+        reads."""
         return [*self.upstream(step.needs), *self.bound.makers[step.fingerprint]]
 
     def _judged_on(self, step: Grade | Verdict) -> list[str]:
-        """Return what names the reply of a judge: what its arguments build on, and who made what they look into. The
-        same call has one reply, whatever the conditions of the scores that use it."""
-        # What builds on no reply is about the row alone, and the same for every model that is compared on it.
+        """Return the parts that name a judge's reply: the inputs of its arguments, and the makers of the data sets that
+        they read. The same call has one reply, whatever the conditions of the scores that use it."""
+        # A result that builds on no reply depends on the row alone, so all compared models share it.
         replied = any(name not in self.bound.retrieved for name in step.judged)
         return [*([] if replied else [self.case.item_id]), *self._shown(step)]
 
@@ -438,7 +442,8 @@ class Unit:
         return [*self.upstream(step.judged), *self.bound.judged_makers[step.fingerprint]]
 
     def upstream(self, needs: Sequence[str]) -> list[str]:
-        """Return the names of the replies and judgements that these steps yield, and what else names what they do."""
+        """Return the names of the replies and judgements that these steps yield, and the other parts that name their
+        results."""
         found: list[str] = []
         for name in needs:
             if name in self.bound.retrieved:
@@ -451,12 +456,11 @@ class Unit:
 
     @property
     def pattern(self) -> Unit:
-        """The unit of no item, whose names are the bindings of what this one yields."""
+        """The unit without an item, whose names are the bindings of this unit's results."""
         return self.bound.pattern(self.model, self.number)
 
     def sample_binding(self, ask: Ask, number: int) -> str:
-        """Return the binding of the reply that is sample `number` of a step after the replies that this unit builds
-        on."""
+        """Return the binding of sample `number` of a step after the replies that this unit builds on."""
         key = (ask.name, ask.fingerprint, self.model, self.number, number)
         if (known := self.bound.bindings.get(key)) is None:
             known = self.pattern._sample(ask, self.bound.model_of(ask, self.model), number)
@@ -464,7 +468,7 @@ class Unit:
         return known
 
     def score_binding(self, step: Score | Column | Grade, evaluator: str | None) -> str:
-        """Return the binding of the scores of a step, by that evaluator."""
+        """Return the binding of the scores of a step by that evaluator."""
         key = (step.name, step.fingerprint, self.model, self.number, evaluator)
         if (known := self.bound.bindings.get(key)) is None:
             by = None if evaluator is None else self._by(evaluator)
@@ -472,24 +476,24 @@ class Unit:
         return known
 
     def given_binding(self, step: Grade | Verdict) -> str:
-        """Return the binding of what is said outside the run in the place of a step's judge, whoever says it."""
+        """Return the binding of judgements that are imported for a step, whoever gave them."""
         return judgement_id(step.judgement, self.pattern._shown(step), "")
 
     def last_reply(self, needs: Sequence[str]) -> str | None:
-        """Return the name of the last reply among what these steps yield; None where there is none."""
+        """Return the name of the last reply that these steps yield; None if there is none."""
         asks = [last_asked(name, self.bound.asks, self.unasked) for name in self.samples if name in needs]
         listed = [names[0] for name, names in self.listed.items() if name in needs]
         return self.samples[asks[-1]] if asks else listed[-1] if listed else None
 
     def about(self, step: Score | Column | Grade | Compare) -> str:
-        """Return the name of the reply that a score is about: of all samples of an ask the first one, of a chat the
-        last."""
+        """Return the name of the reply that a score is about: the first of all samples of an ask, or the last of a
+        chat."""
         listed, name = self.listed.get(f"{step.of}.samples"), last_asked(step.of, self.bound.asks, self.unasked)
         return self.samples[name] if listed is None or step.of in step.needs else listed[0]
 
     @property
     def results(self) -> Iterator[tuple[str, str]]:
-        """The table and the name of everything that it yields."""
+        """Yield the table and the name of every result of the unit."""
         for call in self.calls:
             yield from call.results
         for talk in self.talks.values():
@@ -499,35 +503,34 @@ class Unit:
                 yield "scores", name
 
     def all_samples(self, ask: Ask) -> list[tuple[int, str]]:
-        """Return every sample of a step that is sent what this one is sent, with its name."""
+        """Return every sample of a step that gets the same prompt as this one, with its name."""
         before, model = self.bound.before[ask.name], self.bound.model_of(ask, self.model)
         own = self.number % ask.samples
         same = {own, *(n for n in range(ask.samples) if all(n % each == self.number % each for each in before))}
         return [(number, self._sample(ask, model, number)) for number in sorted(same)]
 
     def evaluators(self, step: Judging) -> tuple[str, ...]:
-        """Return who gives the scores of a grade, or a verdict: its judges, or all of a cascade under one name."""
+        """Return the evaluators of a grade or a verdict: its judges, or one name for a whole cascade."""
         judges, stronger = self.judges(step), self.stronger(step)
         return (f"{AND.join(judges)}{THEN}{AND.join(each for _, each in stronger)}",) if stronger else judges
 
     def stronger(self, step: Judging) -> list[tuple[str, str]]:
-        """Return the models that a cascade asks where its first judges are unsure, each with its role. A person is sure
-        by himself."""
+        """Return the models that a cascade asks if its first judges disagree, each with its role. A person needs no
+        second opinion."""
         then = self.bound.scorers[step.scorer].then
         if then is None or any(each.startswith(PEOPLE) for each in self.judges(step)):
             return []
         return [(then, model) for model in self.bound.binding.of(then)]
 
     def judges(self, step: Judging) -> tuple[str, ...]:
-        """Return the models that judge a grade first, or give a verdict. Where the compared role does, each of its
-        models judges for itself alone."""
+        """Return the models that judge a grade first, or that give a verdict. If the compared role judges, each of its
+        models judges only itself."""
         if self.bound.role_of(step) == self.bound.binding.compared:
             return (self.model,)
         return self.bound.evaluators[step.fingerprint]
 
     def scored(self, step: Score | Column | Grade) -> str:
-        """Return the model that a score is about: the compared one where that took part, or else the one whose reply it
-        is."""
+        """Return the model that a score is about: the compared model if it took part, else the author of the reply."""
         asks, talks, compared = self.bound.asks, self.bound.talks, self.bound.binding.compared
         if any(asks[name].role == compared for name in step.needs if name in asks):
             return self.model
@@ -538,7 +541,7 @@ class Unit:
         return self.bound.model_of(asks[step.of], self.model)
 
     def judged_by(self, step: Score | Column | Grade) -> list[str] | None:
-        """Return who judges inside what a score is taken of, in order of name; None where nobody does."""
+        """Return the judges inside the expression of a score, sorted by name; None if there are none."""
         if not self.verdicts or not any(name in self.verdicts for name in step.needs):
             return None
         judging = (call for call in self.calls if isinstance(call.step, Verdict) and call.step.name in step.needs)
@@ -553,22 +556,24 @@ class Unit:
         return next(call.name for call in calls if call.model == evaluator)
 
     def judged(self, call: StepCall) -> str:
-        """Return the name of the judge's reply that a call of another item's unit stands for."""
+        """Return the name of this unit's judgement that corresponds to a call of another item's unit."""
         return self.judgement(call.step, call.model, call.number)  # type: ignore[arg-type]
 
 
 FindRows = Callable[[str, Collection[str]], Mapping[str, Row]]
-"""Gives the rows of a table that a ledger has, by name."""
+"""A function that returns the rows of a ledger's table by name."""
 
 
 class Pair:
-    """The replies of `first` and `second`, in this order, as one step compares them. Both are of one case and
-    treatment, and the n-th of one meets the n-th of the other. Names are made once, when it is."""
+    """The replies of `first` and `second`, in this order, as one step compares them.
+
+    Both units have the same case and treatment, and sample n of one meets sample n of the other. The names of all
+    results are computed at construction."""
 
     __slots__ = ("bound", "calls", "case", "comparisons", "first", "number", "second", "step")
 
     talks: ClassVar[Mapping[str, Conversation]] = {}
-    """It holds no conversation: its sides did."""
+    """Always empty: a pair holds no conversations, its units do."""
 
     def __init__(self, step: Compare, first: Unit, second: Unit) -> None:
         self.case, self.bound, self.number = first.case, first.bound, first.number
@@ -591,15 +596,16 @@ class Pair:
         ]
         """The calls of every judge."""
         self.comparisons = {judge: comparison_id(step.fingerprint, samples, by(judge)) for judge in judges}
-        """The names of the outcomes, by judge."""
+        """The names of the outcomes by judge."""
 
     def _built_on(self) -> list[str]:
-        """Return what names the outcomes: the replies of both sides, and who made what the step looks into."""
+        """Return the parts that name the outcomes: the replies of both sides, and the makers of the data sets that the
+        step reads."""
         samples = [name for side in (self.first, self.second) for name in side.upstream(self.step.needs)]
         return [*samples, *self.bound.makers[self.step.fingerprint]]
 
     def _judged_on(self) -> list[str]:
-        """Return what names the reply of a judge: of the above what its arguments build on."""
+        """Return the parts that name a judge's reply: those of the outcome that its arguments use."""
         samples = [name for side in (self.first, self.second) for name in side.upstream(self.step.judged)]
         return [*samples, *self.bound.judged_makers[self.step.fingerprint]]
 
@@ -610,29 +616,29 @@ class Pair:
 
     @property
     def given_binding(self) -> str:
-        """The binding of what is said outside the run in the place of the step's judge, whoever says it."""
+        """The binding of outcomes that are imported for the step, whoever gave them."""
         return judgement_id(self.step.judgement, self.pattern._judged_on(), "")
 
     @property
     def pattern(self) -> Pair:
-        """The pair of no item, whose names are the bindings of what this one yields."""
+        """The pair without an item, whose names are the bindings of this pair's results."""
         return Pair(self.step, self.first.pattern, self.second.pattern)
 
     def judged(self, call: StepCall) -> str:
-        """Return the name of the judge's reply that a call of another item's pair stands for."""
+        """Return the name of this pair's judgement that corresponds to a call of another item's pair."""
         return next(each.name for each in self.calls if (each.model, each.number) == (call.model, call.number))
 
     @property
     def results(self) -> Iterator[tuple[str, str]]:
-        """The table and the name of everything that it yields."""
+        """Yield the table and the name of every result of the pair."""
         for call in self.calls:
             yield from call.results
         for name in self.comparisons.values():
             yield "comparisons", name
 
     def names(self, first: Names, second: Names) -> Names:
-        """Return the names that expressions see: those of each side below `first` and `second`. What both have in
-        common stands there as it does in the case."""
+        """Return the names that expressions see: those of each side below `first` and `second`. Names that both sides
+        share are those of the case."""
         names = Names(first.values)
         names.gave("first", first.values)
         names.gave("second", second.values)
@@ -640,8 +646,8 @@ class Pair:
 
 
 class Split(NamedTuple):
-    """The remaining and the kept part of a case. A unit is to be gone through where a pair with it is, for the judge is
-    shown its reply."""
+    """The remaining and the finished units and pairs of a case. A unit is run again if one of its pairs needs it, since
+    the judge sees its reply."""
 
     todo: list[Unit]
     complete: list[Unit]
@@ -650,7 +656,7 @@ class Split(NamedTuple):
 
     @property
     def open(self) -> list[Unit | Pair]:
-        """All that is to be gone through."""
+        """All units and pairs to run."""
         return parts(self.todo, self.pairs)
 
 
@@ -674,7 +680,7 @@ def pairs_of(units: Sequence[Unit]) -> list[Pair]:
 
 
 def split(units: Sequence[Unit], pairs: Sequence[Pair], kept: Mapping[str, str]) -> Split:
-    """Return the units and pairs of a case, those of which `kept` has every result apart from the others."""
+    """Split the units and pairs of a case into those whose results are all in `kept` and the others."""
     open_ = [pair for pair in pairs if not is_kept(pair, kept)]
     shown = {side for pair in open_ for side in (pair.first, pair.second)}
     todo = [unit for unit in units if unit in shown or not is_kept(unit, kept)]
@@ -688,8 +694,8 @@ def split(units: Sequence[Unit], pairs: Sequence[Pair], kept: Mapping[str, str])
 
 
 def lasting(every: Iterable[Unit | Pair], statuses: Mapping[str, str], rows: FindRows) -> dict[str, str]:
-    """Return the statuses of the results that need not be done again, by name: without those that a later run tries
-    again. What builds on a reply that broke off, and that an earlier version took for an answer, is done again too."""
+    """Return the statuses of the results that stay valid, by name. Results that a later run retries are left out, and
+    so is everything built on a truncated reply that an earlier version took for an answer."""
     kept = {name: status for name, status in statuses.items() if status not in RETRIED_NEXT_RUN}
     again = statuses.keys() - kept.keys()
     if not again:
@@ -704,7 +710,7 @@ def lasting(every: Iterable[Unit | Pair], statuses: Mapping[str, str], rows: Fin
 
 
 def _built_on(every: Iterable[Unit | Pair], replies: Collection[str]) -> set[str]:
-    """Return the names of the results of units and pairs that build on some replies."""
+    """Return the names of the results of units and pairs that build on these replies."""
     found: set[str] = set()
     for part in every:
         if isinstance(part, Pair):
@@ -732,5 +738,5 @@ def _built_on(every: Iterable[Unit | Pair], replies: Collection[str]) -> set[str
 
 
 def is_kept(part: Unit | Pair, kept: Mapping[str, str]) -> bool:
-    """Return true if `kept` has every result of it."""
+    """Return true if `kept` has every result of a unit or a pair."""
     return all(name in kept for _, name in part.results)

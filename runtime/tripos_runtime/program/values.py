@@ -1,4 +1,4 @@
-"""The names that the expressions of a unit see, and why a step is not done."""
+"""Values of a unit's steps, as expressions see them, and the reason why a step was skipped."""
 
 from __future__ import annotations
 
@@ -45,26 +45,26 @@ from tripos_runtime.asking.questions import Answer
 
 
 class RuledOut(Unavailable):
-    """The condition of a step does not hold, or has no value itself. It is no part of what names a reply, so another
-    treatment may ask for the same one."""
+    """The condition of a step is false or has no value. The condition is not part of a reply's name, so another
+    treatment may ask for the same reply."""
 
 
 def is_told(against: Unavailable) -> bool:
-    """Return true if a call that is not made for that reason is a result of its own: what it was to ask has no value,
-    and so in every treatment that shares the reply."""
+    """Return true if a skipped call is kept as a result: its prompt has no value, and this holds in every treatment
+    that shares the reply."""
     if isinstance(against, RuledOut):
         return False
     return isinstance(against, NoValue) or against.status == UNDEFINED
 
 
 def has_namesakes(step: Step) -> TypeGuard[Score | Judging]:
-    """Return true if several scores have the name of a step, or of the score that a verdict is for, one of which speaks
-    for an item."""
+    """Return true if several scores share the name of a step, or of the score that a verdict is for. At most one of
+    them applies to an item."""
     return isinstance(step, Score | Judging) and step.earlier is not None
 
 
 def can_be(wanted: bool, when: Expr, names: Mapping[str, Any]) -> bool:
-    """Return true if a condition, part of which waits for a reply, may turn out so."""
+    """Return true if a condition, part of which waits for a reply, may have the wanted value."""
     try:
         return bool(evaluate(when, names)) is wanted
     except Unavailable as reason:
@@ -81,13 +81,13 @@ def can_be(wanted: bool, when: Expr, names: Mapping[str, Any]) -> bool:
 
 
 OF_REPLY = "of this reply"
-"""What ends the reason of a condition that does not hold for what a reply says, and not for the row alone."""
+"""The end of the reason if a condition is false because of a reply, not because of the row alone."""
 NO_OPTION_SEEN = "it is not clear where the answer stands, or no option is among its likeliest tokens"
-"""The reason why a reply that was read does not have all that the probabilities of its tokens tell."""
+"""The reason if a reply was read, but some probabilities of its tokens are missing."""
 
 
 class Names:
-    """The names that a unit's expressions see, growing step by step."""
+    """The values that a unit's expressions see. They grow step by step."""
 
     __slots__ = ("_by_judge", "_replies", "values")
 
@@ -98,18 +98,18 @@ class Names:
         self._by_judge: dict[tuple[str, str], Any] = {}
 
     def gave(self, name: str, value: Any) -> None:
-        """Add what follows from what a model said."""
+        """Add a value that depends on a reply."""
         self._replies.add(name)
         self.values[name] = value
         if votes_in(value) is not None:
             self.values[DIVIDED] = {**self.values.get(DIVIDED, {}), name: frozenset((name,))}
 
     def gave_by_judge(self, step: Verdict, judge: str, value: Any) -> None:
-        """Keep what one judge of a panel said of each element, beside what all of it came to."""
+        """Keep the value that one judge of a panel gave each element, in addition to the panel's value."""
         self._by_judge[step.name, judge] = value
 
     def as_said_by(self, verdict: str, judge: str) -> Names:
-        """Return the names in which a verdict is that of one judge."""
+        """Return the values in which a verdict is that of one judge."""
         if (verdict, judge) not in self._by_judge:
             return self
         found = Names(self.values)
@@ -118,15 +118,15 @@ class Names:
         return found
 
     def found(self, step: Retrieve, value: Any) -> None:
-        """Add what a step retrieved, for what a model said or for what stands in the row."""
+        """Add the result of a retrieving step, whether it searched for a reply or for a value of the row."""
         if self._replies.isdisjoint(step.needs):
             self.values[step.name] = value
         else:
             self.gave(step.name, value)
 
     def answered(self, ask: Ask, answer: Answer) -> None:
-        """Add a reply. What it did not yield is `Missing`, with the reply's status. A field of its value comes before a
-        part of the reply of that name."""
+        """Add a reply. A part that it did not yield is `Missing`, with the reply's status. A field of its value hides a
+        part of the reply with the same name."""
         value, status = answer.value, answer.status
         missing = Missing(ask.name, status)
         fields: dict[str, Any] = {"prompt": answer.prompt}
@@ -144,27 +144,27 @@ class Names:
         self.gave(ask.name, fields)
 
     def acted(self, ask: Ask, so_far: Mapping[str, Any], came: tuple[str, Sequence[str]]) -> None:
-        """Add what came of the calls of a reply, and what its loop came to up to it."""
+        """Add the results of the calls of a reply, and the state of its loop so far."""
         self.values[ask.name] |= {"so_far": so_far, "came": came}
 
     def failed(self, ask: Ask, reason: Unavailable) -> None:
-        """Add that nothing came of the calls of a reply, and why."""
+        """Add the reason why the calls of a reply have no results."""
         missing = Missing(ask.name, reason.status, reason.reason)
         self.values[ask.name] |= {"so_far": missing, "came": missing}
 
     def talked(self, step: Converse, turns: Dialogue, status: str) -> None:
-        """Add a conversation. One that went wrong is `Missing`, with its status."""
+        """Add a conversation. If it failed, it is `Missing`, with its status."""
         if status != OK:
             self.lacks(step, status)
             return
         self.gave(step.name, {"turns": list(turns), "text": transcript(turns)})
 
     def lacks(self, step: Converse | Verdict, status: str, reason: str = "") -> None:
-        """Add a conversation or a verdict that is not there, and why."""
+        """Add a missing conversation or verdict with the reason."""
         self.gave(step.name, Missing(step.name, status, reason))
 
     def listed(self, step: SampleList, replies: Sequence[tuple[str | None, Any, str]]) -> None:
-        """Add all samples of an ask, each as its text, value and status. Where one has no value, the list has none."""
+        """Add all samples of an ask, each as its text, value and status. If one has no value, the list has none."""
         lacking = next((status for text, _, status in replies if status != OK or text is None), None)
         if lacking is not None:
             self.gave(step.name, Missing(step.of, lacking, "one of the samples has no value"))
@@ -172,12 +172,12 @@ class Names:
         self.gave(step.name, [shown(text, value) for text, value, _ in replies])
 
     def skipped(self, ask: Ask, status: str, reason: str = "") -> None:
-        """Add a step that was not asked, and why."""
+        """Add a skipped ask with the reason."""
         self.gave(ask.name, Missing(ask.name, status, reason))
 
     def against(self, step: Ask | Converse | Retrieve | Score | Column | Judging) -> Unavailable | None:
-        """Return why a step is not done: its condition does not hold, or has no value; or, of a score, an earlier one
-        of its name speaks for the item. None where it is done."""
+        """Return the reason why a step is skipped; None if it is done. Its condition is false or has no value; or it is
+        a score, and an earlier one of its name applies to the item."""
         against = None if step.when is None else self._against(step.name, step.when)
         if (against is not None and against.status == NOT_APPLICABLE) or not has_namesakes(step):
             return against
@@ -192,7 +192,7 @@ class Names:
         return against
 
     def _against(self, name: str, condition: Expr) -> RuledOut | None:
-        """Return why a condition rules a step out."""
+        """Return the reason why a condition skips a step."""
         try:
             held = evaluate(condition, self.values)
         except Unavailable as reason:
@@ -203,15 +203,17 @@ class Names:
         return RuledOut(name, NOT_APPLICABLE, told)
 
     def _hangs_on_reply(self, condition: Expr) -> bool:
-        """Return true if a condition might hold of the row, were the replies others."""
+        """Return true if a condition could hold of the row with other replies."""
         replies = names_in(condition) & self._replies
         pending = {each: Missing(each, PENDING) for each in replies}
         return bool(replies) and can_be(True, condition, self.values | pending)
 
     def value_of(self, step: Score | Column) -> tuple[Any, Unavailable | None]:
-        """Return the value of a step, or why it has none. Where a reply is why the condition has no value, and the item
-        alone is why there would be none, it is the item: a score applies or not whether a model replied or not. Of
-        several scores of one name it is the reply, for it would have told which of them applies."""
+        """Return the value of a step, or the reason why it has none.
+
+        If a reply is why the condition has no value, but the item alone already rules the value out, the reason is the
+        item: whether a score applies does not depend on whether a model replied. Among several scores of one name the
+        reason is the reply, since it would have decided which of them applies."""
         against = self.against(step)
         if against is not None and against.status == NOT_APPLICABLE:
             return None, against
@@ -222,14 +224,15 @@ class Names:
         return found, against
 
     def _why(self, step: Score | Column, reason: Unavailable, against: Unavailable | None) -> Unavailable:
-        """Return why there is no value: `reason`, or `against`, which is why the condition of the step has none."""
+        """Return the reason why there is no value: `reason`, or `against`, the reason why the step's condition has no
+        value."""
         if against is None or (reason.status == NOT_APPLICABLE and not has_namesakes(step)):
             return reason
         return against
 
     def element_values(self, step: Score | Column) -> list[ElementValue] | Unavailable:
-        """Return the value of every element that a step scores, or why each has none; or why it is not known which
-        elements there are, or there is none."""
+        """Return the value of every element that a step scores, or the reason why it has none. Return one reason if the
+        elements are unknown or there are none."""
         against = self.against(step)
         if against is not None and against.status == NOT_APPLICABLE:
             return against
@@ -251,14 +254,14 @@ class Names:
         return found or against or self._nothing_in(loop)
 
     def _nothing_in(self, loop: Loop) -> NoValue:
-        """Say that a list has no element to score: because of a reply, or because of the row."""
+        """Return the reason why a list has no element to score: a reply, or the row."""
         looked_at = names_in(loop.of) | (names_in(loop.where) if loop.where is not None else set())
         said = not self._replies.isdisjoint(looked_at)
         return NoValue(UNDEFINED if said else NOT_APPLICABLE, "the list has no element")
 
 
 class ElementValue(NamedTuple):
-    """An element that is looked at: its place in the list, and its value or why there is none."""
+    """An element of a list: its position, and its value or the reason why it has none."""
 
     place: int
     element: Any
@@ -274,9 +277,11 @@ def shown(text: str | None, value: Any) -> Any:
 
 
 def said(step: Verdict, scorer: Scorer, answers: Sequence[Sequence[Answer]]) -> Any:
-    """Return the value that an expression sees, from the replies of each judge: what the judge gave; of a panel the
-    mean, or what more than half of it said where that is true, false or a name. Where one of them gave none there is
-    none, for the reason that it has. Where no name has more than half, the votes decide a condition on it."""
+    """Return the value of a panel's verdict, given the replies of each judge.
+
+    One judge's value is the verdict. A panel's verdict is the mean of numbers, or the majority of truth values and
+    names. If one judge gave no value, the verdict has none, for the same reason. If no name has a majority, the votes
+    decide a condition on it."""
     values: list[Said] = []
     for replies in answers:
         told = [(each.value or {}).get(VERDICT, (None, each.status)) for each in replies]

@@ -1,4 +1,3 @@
-"""Reads what models really return: tolerant of form, strict about content.
+"""Reading of what models return: tolerant of form, strict about content.
 
-The invariant: a reader never raises and never makes a value up. What cannot be read is an error with a reason.
-"""
+A reader never raises and never makes a value up. An unreadable reply is an error with a reason."""

@@ -1,13 +1,12 @@
-"""JSON out of a model's reply, however it is wrapped: fences, prose around it, loose syntax, a cut-off end.
+"""JSON values in replies: found however they are wrapped, or read exactly.
 
-The invariant: nothing is invented. What a cut-off reply left unfinished is dropped, and the reader is told.
+`find_all` tolerates fences, prose, loose syntax and a cut-off end. Nothing is invented: an unfinished part is dropped
+and reported.
 
-The one JSON value of a reply, of which nothing is mended: what is read as `json`, whose form nobody knows before.
-
-A record is held to its fields, so its reader may mend a reply. A value of any form is held to nothing: a mended one, a
-part of a broken one, or one of several would be another value, and nobody would see it. So the text around the value
-may be anything that is no JSON, and the value has to be JSON as it stands (RFC 8259).
-"""
+`exact_json` mends nothing; it reads the type `json`. A record is checked against its fields, so its reader may mend a
+reply. A value of any form is not checked, so a mended value, a part of a broken one, or one of several would silently
+be a different value. So the text around the value may be anything but JSON, and the value must be JSON as written (RFC
+8259)."""
 
 from __future__ import annotations
 
@@ -21,12 +20,12 @@ from tripos_compiler.replies.text import ReplyText
 from tripos_compiler.source.data_classes import dataclass
 
 MOST_SCANNED = 300_000
-"""At most this many characters are scanned in all, and at most `SCANS` times the length of the text."""
+"""The largest number of characters scanned in total, and as a multiple of the length of the text."""
 SCANS = 20
 LONGEST_REPAIR = 100_000
 REPAIR_STEPS = 60
-"""The repairs of a text may look at every character this often on average; JSON that can be repaired takes up to four
-looks. Some texts would take a quadratic number."""
+"""How often repairs of a text may look at each character on average. Repairable JSON needs up to four looks; some texts
+would need a quadratic number."""
 THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 STRUCTURE = re.compile(r"""\\.|[{}\[\],:"'“”：，]""", re.DOTALL)
 CLOSERS = {'"': '"', "'": "'", "“": '”"', "”": '”"'}
@@ -34,13 +33,13 @@ AFTER_STRING = re.compile(r"\s*(?:[,:}\]，：]|\Z)")
 LIST_START = re.compile(r"""\[\s*["'“{\[\d-]""")
 BRACKET = re.compile(r"[{\[]")
 LATEX = re.compile(r"(?:\\[A-Za-z]{1,18}\s?|[\^_\\])\Z")
-"""Before a bracket of LaTeX: `\\boxed{2:3}` is no object."""
+"""A LaTeX command before a bracket: `\boxed{2:3}` is not an object."""
 BARE = re.compile(
     r"""("(?:[^"\\\n]|\\.)*")"
     r"|([:\[,]\s*)(?=[-+–~<>≈≤≥±$€£¥₹.½⅓¼¾\\\d负约])(?!-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?\s*[,}\]]\s*(?:["'}\]]|\Z))"""
     r"""((?:[-–]?[$€£¥₹]\s?[-–]?\d{1,3}(?:,\d{3})+)?[^"'“”{}\[\],\n]*[^"'“”{}\[\],\n\s])(?=\s*[,}\]])"""
 )
-"""Strings, and values that are numbers in no notation of JSON: `3/4`, `10⁵`."""
+"""Strings, and numbers in a notation that JSON does not have: `3/4`, `10⁵`."""
 JSON_NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")
 COMMENT = "//"
 WIDE_COLON = re.compile(r"""["”]\s*：""")
@@ -50,15 +49,15 @@ DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
 @dataclass(frozen=True)
 class FoundJson:
-    """A value found in a text. `complete` is false where the text ended within it and a part was dropped."""
+    """A value found in a text. `complete` is false if the text ended inside it and a part was dropped."""
 
     value: Any
     complete: bool = True
 
 
 def find_all(text: str) -> list[FoundJson]:
-    """Return every JSON value that a reply may mean, best first: whole ones before cut-off ones, objects before lists,
-    later ones before earlier ones.
+    """Return every JSON value that a reply may mean, best first: complete ones before cut-off ones, objects before
+    lists, later ones before earlier ones.
 
     >>> [found.value for found in find_all("Sure! ```json\\n{'depth': 8, 'ok': True,}\\n``` Anything else?")]
     [{'depth': 8, 'ok': True}]
@@ -96,8 +95,7 @@ def _next_bracket(text: str, position: int) -> int | None:
 
 
 def _value_at(text: str, start: int, steps: list[int]) -> tuple[Any, int, bool]:
-    """Return the value that starts at a bracket (`None` where there is none), where it ends, and whether it is
-    whole."""
+    """Return the value that starts at a bracket (`None` if there is none), its end, and whether it is complete."""
     try:
         value, end = DECODER.raw_decode(text, start)
         return _clean(value), end, True
@@ -109,7 +107,7 @@ def _value_at(text: str, start: int, steps: list[int]) -> tuple[Any, int, bool]:
 
 def _loosely(text: str, steps: list[int]) -> Any:
     try:
-        return _clean(DECODER.decode(text))  # a value that was cut off and closed may be good JSON
+        return _clean(DECODER.decode(text))  # a closed cut-off value may be valid JSON
     except (ValueError, RecursionError):
         return _repaired(text, steps)
 
@@ -117,21 +115,21 @@ def _loosely(text: str, steps: list[int]) -> Any:
 def _repaired(text: str, steps: list[int]) -> dict[str, Any] | list[Any] | None:
     if len(text) > LONGEST_REPAIR or (text.startswith("[") and not LIST_START.match(text)):
         return None
-    import json_repair  # replies that need it are few, and it takes memory
+    import json_repair  # rarely needed, and it takes memory
 
     narrow = WIDE_COMMA.sub(",", WIDE_COLON.sub('":', text))
     narrow = BARE.sub(_quoted, narrow)
     try:
         value = _clean(json_repair.loads(_Counted(narrow, steps), strict=True, skip_json_loads=True))
     except Exception:
-        # Whatever the repair makes of arbitrary text, the reply then holds no JSON.
+        # The repair may raise anything for arbitrary text; the reply then contains no JSON.
         return None
-    # Prose in brackets comes back as a value of the other kind.
+    # For prose in brackets the repair returns a value of the other kind.
     return value if isinstance(value, dict if text.startswith("{") else list) else None
 
 
 def _quoted(found: re.Match[str]) -> str:
-    """A number that JSON does not write so, as a string; all else as it is."""
+    """Return a text with a number in a notation other than JSON's quoted as a string."""
     said = found[3]
     if said is None or JSON_NUMBER.fullmatch(said) is not None or COMMENT in said:
         return found[0]
@@ -139,11 +137,11 @@ def _quoted(found: re.Match[str]) -> str:
 
 
 class _TooManySteps(Exception):
-    """A repair costs more than its text is worth."""
+    """A repair takes too many steps for the length of its text."""
 
 
 class _Counted(str):
-    """A text that counts how often it is looked at, and refuses to be looked at when no step is left."""
+    """A text that counts how often it is read, and raises if no steps are left."""
 
     left: list[int]
 
@@ -175,8 +173,8 @@ class _Counted(str):
 
 @dataclass
 class _Level:
-    """An open bracket. `safe` is where its text may be cut with every member before it whole; a list cut anywhere is
-    a wrong list, so it has no such place."""
+    """An open bracket. `safe` is where its text may be cut after complete members; a cut list would be a wrong list, so
+    it has no such place."""
 
     opener: str
     safe: int | None = None
@@ -184,8 +182,8 @@ class _Level:
 
 
 def _extent(text: str, start: int) -> tuple[int, str]:
-    """Return where the value that opens at `start` ends, and its text. A value that the text's end cuts off is closed
-    after its last whole member; without one, and where the brackets do not match, its text is empty."""
+    """Return the end of the value that opens at `start`, and its text. A value cut off by the end of the text is closed
+    after its last complete member; without one, or with mismatched brackets, its text is empty."""
     levels: list[_Level] = []
     position = previous = start
     while (mark := STRUCTURE.search(text, position)) is not None:
@@ -216,8 +214,8 @@ def _extent(text: str, start: int) -> tuple[int, str]:
 
 
 def _string_end(text: str, position: int, closers: str) -> int | None:
-    """Past the quote that ends a string: one that stands before a comma, a colon, a bracket or the end, so that a
-    quotation inside a string does not end it."""
+    """Return the position after the quote that ends a string: one before a comma, a colon, a bracket or the end, so
+    that a quotation inside a string does not end it."""
     while (mark := STRUCTURE.search(text, position)) is not None:
         position = mark.end()
         if mark[0] in closers and AFTER_STRING.match(text, position):
@@ -237,8 +235,7 @@ def _closed(text: str, start: int, levels: list[_Level]) -> str:
 
 
 def _clean(value: Any) -> Any:
-    """Return the value as it can be stored: infinite numbers are null, surrogates are joined to the characters they
-    spell."""
+    """Return the value as it can be stored: infinite numbers become null, surrogate pairs become characters."""
     match value:
         case dict():
             return {_clean(str(name)): _clean(part) for name, part in value.items()}
@@ -253,33 +250,34 @@ def _clean(value: Any) -> Any:
 
 
 DEEPEST = 100
-"""Levels of a value. What reads and writes JSON in a run, its store and its reports takes at least so many."""
+"""The largest nesting depth of a value. Everything that reads and writes JSON in a run supports at least this."""
 LEAST, MOST = -(2**63), 2**63 - 1
 LONGEST_INTEGER = 20
 MARK = re.compile(r"[{}\[\]]|<think|```json[ \t]*\r?\n", re.IGNORECASE)
-"""Where a value may begin, where one ends that began nowhere, and where thinking begins."""
+"""Where a value may begin, where an unopened one ends, and where thinking begins."""
 PROSE = re.compile(r"""\{\s*[^\s{}\[\]"':“”][^{}\[\]"':“”]*\}|\[(?:\s*[^\W\d_][^\[\]{}"',“”]*|\.\.\.|…)\]""")
-"""Brackets of a text that nobody takes for JSON: a word or a formula, without a quotation mark or, in braces, a colon,
-as in `\\frac{1}{2}`, `{name}` and `[see Table 1]`."""
+"""Brackets in a text that are not JSON: a word or a formula, without a quotation mark or, in braces, a colon, as in
+`\frac{1}{2}`, `{name}` and `[see Table 1]`."""
 OPENED = re.compile(r"[{\[]")
 BLANK = re.compile(r"\s*")
 FENCE_END = re.compile(r"\s*(?:```|\Z)")
 VALUE = "\0"
-"""Stands for a value in the text around the values."""
+"""The placeholder of a value in the text around the values."""
 PART = re.compile(r"""["'”]\s*[:,]\s*\0|\0\s*[:,]\s*["'“\0]|\\["'“”]""")
-"""The traces in that text of something that the value is a part of: a name before it, a further value behind it, an
-escaped quotation mark."""
+"""Traces in that text that the value is part of something else: a name before it, another value after it, or an escaped
+quotation mark."""
 NONE = "the reply holds no JSON"
 TOO_DEEP = f"the JSON has more than {DEEPEST} levels"
 
 
 STAND_IN = "\ue000"
-"""Stands for a value while the thinking is taken from around it; a reply that has it itself is split as it is."""
+"""The placeholder of a value while thinking is removed around it. A reply that contains it is split as it is."""
 _STOOD_IN = re.compile(rf"{STAND_IN}(\d+){STAND_IN}")
 
 
 class NotExact(Exception):
-    """The reason why a reply is not one JSON value. `found` is false where it holds none, not even a broken one."""
+    """The reason why a reply is not exactly one JSON value. `found` is false if it contains none, not even a broken
+    one."""
 
     def __init__(self, reason: str, *, found: bool = True) -> None:
         super().__init__(reason)
@@ -287,9 +285,8 @@ class NotExact(Exception):
 
 
 def exact_json(text: str) -> Any:
-    """Return the JSON value of a reply: the whole reply, or a list or an object in it, or what stands in a block of
-    JSON. Equal values are one. Raises `NotExact` where there is none, where one is broken or cut off, and where there
-    are several.
+    """Return the JSON value of a reply: the whole reply, a list or an object in it, or the content of a JSON block.
+    Equal values count once. Raises `NotExact` if there is none, if one is broken or cut off, or if there are several.
 
     >>> exact_json('Sure! ```json\\n{"a": [1, "x"]}\\n``` Anything else?'), exact_json(" 12 ")
     ({'a': [1, 'x']}, 12)
@@ -316,7 +313,7 @@ def exact_json(text: str) -> Any:
 
 
 def parts_around_json(text: str) -> ReplyText:
-    """Return the answer of a reply and the thinking before it, where marks of thinking within JSON are a part of it.
+    """Return the answer of a reply and the thinking before it; thinking marks inside JSON belong to the JSON.
 
     >>> parts_around_json('<think>[1]</think> So: ["<think>2</think>"]').answer
     'So: ["<think>2</think>"]'
@@ -339,7 +336,8 @@ def parts_around_json(text: str) -> ReplyText:
 
 
 def _spans_of_json(text: str) -> Iterable[tuple[int, int]]:
-    """Yield where JSON with texts in it begins and ends: lists, objects, and what is all there is but for thinking."""
+    """Yield the spans of JSON that contains texts: lists, objects, and a value that is the whole reply apart from
+    thinking."""
     for whole in (text.strip(), _without_thinking(text.strip())):
         if whole.startswith('"') and _is_json(whole):
             start = text.rindex(whole)
@@ -350,11 +348,11 @@ def _spans_of_json(text: str) -> Iterable[tuple[int, int]]:
         try:
             _, position = PLAIN_DECODER.raw_decode(text, mark.start())
         except json.JSONDecodeError as error:
-            left -= error.pos - mark.start() + error.pos // 100  # the lines before it are counted
+            left -= error.pos - mark.start() + error.pos // 100  # the parser counts the lines before it
             position = mark.end()
             continue
         except (ValueError, RecursionError):
-            return  # it is too deep, or has a number that is too long, so that nothing is read
+            return  # too deep, or a number is too long
         if '"' in text[mark.start() : position]:
             yield mark.start(), position
 
@@ -365,7 +363,7 @@ def _without_thinking(text: str) -> str:
 
 
 def _values_in(text: str) -> tuple[list[Any], str]:
-    """Return every value that stands in a text, and the text around them."""
+    """Return every value in a text, and the text around them."""
     values: list[Any] = []
     around: list[str] = []
     position = 0
@@ -388,7 +386,7 @@ def _values_in(text: str) -> tuple[list[Any], str]:
 
 
 def _exact_json_value_at(text: str, start: int) -> tuple[Any, int]:
-    """Return the value that begins at a place, and where it ends."""
+    """Return the value that begins at a position, and its end."""
     try:
         value, end = EXACT_JSON_DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
@@ -397,8 +395,8 @@ def _exact_json_value_at(text: str, start: int) -> tuple[Any, int]:
 
 
 def _in_block(text: str, start: int) -> tuple[list[Any], int]:
-    """Return the value that alone stands in a block of JSON, which may be a text or a number, and where the block ends;
-    of a block with anything else in it none, and where it begins."""
+    """Return the single value in a JSON block, which may be a text or a number, and the end of the block; none, and its
+    beginning, if the block contains anything else."""
     try:
         value, end = EXACT_JSON_DECODER.raw_decode(text, BLANK.match(text, start).end())  # type: ignore[union-attr]
     except json.JSONDecodeError:
@@ -453,7 +451,7 @@ EXACT_JSON_DECODER = json.JSONDecoder(
 
 
 def _checked(value: Any) -> Any:
-    """Return a value that can be kept as it is: not too deep, and of whole characters."""
+    """Return a value that can be kept as it is: not too deep, and without lone surrogates."""
     level, depth = [value], 0
     while level:
         depth += any(isinstance(each, dict | list) for each in level)

@@ -1,4 +1,4 @@
-"""A judge's reply to a score and a reason for each metric."""
+"""A judge's reply as a score and a reason for each metric."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ REASON_KEYS = frozenset(
         "依据",
     }
 )
-"""Fields that give the reasons of a value."""
+"""Fields with the reasons of a value."""
 ASIDE = re.compile(r"[(（]([^()（）]*)[)）]")
 NOT_ONE = "the score is not one number"
 DEEPEST = 3
-"""Levels of objects that may stand around a judgement."""
+"""The largest number of objects around a judgement."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,14 @@ class MetricRead:
 
 
 class MetricReads(dict[str, MetricRead]):
-    """A `MetricRead` for every metric, by name, and in `extra` the metrics that the judge invented."""
+    """A `MetricRead` for every metric by name; `extra` are metrics that the judge invented."""
 
     extra: tuple[str, ...] = ()
 
 
 def read_metrics(metrics: Sequence[Metric], text: str, locale: str = DEFAULT) -> MetricReads:
-    """Return the scores of a judge's reply. Every metric has an entry; a score out of its scale is a failure, not a
-    score. Numbers in texts are written as `locale` writes them.
+    """Return the scores in a judge's reply. Every metric has an entry; a score outside its scale is a failure. Numbers
+    in texts are written as in `locale`.
 
     >>> depth = Metric(name="depth", title={"en": "Depth"}, dimension="", low=1, high=10, asks={}, levels=())
     >>> reads = read_metrics([depth], '{"Depth": {"Score": "8/10", "理由": "clear"}, "style": 3}')
@@ -89,7 +89,7 @@ def read_metrics(metrics: Sequence[Metric], text: str, locale: str = DEFAULT) ->
 
 
 def _holds_objects(value: Any) -> bool:
-    """Return true for what may hold judgements; `[1]` is a reference."""
+    """Return true for a value that may contain judgements; `[1]` is a reference."""
     return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(part, dict) for part in value))
 
 
@@ -118,7 +118,7 @@ def _reads(metrics: Sequence[Metric], found: FoundJson, locale: str) -> MetricRe
 
 
 def _known(metrics: Sequence[Metric]) -> dict[str, str]:
-    """The name of a metric by everything it is called. A title that two metrics share names neither."""
+    """Return the name of a metric by each of its titles. A title that two metrics share counts for neither."""
     known: dict[str, str] = {}
     shared: set[str] = set()
     for metric in metrics:
@@ -130,14 +130,14 @@ def _known(metrics: Sequence[Metric]) -> dict[str, str]:
 
 
 def _foldings(name: str) -> Iterator[str]:
-    """Yield what a key may mean: itself, without its number (`1. Depth`), without what stands in brackets, or that."""
+    """Yield the possible meanings of a key: itself, without its number (`1. Depth`), and without brackets."""
     for part in (name, ASIDE.sub("", name), *ASIDE.findall(name)):
         yield fold(part)
         yield re.sub(r"^\d+", "", fold(part))
 
 
 def _entries(metrics: Sequence[Metric], value: Any, depth: int = 0) -> list[tuple[str, Any]]:
-    """Return the judgement's names and what is given for each, from whichever level of the value knows most metrics."""
+    """Return the names in the judgement and their entries, from the level of the value that has most metrics."""
     known = _known(metrics)
     here = list(_pairs(value))
     matches = sum(any(key in known for key in _foldings(name)) for name, _ in here)
@@ -154,7 +154,7 @@ def _entries(metrics: Sequence[Metric], value: Any, depth: int = 0) -> list[tupl
 
 
 def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield names and entries of an object, or of a list of objects that each carry their name or are one pair."""
+    """Yield names and entries of an object, or of a list of objects that each contain their name or are one pair."""
     if isinstance(value, dict):
         yield from value.items()
     elif isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Numbers, names and refusals in a model's plain words. A text that can be read in two ways is not read."""
+"""Read numbers, choices and refusals from free text. Ambiguous text is not read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BULLET = re.compile(r"(?<!\s)\s*+(?:[-*•·]|\(?(?<!\d)\d++[.)、:])\s+")
 THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 COLON = re.compile("[:：]")
 MOST_COLONS = 32
-"""An answer stands by itself behind the last colons of a line; a line of many costs a place for each."""
+"""The number of last colons of a line after which an answer may be alone."""
 SEPARATOR = re.compile(r"[,;，；、]")
 REFUSAL = re.compile(
     r"(?:(?:(?:i|we)(?:'m|'re| am| are))?\s*(?:really |very |so |truly )?(?:sorry|afraid)"
@@ -34,18 +34,18 @@ REFUSAL = re.compile(
 LONG_REPLY = 20_000
 """Longer replies are read in a thread, so that other calls go on."""
 MOST_CHARACTERS = 1_000_000
-"""Longer replies are a `parse_failure`: no answer has as many characters, and a model that repeats itself has more."""
+"""Longer replies are a `parse_failure`: no answer is that long, but a model that repeats itself is."""
 
 
 class OddNumberError(ValueError):
-    """Digits that are no number as their locale writes numbers, and may mean two things; the text says which."""
+    """Digits that are not a number in their locale and are ambiguous; the text says which."""
 
 
 def number_in(text: str, scale: int | None = None, locale: str = DEFAULT) -> int | float | None:
-    """Return the one number that a text states, or `None`. With a `scale`, `8/10` is 8 where it is 10. Whole numbers
-    are exact. `locale` says how numbers are written.
+    """Return the one number that a text states, or `None`. With a `scale` of 10, `8/10` is 8. Integers are exact.
+    `locale` says how numbers are written.
 
-    Raises `OddNumberError` where it depends on digits that another locale would read otherwise.
+    Raises `OddNumberError` if it depends on digits that another locale would read differently.
 
     >>> number_in("Score: 8/10", 10), number_in("7 分（满分10分）", 10), number_in("between 7 and 8"), number_in("3/4")
     (8, 7, None, 0.75)
@@ -62,7 +62,7 @@ def _settled(found: NumberReading, locale: str) -> int | float | None:
 
 
 def told_apart(names: Sequence[str]) -> bool:
-    """Return true if names differ in letters and digits, and not in signs or case alone.
+    """Return true if names differ in letters and digits, not only in signs or case.
 
     >>> told_apart(("yes", "no")), told_apart(("A>B", "A>>B")), told_apart(("+", "yes")), told_apart(("m", "M"))
     (True, False, False, False)
@@ -72,8 +72,8 @@ def told_apart(names: Sequence[str]) -> bool:
 
 
 def symbol_in(text: str, names: Sequence[str]) -> str | None:
-    """Return the one name in a text, of names that differ in signs or case: one that is the whole text, or else the
-    only one that stands there, between double brackets where any does. A longer name holds no shorter one.
+    """Return the one name in a text, of names that differ in signs or case: the whole text, or the only name in it, in
+    double brackets if there are any. A longer name does not count as a shorter one inside it.
 
     >>> names = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
     >>> symbol_in("B is clear. Verdict: [[A>>B]]", names), symbol_in("A>B, or B>A", names), symbol_in("A > B", names)
@@ -96,13 +96,13 @@ def _tight(text: str) -> str:
 
 
 def has_unread_brackets(text: str) -> bool:
-    """Return true if a text without JSON has brackets all the same, so that it may be JSON that went wrong."""
+    """Return true if a text without JSON has brackets, so that it may be broken JSON."""
     return BRACKET.search(BOXED.sub("", text)) is not None
 
 
 def places_in(text: str) -> list[str]:
-    """Return the places of a text where an answer may stand by itself: whole lines, what follows a colon, and what is
-    in quotes, backticks, bold or a box. None has brackets in it, and JSON that was begun has no such place.
+    """Return the places of a text where an answer may be alone: whole lines, text after a colon, and text in quotes,
+    backticks, bold or a box. None contains brackets, and unfinished JSON has no such place.
 
     >>> places_in("I say {high: **low**")
     ['**low**', 'low']
@@ -121,7 +121,7 @@ def places_in(text: str) -> list[str]:
 
 
 def unenclosed(text: str) -> str:
-    """Return a text without the brackets around the whole of it.
+    """Return a text without brackets around the whole of it.
 
     >>> unenclosed("[B]"), unenclosed("of [B]")
     ('B', 'of [B]')
@@ -131,7 +131,8 @@ def unenclosed(text: str) -> str:
 
 
 def names_alone(text: str, spellings: Iterable[str]) -> list[str]:
-    """Return the places that one of the names fills, opens or stands in with a label; so may the text as a whole.
+    """Return the places that consist of one of the names, begin with it or contain it with a label; the whole text may
+    be one.
 
     >>> names_alone("It has {high marks", ["high", "low"]), names_alone("B. The set {1, 2}", "AB")
     ([], ['B. The set {1, 2}'])
@@ -154,10 +155,10 @@ def elements_in(text: str) -> list[str]:
 
 
 def numbers_listed(text: str, locale: str) -> list[int | float | None]:
-    """Return the elements of a list of numbers, `None` for those that are none. A comma is part of a number where
-    something else parts them, or as the locale has it.
+    """Return the elements of a list of numbers, `None` for elements that are not numbers. A comma belongs to a number
+    if something else separates the elements, or if the locale says so.
 
-    Raises `OddNumberError` where one comma may part two numbers or the thousands of one.
+    Raises `OddNumberError` if a comma may separate two numbers or the thousands of one.
 
     >>> numbers_listed("1,5, 2,5", "de"), numbers_listed("1,234, 5", "en"), numbers_listed("1,2", "en")
     ([1.5, 2.5], [1234, 5], [1, 2])
@@ -173,7 +174,7 @@ def numbers_listed(text: str, locale: str) -> list[int | float | None]:
 
 
 def is_refusal(text: str) -> bool:
-    """Return true if a reply opens by declining to answer, in English or Chinese.
+    """Return true if a reply begins by declining to answer, in English or Chinese.
 
     >>> is_refusal("I’m sorry, but I can’t help with that."), is_refusal("Sorry is a word of five letters.")
     (True, False)
@@ -182,7 +183,7 @@ def is_refusal(text: str) -> bool:
 
 
 def too_long(text: str) -> str | None:
-    """Return the error of a reply that is too long to be read.
+    """Return the error of a reply that is too long to be read; None if it is not.
 
     >>> too_long("a" * 1_200_000), too_long("a")
     ('the reply has 1,200,000 characters, of which at most 1,000,000 are read', None)

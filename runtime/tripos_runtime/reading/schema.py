@@ -1,4 +1,4 @@
-"""The required form of a reply: a JSON Schema for a type or for metrics, and the note that says it in words."""
+"""The required form of a reply: a JSON Schema for a type or for metrics, and the note in words for the prompt."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ WORDS = {
 
 
 def schema_of(type: Type) -> dict[str, Any]:
-    """Return the JSON Schema of a reply of that type. A reply is always an object: what is no record stands under
-    `value`. Every key is required and an optional value may be null, which is what strict structured output wants. A
-    reply of any JSON is what it is, and its schema empty.
+    """Return the JSON Schema of a reply of that type. A reply is always an object: a value that is not a record is
+    under `value`. Every key is required, and an optional value may be null, as strict structured output requires. A
+    reply of any JSON has the empty schema.
 
     >>> schema_of(IntegerType(low=1, high=5))["properties"]
     {'value': {'type': 'integer', 'minimum': 1, 'maximum': 5}}
@@ -72,8 +72,8 @@ def schema_of(type: Type) -> dict[str, Any]:
 
 
 def described_tool(tool: Tool, language: str) -> dict[str, Any]:
-    """Return a tool as JSON, in a language: its name, its description, and the JSON Schema of its parameters, of which
-    those of an optional type may be left out.
+    """Return a tool as JSON in a language: its name, its description, and the JSON Schema of its parameters. Parameters
+    of an optional type are not required.
 
     >>> from tripos_compiler.plan import ToolParameter
     >>> optional = ToolParameter(name="n", type=OptionalType(of=TextType()))
@@ -91,14 +91,13 @@ def described_tool(tool: Tool, language: str) -> dict[str, Any]:
 
 
 def metrics_schema(metrics: Sequence[Metric]) -> dict[str, Any]:
-    """Return the JSON Schema of a judgement: for each metric a reason, which comes first so that it is thought before
+    """Return the JSON Schema of a judgement: for each metric a reason, which comes first so that it is written before
     the score, and a score within the metric's scale."""
     return _object({metric.name: _judgement(metric) for metric in metrics})
 
 
 def format_note(schema: dict[str, Any], language: str) -> str:
-    """Return the text that is added to a prompt so that a reply fits the schema, in Chinese for `zh…` and else in
-    English.
+    """Return the text that asks for a reply which fits the schema, in Chinese for `zh…`, else in English.
 
     >>> print(format_note(schema_of(BoolType()), "en"))
     Answer with JSON only, with no text before or after it, in exactly this shape:

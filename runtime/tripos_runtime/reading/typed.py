@@ -1,9 +1,5 @@
-"""Replies to typed values: tolerant of form, strict about content.
-
-Values of JSON as values of one type: tolerant of form, strict about content.
-
-Turns of a dialogue, from JSON of many shapes or from lines such as `Teacher: good morning`.
-"""
+"""Replies as typed values, from JSON or plain text, and the turns of dialogues: tolerant of form, strict about
+content."""
 
 from __future__ import annotations
 
@@ -62,11 +58,11 @@ from tripos_runtime.reading.plain_text import (
 
 
 class Unreadable(Exception):
-    """The reason why a value cannot be read; never leaves this room."""
+    """The reason why a value is unreadable; raised and caught in this package only."""
 
 
 def as_text(raw: Any) -> str:
-    """Return a text; of a list of texts its lines."""
+    """Return a text; a list of texts becomes lines."""
     match raw:
         case str():
             return raw
@@ -91,7 +87,7 @@ def as_number(raw: Any) -> float:
 
 
 def as_integer(raw: Any, low: int | None, high: int | None) -> int:
-    """Return a whole number within its bounds."""
+    """Return an integer within its bounds."""
     if isinstance(raw, bool) or not isinstance(raw, int | float):
         raise Unreadable("a whole number was asked for")
     value = int(raw)
@@ -104,7 +100,7 @@ def as_integer(raw: Any, low: int | None, high: int | None) -> int:
 
 
 def as_bool(raw: Any) -> bool:
-    """Return a truth value, also of a word that says one."""
+    """Return a truth value, also from a word."""
     if isinstance(raw, bool):
         return raw
     found = read_truth(raw) if isinstance(raw, str) else None
@@ -121,11 +117,11 @@ def parts_of(raw: Any) -> list[Any]:
 
 
 def as_set(values: list[Any]) -> frozenset[Any] | list[Any]:
-    """Return a set; of records, which can be in none, the list of them, each once."""
+    """Return a set; records are not hashable, so they become a list without repeats."""
     try:
         return frozenset(values)
     except TypeError:
-        # Records cannot be members of a set; without repeats, the list of them is one.
+        # Records are not hashable, so a list without repeats stands in for a set.
         first: dict[Any, Any] = {}
         for value in values:
             first.setdefault(_hashable(value), value)
@@ -142,7 +138,7 @@ def _hashable(value: Any) -> Any:
 
 
 def short(text: str) -> str:
-    """Return a text on one line, cut where it is long."""
+    """Return a text on one line; a long one is cut."""
     line = " ".join(text.split())
     return line if len(line) <= 40 else f"{line[:39]}…"
 
@@ -153,8 +149,8 @@ LINE = re.compile(r"\s*([^:：\n]{1,40})[:：]\s*(\S.*)")
 
 
 def turns_in(raw: Any) -> list[dict[str, str]] | None:
-    """The turns, each with a `speaker` and a `text`, or `None` where one has no speaker. A line without a speaker
-    goes on with the turn before it.
+    """Return the turns, each with a `speaker` and a `text`; `None` if one has no speaker. A line without a speaker
+    continues the turn before it.
 
     >>> turns_in("Teacher: What is a half?\\nPupil: One of two parts.")
     [{'speaker': 'Teacher', 'text': 'What is a half?'}, {'speaker': 'Pupil', 'text': 'One of two parts.'}]
@@ -175,7 +171,7 @@ def turns_in(raw: Any) -> list[dict[str, str]] | None:
 
 
 def _go_on(lines: list[str], line: str) -> None:
-    """Add a line to the lines of a turn, which begin and end with what is no space from then on."""
+    """Add a line to the lines of a turn, dropping blank lines at its start and end."""
     if len(lines) == 1:
         lines[0] = lines[0].lstrip() if line.strip() else lines[0].strip()
     if line.strip():
@@ -249,9 +245,9 @@ BESIDES = REASON_KEYS | {
     "notes",
     "note",
 }
-"""Names of what stands beside the one value of an object."""
+"""Names of fields next to the one value of an object."""
 OTHERS = ("student", "correct", "reference", "expected", "gold", "学生", "正确", "参考", "标准")
-"""Begin names of what is no answer of the one that replies."""
+"""Prefixes of fields that are not the model's answer."""
 WHOLE_LIST = re.compile(r"\s*(?:```\w*\s*)?\[[^\[\]]*\]\s*(?:```)?\s*")
 REFUSED = "the model refused to answer"
 CUT_OFF_TEXT = re.compile(r"\s*(?:```(?:json)?\s*)?\{\s*\"value\"\s*:")
@@ -259,7 +255,7 @@ CUT_OFF_TEXT = re.compile(r"\s*(?:```(?:json)?\s*)?\{\s*\"value\"\s*:")
 
 @dataclass(frozen=True)
 class ReadReply:
-    """A reply as it was read: a `value`, or the `error` that kept it from being one."""
+    """A reply as read: a `value`, or the `error`."""
 
     value: Any
     error: str | None = None
@@ -267,9 +263,9 @@ class ReadReply:
 
 
 def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT) -> ReadReply:
-    """Return the value of that type in a reply. Records are dictionaries, lists lists, sets frozensets, a dialogue is a
-    list of `{"speaker": …, "text": …}`. With `axes`, a choice is also known by its labels in any language. Numbers of
-    JSON are JSON's; in texts, also those of JSON, they are written as `locale` writes them.
+    """Return the value of that type in a reply. Records are dictionaries, sets frozensets, and a dialogue a list of
+    `{"speaker": …, "text": …}`. With `axes`, a choice may also be given by its labels in any language. JSON numbers
+    follow JSON; numbers in texts, including texts in JSON, are written as in `locale`.
 
     >>> read(IntegerType(low=1, high=10), "I'd give it 8/10.").value
     8
@@ -288,15 +284,15 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
     text = ReplyText.parse(text).answer
     found = find_all(text)
     if len(found) == 1 and isinstance(found[0].value, int | float) and not isinstance(found[0].value, bool):
-        found = [FoundJson(text.strip())]  # a number on its own was written by no rules of JSON
+        found = [FoundJson(text.strip())]  # a bare number need not follow JSON's rules
     if isinstance(type, TextType):
         return _read_text(text, found)
     if boxed(text) is not None and not JSON_BEGUN.search(text):
-        found = []  # braces of LaTeX
+        found = []  # the braces are LaTeX
     if isinstance(without_optional(type), IntegerType | NumberType) and not WHOLE_LIST.fullmatch(text):
         found = [one for one in found if not isinstance(one.value, list)]  # `[1]` is a reference
     if isinstance(type, ChoiceType) and not told_apart(type.values):
-        found = [one for one in found if isinstance(one.value, dict)]  # other brackets stand around a name of signs
+        found = [one for one in found if isinstance(one.value, dict)]  # other brackets enclose a name of signs
     errors: list[str] = []
     for one in found:
         try:
@@ -314,7 +310,7 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
 
 
 def _read_exactly(reader: _ValueReader, type: Type, text: str) -> ReadReply:
-    """Read what has any JSON in it: nothing would show that a mended or chosen part is not what was meant."""
+    """Read a type that contains arbitrary JSON, without mending: nothing would show that a mended part is wrong."""
     try:
         return ReadReply(reader.reply(type, exact_json(text), whole=True))
     except NotExact as error:
@@ -326,8 +322,8 @@ def _read_exactly(reader: _ValueReader, type: Type, text: str) -> ReadReply:
 
 
 def _read_text(text: str, found: Sequence[FoundJson]) -> ReadReply:
-    """Text of any wording is a text, a refusal too. JSON around it counts where it is what was asked for or all
-    there is; a text may well speak of other JSON."""
+    """Read a text. Any wording counts, a refusal too. JSON around it counts if it has the requested form or is the
+    whole reply, since a text may quote other JSON."""
     bare = text.strip()
     for one in found:
         if isinstance(one.value, str):
@@ -352,7 +348,7 @@ class _ValueReader:
     """How texts write numbers."""
 
     def reply(self, type: Type, raw: Any, *, whole: bool) -> Any:
-        """Return a value from the JSON of a whole reply, which may stand in an object or a list of its own."""
+        """Return a value from the JSON of a whole reply, which may be wrapped in an object or a list."""
         if isinstance(type, RecordType):
             return self._record(type, raw, whole=whole)
         if isinstance(raw, dict) and not isinstance(without_optional(type), JsonType):
@@ -386,10 +382,10 @@ class _ValueReader:
         raise Unreadable("the reply holds no JSON")
 
     def _alone(self, type: Type, text: str) -> Any:
-        """Return a value from a reply with brackets that are no JSON: only from where an answer stands by itself."""
+        """Return a value from a reply with brackets that are not JSON, only from places where an answer is alone."""
         places: list[str] = []
         match type:
-            case ChoiceType(values=names) if not told_apart(names):  # signs and brackets are part of what is said
+            case ChoiceType(values=names) if not told_apart(names):  # signs and brackets are part of the names
                 return self.value(type, text)
             case OptionalType(of=of):
                 return self._alone(of, text)
@@ -420,7 +416,7 @@ class _ValueReader:
         raise Unreadable("the reply holds no JSON that can be read")
 
     def value(self, type: Type, raw: Any) -> Any:
-        """Return a value of the type from one of JSON or from a text."""
+        """Return a value of the type from a JSON value or a text."""
         if isinstance(type, OptionalType):
             return self._optional(type.of, raw)
         if raw is None:
@@ -453,8 +449,8 @@ class _ValueReader:
                 raise Unreadable("a value of this type cannot be replied")
 
     def _read_number(self, raw: Any, scale: int | None = None) -> Any:
-        """Return a number that a text states, alone in a list or an object or beside its reasons there; what is no text
-        as it is."""
+        """Return the number that a text states, alone in a list or an object, or next to its reasons there. A value
+        other than text is returned as it is."""
         while isinstance(raw, list | dict):
             inner = raw if isinstance(raw, dict) else dict(enumerate(raw))
             inner = {name: part for name, part in inner.items() if fold(str(name)) not in BESIDES} or inner
@@ -554,6 +550,6 @@ def _by_field(type: RecordType, raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _brackets_close(text: str) -> bool:
-    """Return true if brackets are part of a text, rather than of JSON that went wrong."""
+    """Return true if brackets belong to a text rather than to broken JSON."""
     pairs = text.count("{") == text.count("}") and text.count("[") == text.count("]")
     return pairs and JSON_BEGUN.search(text) is None

@@ -1,13 +1,8 @@
-"""The calls of a run that go in batches: a queue for each model, and callers that stand in the place of live ones.
+"""The batched calls of a run: a queue for each model, and callers that replace the live ones.
 
-The end of a batch: it is watched until then, and what came of each of its requests is handed out.
-
-The end of a level: the moment from which no further request comes before a reply does.
-
-Live calls in a store that has batches under way: a request that one of them holds is not asked again.
-
-The queue of one model: requests wait for the end of their level, go out in batches, and come back as replies.
-"""
+Requests wait for the end of their level, which is the moment from which no further request can come before a reply
+does. They are then submitted in batches; each batch is polled to its end and its outcomes are handed out. A live run in
+a store with open batches does not ask again what one of them holds."""
 
 from __future__ import annotations
 
@@ -38,38 +33,38 @@ from tripos_runtime.scheduling.endpoint import Times
 from tripos_runtime.scheduling.limits import Limits
 
 HELD_UP = 2.0
-"""A pause that took so many times as long as it should was one of everything: nobody could have asked."""
+"""A pause that took this many times its length was a pause of the whole process: nobody could have asked meanwhile."""
 
 
 @dataclass(frozen=True)
 class Pauses:
-    """The pauses of batches, in seconds: until a level counts as complete, between looks at a batch, and how long a
-    batch whose submission nobody saw the end of is looked for."""
+    """The pauses of batches, in seconds: until a level counts as complete, between polls, and how long a batch of
+    unknown submission is searched for."""
 
     quiet_s: float = 1.0
     first_look_s: float = 5.0
     longest_look_s: float = 60.0
     grace_s: float = 15.0
     again_s: float = 5.0
-    """Wait before transient errors are retried."""
+    """The delay before transient errors are retried."""
 
 
 class BatchLevel:
-    """Requests of all models that are asked in batches, as they come in."""
+    """The current level: the requests of all batched models, until no more can come."""
 
     def __init__(self, pauses: Pauses, times: Times, busy: Callable[[], bool]) -> None:
-        """`busy` says whether calls are under way beside the batches, whose replies may make further requests."""
+        """`busy` returns whether live calls are in flight, whose replies may lead to further requests."""
         self._quiet_s = pauses.quiet_s
         self._times = times
         self._busy = busy
         self._stirred_at = times.clock()
 
     def stir(self) -> None:
-        """Say that a request came, or a reply."""
+        """Record a request or a reply."""
         self._stirred_at = self._times.clock()
 
     async def complete(self) -> None:
-        """Wait until nothing has come for a while, and nothing can."""
+        """Wait until no request has come for a while and none can come."""
         while True:
             began = self._times.clock()
             await self._times.sleep(self._quiet_s)
@@ -79,12 +74,12 @@ class BatchLevel:
 
 
 BatchReply = tuple[Reply, int, str | None]
-"""A reply, in how many batches its request was, and the last of them, as its provider calls it."""
+"""A reply, the number of batches that its request was in, and the provider's id of the last one."""
 
 
 @dataclass(eq=False)
 class WaitingBatch:
-    """A request that somebody waits for: its name, its body, and how many batches had it so far."""
+    """A request with a waiting caller: its name, its body, and the number of batches that it was in."""
 
     name: str
     request: Request
@@ -92,13 +87,13 @@ class WaitingBatch:
     future: asyncio.Future[BatchReply]
     attempts: int = 0
     lost: list[Reply] = field(default_factory=list)
-    """The usage of outcomes that were no replies, as far as the provider reported it."""
+    """The reported usage of outcomes that were not replies."""
     debit: Debit | None = None
 
 
 @dataclass(eq=False)
 class WatchedBatch:
-    """A batch under way, and who waits for its requests."""
+    """A submitted batch, and the callers that wait for its requests."""
 
     batch: OpenBatch
     waiting: dict[str, WaitingBatch] = field(default_factory=dict)
@@ -107,8 +102,8 @@ class WatchedBatch:
 
 @dataclass
 class Unanswered:
-    """Requests that a batch gave no reply to, with their errors, and those that are asked again as if the batch had
-    never been."""
+    """Requests without a reply: failed ones with their errors, and freed ones, which are asked again as if the batch
+    had never existed."""
 
     failed: list[tuple[WaitingBatch, ModelError]] = field(default_factory=list)
     freed: list[WaitingBatch] = field(default_factory=list)
@@ -116,14 +111,14 @@ class Unanswered:
 
 @dataclass(frozen=True)
 class Patience:
-    """Asks a provider again for as long as an error may pass."""
+    """Retries calls to a provider as long as an error may be transient."""
 
     times: Times
     pauses: Pauses
     patience_s: float
 
     async def ask(self, ask: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-        """Return what the provider answers. Raises `Stopped`, and `ModelError` for a batch that it does not know."""
+        """Return the provider's answer. Raises `Stopped`, and `ModelError` for an unknown batch."""
         began, delay_s = self.times.clock(), self.pauses.again_s
         while True:
             try:
@@ -139,7 +134,7 @@ class Patience:
 
 
 class BatchCollector:
-    """Takes the outcomes of the batches of one model."""
+    """Collects the outcomes of the batches of one model."""
 
     def __init__(
         self,
@@ -157,8 +152,8 @@ class BatchCollector:
         self._times, self._pauses = patience.times, patience.pauses
 
     async def collect(self, watched: WatchedBatch) -> Unanswered:
-        """Wait for the end of a batch, and give its replies to those who wait for them. The requests that it did not
-        answer are noted, also those that nobody waits for now: from then on it holds them no more."""
+        """Wait for the end of a batch, and give its replies to the waiting callers. Unanswered requests are noted even
+        if no caller waits for them: the batch no longer holds them."""
         try:
             state = await self._ended(watched)
             answered, failed, garbled = await self._outcomes(watched, state)
@@ -181,7 +176,7 @@ class BatchCollector:
         return Unanswered(failed)
 
     async def _ended(self, watched: WatchedBatch) -> BatchState:
-        """Look at a batch until it has ended."""
+        """Poll a batch until it has ended."""
         batch_id, delay_s = watched.batch.batch_id, self._pauses.first_look_s
         assert batch_id is not None
         while True:
@@ -197,9 +192,9 @@ class BatchCollector:
     async def _outcomes(
         self, watched: WatchedBatch, state: BatchState
     ) -> tuple[set[str], list[tuple[WaitingBatch, ModelError]], int]:
-        """Hand out the replies of a batch; return which requests have one, which failed, and how many lines cannot be
-        read. A file that breaks off is read again, and a request whose line is there twice has its reply, if one of
-        them is one."""
+        """Hand out the replies of a batch. Return the requests with a reply, the failed ones with errors, and the
+        number of unreadable lines. A file that breaks off is read again. A request with several lines has a reply if
+        one of them is a reply."""
         answered: set[str] = set()
         failed: dict[str, tuple[WaitingBatch, ModelError]] = {}
         garbled = 0
@@ -230,7 +225,7 @@ class BatchCollector:
     def _hand_out(
         self, watched: WatchedBatch, waiting: WaitingBatch, outcome: HttpAnswer | ModelError
     ) -> ModelError | None:
-        """Give a reply to who waits for it; return the error of a request that failed."""
+        """Give a reply to its waiting caller; return the error of a request that failed."""
         try:
             if isinstance(outcome, ModelError):
                 raise outcome
@@ -247,8 +242,8 @@ class BatchCollector:
         return None
 
     def _lost(self, watched: WatchedBatch, error: ModelError) -> Unanswered:
-        """Return the requests of a batch that the provider does not know. Once it has expired for sure, they are free:
-        before, it may be that only this account does not know it, and that its replies are paid for."""
+        """Return the requests of a batch that the provider does not know. Once it has certainly expired they are free;
+        before, only this account may not know it, and its replies are paid for."""
         batch, now, waiting = watched.batch, self._times.now(), list(watched.waiting.values())
         held = counted_requests(len(batch.requests))
         for each in waiting:
@@ -281,20 +276,20 @@ def counted_requests(count: int) -> str:
 
 
 def ended_with(waiting: Iterable[WaitingBatch], error: BaseException) -> None:
-    """Raise an error to everybody who waits for these requests."""
+    """Raise an error in all callers that wait for these requests."""
     for each in waiting:
         if not each.future.done():
             each.future.set_exception(error)
-            each.future.exception()  # seen: nobody else may be waiting
+            each.future.exception()  # mark as retrieved: nobody else may await it
 
 
 MOST_ATTEMPTS = 3
-"""So many batches may have a request before it counts as failed."""
+"""The number of batches that a request may be in before it counts as failed."""
 
 
 @dataclass
 class BatchProgress:
-    """The counts of a queue: batches under way, requests in them, and how many of these are done."""
+    """The counts of a queue: open batches, their requests, and how many of these are done."""
 
     batches: int = 0
     requests: int = 0
@@ -302,7 +297,7 @@ class BatchProgress:
 
 
 class BatchQueue:
-    """The requests to one model. Whatever ends the run is raised to everybody who waits."""
+    """The queue of requests to one model. An error that ends the run is raised in all waiting callers."""
 
     def __init__(
         self,
@@ -331,17 +326,17 @@ class BatchQueue:
         self._unanswered: set[WaitingBatch] = set()
         self._new: list[WaitingBatch] = []
         self._held_back: list[WaitingBatch] = []
-        """Requests that the budget has no room for until others are answered."""
+        """Requests that wait for room in the budget until others are answered."""
         self._watched: dict[str, WatchedBatch] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._placing: asyncio.Task[None] | None = None
         self._only_waits = False
-        """True while requests wait for room in the budget, and for nothing else."""
+        """True while requests wait only for room in the budget."""
         self._error: BaseException | None = None
 
     @property
     def idle(self) -> bool:
-        """True while nothing is to be done but to wait for the provider, which was asked about each batch."""
+        """True if there is nothing to do but wait for the provider, and each batch was polled."""
         placing = self._placing is not None and not self._placing.done()
         return (
             (self._only_waits or not placing)
@@ -351,17 +346,17 @@ class BatchQueue:
 
     @property
     def progress(self) -> BatchProgress:
-        """Return how the batches under way are coming along."""
+        """Return the counts of the open batches."""
         states = [each.state for each in self._watched.values() if each.state is not None]
         requests = sum(len(each.batch.requests) for each in self._watched.values())
         return BatchProgress(len(self._watched), requests, sum(state.done for state in states))
 
     async def check(self) -> None:
-        """Make sure that the server has batches. Raises `Stopped` where it has none."""
+        """Raise `Stopped` if the server has no batches."""
         await self._patience.ask(self.model.service.check)
 
     async def call(self, request: Request) -> BatchReply:
-        """Return the reply to a request, in how many batches it was, and the last. Raises as `Caller.call` does."""
+        """Return the reply to a request, the number of its batches, and the last one. Raises as `Caller.call` does."""
         if self._error is not None:
             raise self._error
         body = self.model.body_of(request)
@@ -374,7 +369,7 @@ class BatchQueue:
             self._unanswered.discard(waiting)
 
     def halt(self, error: BaseException) -> None:
-        """Raise an error to everybody who waits, and to all who come. A submission under way is finished."""
+        """Raise an error in all waiting and future callers. A submission in progress is finished."""
         if self._error is None:
             self._error = error
         ended_with(list(self._unanswered), self._error)
@@ -384,8 +379,8 @@ class BatchQueue:
                 task.cancel()
 
     async def close(self, *, finished: bool) -> None:
-        """Let go of everything. Batches of which everything was taken by a run that `finished`, and kept, are noted
-        as collected."""
+        """Close everything. Batches whose replies were all taken and kept by a `finished` run are noted as
+        collected."""
         if self._placing is not None:
             await asyncio.gather(self._placing, return_exceptions=True)
         self.halt(Halted())
@@ -401,7 +396,7 @@ class BatchQueue:
             self._placing = self._begin(self._place_all())
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Begin a task. What goes wrong in it ends the run."""
+        """Start a task. An error in it ends the run."""
 
         async def guarded() -> None:
             try:
@@ -415,11 +410,11 @@ class BatchQueue:
         return task
 
     async def _place_all(self) -> None:
-        """Give every new request its place in a batch, level by level."""
+        """Put every new request into a batch, level by level."""
         while self._error is None and (self._new or self._held_back):
             if self._new:
                 await self._level.complete()
-            else:  # until replies of any model leave room in the budget
+            else:  # wait until replies of any model leave room in the budget
                 self._only_waits = True
                 await self._times.sleep(self._pauses.again_s)
                 self._only_waits = False
@@ -427,7 +422,7 @@ class BatchQueue:
             await self._place(new)
 
     async def _place(self, new: Sequence[WaitingBatch]) -> None:
-        """Join requests to the batches that have them already, and submit the others."""
+        """Join requests to the batches that hold them already, and submit the others."""
         self._book.refresh(self._times.now())
         fresh: list[WaitingBatch] = []
         for waiting in new:
@@ -446,8 +441,8 @@ class BatchQueue:
             await self._submit(part)
 
     def _affordable(self, fresh: Iterable[WaitingBatch]) -> list[WaitingBatch]:
-        """Return the requests that the budget has room for; the others wait for replies. Raises `OutOfBudget` where
-        none can come."""
+        """Return the requests that fit into the budget; the others wait for replies. Raises `OutOfBudget` if none can
+        come."""
         found: list[WaitingBatch] = []
         for waiting in fresh:
             (found if self._reserve(waiting) else self._held_back).append(waiting)
@@ -464,7 +459,7 @@ class BatchQueue:
         return waiting.debit is not None
 
     def _parts(self, fresh: Sequence[WaitingBatch]) -> Iterator[list[WaitingBatch]]:
-        """Yield the requests in parts that fit into one batch each."""
+        """Yield the requests in parts that each fit into one batch."""
         service = self.model.service
         part: list[WaitingBatch] = []
         size = 0
@@ -479,14 +474,14 @@ class BatchQueue:
             yield part
 
     async def _submit(self, part: list[WaitingBatch]) -> None:
-        """Submit a batch: its requests are in the store before, and what the provider calls it right after."""
+        """Submit a batch. Its requests are in the store before, and the provider's id right after."""
         names, now = [each.name for each in part], self._times.now()
         marker = digest([self.model.name, now.isoformat(), names])
         batch = self._book.intend(marker, names, now)
         try:
             batch_id = await self._submitted(batch, [BatchLine(each.name, each.body) for each in part])
         except ModelError as error:
-            if not error.retryable:  # else nobody knows if it was taken: the next run looks for it
+            if not error.retryable:  # otherwise it may have been accepted: the next run searches for it
                 self._book.close(batch, DROPPED, self._times.now(), str(error))
             if error.fatal or error.retryable:
                 raise Stopped(error.code, error.message, error.hint) from error
@@ -497,8 +492,8 @@ class BatchQueue:
         self._join(batch, part)
 
     async def _submitted(self, batch: OpenBatch, lines: Sequence[BatchLine]) -> str:
-        """Return what the provider calls a batch. After an error that leaves open whether it was taken, it is looked
-        for before it is submitted again."""
+        """Return the provider's id of a batch. After an error that leaves its submission open, it is searched for
+        before it is submitted again."""
         began = self._times.clock()
         while True:
             try:
@@ -514,7 +509,7 @@ class BatchQueue:
             await self._times.sleep(delay_s)
 
     async def _look_for(self, batch: OpenBatch) -> None:
-        """Find out what became of a batch whose submission another process did not see the end of."""
+        """Find a batch whose submission another process did not see the end of."""
         age_s = (self._times.now() - batch.created_at).total_seconds()
         found = await self._found(batch, self._times.clock() + max(0.0, self._pauses.grace_s - age_s))
         if found is None:
@@ -523,7 +518,7 @@ class BatchQueue:
             self._book.submitted(batch, found, self._times.now())
 
     async def _found(self, batch: OpenBatch, until: float) -> str | None:
-        """Return what the provider calls a batch, which is looked for until a time at least."""
+        """Return the provider's id of a batch, searching at least until a time."""
         others = [each.batch_id for each in self._book.open if each.batch_id is not None]
         while True:
             found: str | None = await self._patience.ask(
@@ -534,7 +529,7 @@ class BatchQueue:
             await self._times.sleep(min(self._pauses.quiet_s, max(0.0, until - self._times.clock())))
 
     def _join(self, batch: OpenBatch, part: Iterable[WaitingBatch]) -> None:
-        """Let requests wait for a batch, which is watched from now on."""
+        """Let requests wait for a batch, which is polled from now on."""
         watched = self._watched.get(batch.marker)
         if watched is None:
             watched = self._watched[batch.marker] = WatchedBatch(batch)
@@ -542,7 +537,7 @@ class BatchQueue:
         watched.waiting.update({each.name: each for each in part})
 
     async def _watch(self, watched: WatchedBatch) -> None:
-        """Wait for a batch to end. Requests with transient errors go into another batch, and the others are told."""
+        """Wait for a batch to end. Requests with transient errors go into another batch; the others fail."""
         found = await self._collector.collect(watched)
         del self._watched[watched.batch.marker]
         self._level.stir()
@@ -562,7 +557,7 @@ USUAL = Pauses()
 
 
 class BatchCaller(Caller):
-    """Calls one model in batches. It has the gate of the live caller in whose place it stands, for looks at it."""
+    """Calls one model in batches. It keeps the gate of the live caller that it replaces, for its state."""
 
     def __init__(self, live: Caller, queue: BatchQueue) -> None:
         self.model: Model = queue.model
@@ -571,18 +566,18 @@ class BatchCaller(Caller):
         self._queue = queue
 
     def halt(self) -> None:
-        """Wait for no batch any more: those that are submitted are collected by a later run."""
+        """Stop waiting for batches: submitted ones are collected by a later run."""
         self._queue.halt(Halted())
 
     async def call(self, request: Request, lane: Lane = NO_LANE) -> Called:
-        """Wait for the batch that has the request. Raises what `Caller.call` does."""
+        """Wait for the batch with the request. Raises as `Caller.call` does."""
         reply, attempts, batch_id = await self._queue.call(request)
         return Called(reply, attempts, None, batch_id)
 
 
 @dataclass
 class BatchCalls:
-    """The batches of a run. `detach`: as soon as only providers are waited for, `leave` is called."""
+    """The batches of a run. With `detach`, `leave` is called as soon as the run waits only for providers."""
 
     log: BatchLog
     pauses: Pauses = field(default_factory=lambda: USUAL)
@@ -597,7 +592,7 @@ class BatchCalls:
     def callers(
         self, live: Mapping[str, Caller], limits: Limits, budget: Budget | None, notes: Callable[[str], None]
     ) -> dict[str, Caller]:
-        """Return the callers of a run, those of models in batches in place of the live ones."""
+        """Return the callers of a run, with batch callers for the batched models."""
         times = Times(time.monotonic, asyncio.sleep, lambda: datetime.now(UTC))
         gates = [caller.gate for caller in live.values() if not isinstance(caller.model, BatchedModel)]
         level = BatchLevel(self.pauses, times, lambda: any(each.in_flight or each.snapshot().waiting for each in gates))
@@ -617,11 +612,11 @@ class BatchCalls:
 
     @property
     def progress(self) -> dict[str, BatchProgress]:
-        """Return how the batches of each model are coming along."""
+        """Return the counts of the open batches of each model."""
         return {name: queue.progress for name, queue in self.queues.items()}
 
     async def close(self, *, finished: bool) -> None:
-        """Let go of everything; `finished`: the run has kept every reply that it was given."""
+        """Close everything. `finished`: the run has kept every reply that it was given."""
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.gather(self._watch, return_exceptions=True)
@@ -632,7 +627,7 @@ class BatchCalls:
             await queue.close(finished=finished)
 
     async def _ready(self) -> None:
-        """Wait until every server was seen to have batches: before that nothing is submitted to any."""
+        """Wait until every server is known to have batches; nothing is submitted before."""
         if self._checking is None:
             self._checking = asyncio.create_task(self._check())
         await asyncio.shield(self._checking)
@@ -642,7 +637,7 @@ class BatchCalls:
             await queue.check()
 
     async def _leave(self, level: BatchLevel) -> None:
-        """Leave as soon as nothing is to be done but to wait."""
+        """Leave as soon as there is nothing to do but wait."""
         while True:
             await level.complete()
             if all(queue.idle for queue in self.queues.values()) and any(
@@ -654,11 +649,11 @@ class BatchCalls:
 
 
 HELD = "R0123"
-"""The error of a live run that comes to a request which a batch holds."""
+"""The error code of a live run that reaches a request which a batch holds."""
 
 
 class LiveCaller(Caller):
-    """Calls one model live, but for requests that a batch holds: these end the run before they are asked."""
+    """Calls one model live. A request that a batch holds ends the run before it is asked."""
 
     def __init__(self, live: Caller, log: BatchLog) -> None:
         self.model = live.model
@@ -669,11 +664,11 @@ class LiveCaller(Caller):
         self._refresh()
 
     def halt(self) -> None:
-        """Make no further call."""
+        """Make no further calls."""
         self._live.halt()
 
     async def call(self, request: Request, lane: Lane = NO_LANE) -> Called:
-        """Ask. Raises what `Caller.call` does, and `Stopped` R0123 where a batch holds the request."""
+        """Ask. Raises as `Caller.call` does, and `Stopped` R0123 if a batch holds the request."""
         self._refresh()
         batch = self._holder(request)
         if batch is not None:
@@ -684,21 +679,22 @@ class LiveCaller(Caller):
         return await self._live.call(request, lane)
 
     def _refresh(self) -> None:
-        """Take in what others noted. Who claims a case sees every batch that had it before."""
+        """Read the records of other processes. A process that claims a case sees every earlier batch of it."""
         self._book.refresh(datetime.now(UTC), peek=True)
         if self._book.open:
             model: Any = self.model
-            model.most_samples = 1  # as in batches, which know each sample by a name of its own
+            model.most_samples = 1  # as in batches, where each sample has a name of its own
 
     def _holder(self, request: Request) -> OpenBatch | None:
-        """Return the batch that holds a request. Of several samples at once nobody can tell: then it is any batch."""
+        """Return the batch that holds a request. For several samples at once this is unknown: any batch counts."""
         if not self._book.open:
             return None
         return next(iter(self._book.open)) if request.samples > 1 else self._book.holder(request_name(request))
 
 
 def beside_batches(callers: Mapping[str, Caller], log: BatchLog) -> dict[str, Caller]:
-    """Return callers that ask for nothing which a batch in the store holds. Recordings are asked at no cost."""
+    """Return callers that do not ask for requests which a batch in the store holds. Recorded models are free and
+    stay."""
     return {
         name: caller if isinstance(caller.model, ReplayModel) else LiveCaller(caller, log)
         for name, caller in callers.items()

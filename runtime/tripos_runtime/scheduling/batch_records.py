@@ -1,4 +1,4 @@
-"""The records of batches in a store, and which open batch has which request."""
+"""The records of batches in a store, and which open batch holds which request."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from tripos_runtime.models.base import Request
 INTENDED: Final = "intended"
 """Written before a batch is submitted, with its requests."""
 SUBMITTED: Final = "submitted"
-"""Written once the provider has said what it calls the batch."""
+"""Written once the provider's id of the batch is known."""
 UNANSWERED: Final = "unanswered"
-"""Written once a batch has ended, with every request so far that it gave no reply to: it holds them no more."""
+"""Written once a batch has ended, with all requests that it did not answer: it no longer holds them."""
 COLLECTED: Final = "collected"
-"""Every request of the batch was answered, or failed, and the replies are kept."""
+"""Every request of the batch was answered or failed, and the replies are kept."""
 DROPPED: Final = "dropped"
-"""The batch never reached the provider, or the provider has it no more, or it was given up."""
+"""The batch never reached the provider, was deleted there, or was given up."""
 EXPIRY: Final = timedelta(hours=25)
-"""A batch has ended so long after it was made: providers give it a day, and clocks differ."""
+"""A batch has ended after this time: providers allow a day, and clocks differ."""
 KEPT: Final = timedelta(days=30)
-"""Providers keep the replies of a batch for about so long. An older one holds no request."""
+"""Providers keep replies about this long. An older batch holds no request."""
 
 
 @dataclass(frozen=True)
 class BatchRecord:
-    """One record of a batch. The first has the names of its requests, and `UNANSWERED` those that it let go of."""
+    """One record of a batch. The first has the names of its requests, and `UNANSWERED` those that it no longer
+    holds."""
 
     marker: str
     state: str
@@ -47,34 +48,34 @@ class BatchLog(Protocol):
     """The records of a store."""
 
     def load(self) -> Sequence[BatchRecord]:
-        """Return every record, those of other processes included: what was returned before, and then what is new."""
+        """Return every record, including those of other processes: those returned before, and then the new ones."""
         ...
 
     def peek(self) -> Sequence[BatchRecord]:
-        """Return what `load` does, as far as this machine has seen it. Where nothing is new it costs microseconds."""
+        """Return the same as `load` as far as this machine has seen it. If nothing is new this takes microseconds."""
         ...
 
     def note(self, record: BatchRecord) -> None:
-        """Keep a record. It outlives this process from the moment that this returns."""
+        """Keep a record. It survives this process once this returns."""
         ...
 
 
 @dataclass(eq=False)
 class OpenBatch:
-    """A batch that is not collected. Without a `batch_id` it is not known if it was ever submitted."""
+    """A batch that is not collected. Without a `batch_id` it is unknown whether it was submitted."""
 
     marker: str
     created_at: datetime
     requests: frozenset[str]
     batch_id: str | None = None
     left: set[str] = field(default_factory=set)
-    """Requests that nobody was given the outcome of so far."""
+    """Requests whose outcome was not given to anybody yet."""
     unanswered: set[str] = field(default_factory=set)
-    """Requests that it ended without a reply to."""
+    """Requests that the batch ended without a reply to."""
 
 
 class BatchBook:
-    """The batches of one model at one endpoint, or at any where none is named."""
+    """The batches of one model at one endpoint, or at any if no endpoint is named."""
 
     def __init__(self, log: BatchLog, model: str, endpoint: str = "") -> None:
         self._log = log
@@ -84,7 +85,7 @@ class BatchBook:
         self._closed: set[str] = set()
         self._seen = 0
         self._holders: dict[str, OpenBatch] = {}
-        """By request, the last batch that has it."""
+        """The last batch that has each request."""
 
     @property
     def open(self) -> Iterable[OpenBatch]:
@@ -92,7 +93,7 @@ class BatchBook:
         return self._open.values()
 
     def refresh(self, now: datetime, *, peek: bool = False) -> None:
-        """Take in what any process has noted, and let go of batches whose replies nobody has any more."""
+        """Read the records of all processes, and forget batches whose replies have been deleted."""
         records = self._log.peek() if peek else self._log.load()
         new, self._seen = records[self._seen :], len(records)
         for record in new:
@@ -102,7 +103,7 @@ class BatchBook:
             self._let_go(batch.marker)
 
     def holder(self, request: str) -> OpenBatch | None:
-        """Return the open batch that has a request, if any."""
+        """Return the open batch that holds a request, if any."""
         return self._holders.get(request)
 
     def held(self, batch: OpenBatch) -> int:
@@ -110,27 +111,27 @@ class BatchBook:
         return sum(self._holders.get(request) is batch for request in batch.requests)
 
     def settle(self, batch: OpenBatch, request: str) -> None:
-        """Say that a request got the reply that the batch has for it."""
+        """Record that a request got its reply from the batch."""
         batch.left.discard(request)
 
     def unanswered(self, batch: OpenBatch, requests: Iterable[str], now: datetime) -> None:
-        """Note that a batch has ended without a reply to these requests, if any: any batch or call may ask them."""
+        """Record that a batch has ended without a reply to these requests; other batches or calls may ask them."""
         found = batch.unanswered | set(requests)
         if found != batch.unanswered:
-            names = tuple(sorted(found))  # all so far: of several such records of a batch the last counts
+            names = tuple(sorted(found))  # all so far: only the last such record of a batch counts
             self._note(BatchRecord(batch.marker, UNANSWERED, self._model, self._endpoint, now, batch.batch_id, names))
 
     def intend(self, marker: str, requests: Sequence[str], now: datetime) -> OpenBatch:
-        """Note that a batch is about to be submitted."""
+        """Record that a batch is about to be submitted."""
         self._note(BatchRecord(marker, INTENDED, self._model, self._endpoint, now, None, tuple(requests)))
         return self._open[marker]
 
     def submitted(self, batch: OpenBatch, batch_id: str, now: datetime) -> None:
-        """Note what the provider calls a batch."""
+        """Record the provider's id of a batch."""
         self._note(BatchRecord(batch.marker, SUBMITTED, self._model, self._endpoint, now, batch_id))
 
     def close(self, batch: OpenBatch, state: str, now: datetime, message: str | None = None) -> None:
-        """Note that a batch is collected, or dropped."""
+        """Record that a batch is collected or dropped."""
         self._note(BatchRecord(batch.marker, state, self._model, self._endpoint, now, batch.batch_id, (), message))
 
     def _note(self, record: BatchRecord) -> None:
@@ -171,7 +172,7 @@ class BatchBook:
 
 
 def request_name(request: Request) -> str:
-    """Return what a request is known by in batches: the result that it is for, and what is said."""
+    """Return the name of a request in batches: its result and a digest of its messages."""
     said = [[each.role, each.content] for each in request.messages] + [list(request.tools)] * bool(request.tools)
     text = orjson.dumps([request.name, request.number, said], default=str)
     return hashlib.blake2b(text, digest_size=16).hexdigest()

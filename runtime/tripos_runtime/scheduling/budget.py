@@ -1,9 +1,6 @@
-"""A budget: what a run may spend at most, taken before each call at its highest cost and put right by what it used.
+"""The budget of a run: a call's highest cost is reserved before it is made, and replaced by its real cost afterwards.
 
-The costs of calls for a budget: the highest cost of a call, and what calls of its model turned out to cost.
-
-Errors that end a run, or the calls of one that ends.
-"""
+`LearntCosts` records how much calls of a model really cost. The errors at the end stop a run or its remaining calls."""
 
 from __future__ import annotations
 
@@ -22,12 +19,12 @@ from tripos_runtime.models.base import CodedError, Model, Price, Reply, Request
 from tripos_runtime.models.prices import audio_factor, tokens_of
 
 PICO = 10**12
-"""Money is counted in whole parts of a USD so small that no price of a token falls between them."""
+"""Money is counted in integers of this fraction of a USD, small enough for the price of any token."""
 UNKNOWN = 100
-"""The factor of its highest cost that is reserved for the first call of a model."""
+"""The multiple of its highest cost that is reserved for the first call of a model."""
 CAUTION = 16
 CAUTIOUS = 4
-"""After n calls of a model, `CAUTION / n` times the highest of their costs is reserved for each, and at least
+"""After n calls of a model, `CAUTION / n` times the highest of their costs is reserved for each, but at least
 `CAUTIOUS` times."""
 Amounts = tuple[int, int, int]
 """Money in `PICO`, tokens and calls."""
@@ -35,8 +32,8 @@ Amounts = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The highest cost of a call: money, tokens in and out, replies; how many tokens the prompt and each reply were
-    taken to have at most; and the price of a token, where money counts."""
+    """The highest cost of a call: money, tokens in and out, replies; the assumed largest numbers of tokens of the
+    prompt and of each reply; and the price, if money counts."""
 
     pico_usd: int
     tokens: int
@@ -48,18 +45,18 @@ class Cost:
 
 @dataclass(eq=False, slots=True)
 class Debit:
-    """The part of a budget that a call in flight takes: its highest cost, and what is reserved for it."""
+    """The part of a budget that a call in flight takes: its highest cost, and the reserved amount."""
 
     cost: Cost
     name: str
     highest: Amounts
     reserved: Amounts = (0, 0, 0)
     fixed: bool = False
-    """True if what is reserved stays as it is, whatever other calls turn out to cost."""
+    """True if the reserved amount does not change with the cost of other calls."""
 
 
 class LearntCosts:
-    """The learnt cost of calls of a model. `count` is the number of these calls.
+    """The observed costs of a model's calls. `count` is their number.
 
     >>> learnt = LearntCosts()
     >>> cost = learnt.highest(sent=100, received=50, samples=1, price=None)
@@ -75,18 +72,18 @@ class LearntCosts:
     def __init__(self) -> None:
         self.count = 0
         self._more_in = self._more_out = 0
-        """By how many tokens prompts and replies were longer than was thought possible."""
+        """By how many tokens prompts and replies exceeded the assumed maximum."""
         self._dearest = (0, 0)
         """The highest money and tokens of a reply."""
 
     def highest(self, sent: int, received: int, samples: int, price: Price | None) -> Cost:
-        """Return the highest cost of a call whose prompt and replies have at most so many tokens."""
+        """Return the highest cost of a call whose prompt and replies have at most `sent` and `received` tokens."""
         most_in, most_out = sent + self._more_in, received + self._more_out
         pico_usd = 0 if price is None else math.ceil(dearest_usd(price, most_in, most_out) * PICO)
         return Cost(pico_usd * samples, (most_in + most_out) * samples, samples, sent, received, price)
 
     def amounts(self, cost: Cost) -> tuple[Amounts, Amounts]:
-        """Return the highest cost of a call, as far as known now, and what to reserve for it while others are in
+        """Return the highest cost of a call as far as known now, and the amount to reserve for it while others are in
         flight."""
         now = self.highest(cost.sent, cost.received, cost.calls, cost.price)
         highest = (now.pico_usd, now.tokens, now.calls)
@@ -97,7 +94,7 @@ class LearntCosts:
         return highest, (max(now.pico_usd, pico_usd), max(now.tokens, tokens), now.calls)
 
     def learn(self, cost: Cost, reply: Reply, used: tuple[int | None, int | None]) -> bool:
-        """Take note of what a call used; return true if this changes what to reserve for others."""
+        """Record the usage of a call. Return true if this changes the reservations of others."""
         before = (self._more_in, self._more_out, self._dearest, max(CAUTIOUS, CAUTION / max(self.count, 1)))
         first = not self.count
         self.count += 1
@@ -111,17 +108,17 @@ class LearntCosts:
 
 
 def reply_count(cost: Cost, reply: Reply) -> int:
-    """Return how many of the replies of a call came: a server that passes over `n` sends fewer, and others more."""
+    """Return how many replies of a call arrived: a server that ignores `n` sends fewer, and others more."""
     return min(cost.calls, 1 + len(reply.others))
 
 
 def dearest_usd(price: Price, sent: int, received: int) -> float:
-    """Return what so many tokens cost at most: from the cache or not, seen or not."""
+    """Return the highest cost of these tokens, cached or not, hidden or not."""
     return max(price.cost_usd(sent, received, cached, hidden) for cached in (0, sent) for hidden in (0, received))
 
 
 def used_by(reply: Reply, price: Price | None) -> tuple[int | None, int | None]:
-    """Return the money and the tokens that a reply and its further ones used, as far as they say."""
+    """Return the money and the tokens that a reply and its further replies used, if known."""
     replies = (reply, *reply.others)
     tokens_in = [each.tokens_in for each in replies]
     tokens_out = [each.tokens_out for each in replies]
@@ -139,24 +136,23 @@ def used_by(reply: Reply, price: Price | None) -> tuple[int | None, int | None]:
 
 
 class Stopped(CodedError):
-    """The run cannot go on: a model cannot be had at all, or the budget is spent. What was answered is kept."""
+    """The run cannot continue: a model is unavailable, or the budget is spent. Answers so far are kept."""
 
 
 class Halted(Exception):
-    """The run is coming to its end, and this call was not made."""
+    """The run is ending, and this call was not made."""
 
 
 AMOUNT = re.compile(r"(\$)?\s*(\d+(?:\.\d+)?|\.\d+)\s*([kM])?\s*(usd|\$|tokens?|calls?)?", re.I | re.ASCII)
 
 
 class BudgetError(CodedError):
-    """A budget that cannot be kept to. R0401 what was given is no amount, R0403 nothing bounds a reply, R0404 a model's
-    price is not known."""
+    """A budget that cannot be enforced. R0401: the text is not an amount; R0403: the length of replies is unlimited;
+    R0404: the price of a model is unknown."""
 
 
 def read_amounts(texts: Iterable[str]) -> dict[str, Decimal]:
-    """Return the amounts of `USD`, `tokens` and `calls` that are given, each once at most. Raises `BudgetError`
-    (R0401).
+    """Return the amounts of `USD`, `tokens` and `calls`, each given at most once. Raises `BudgetError` (R0401).
 
     >>> read_amounts(["$0.50", "2M tokens"])
     {'USD': Decimal('0.50'), 'tokens': Decimal('2000000')}
@@ -171,7 +167,7 @@ def read_amounts(texts: Iterable[str]) -> dict[str, Decimal]:
 
 
 def _amount(text: str) -> tuple[str, Decimal]:
-    """Return the unit, `USD`, `tokens` or `calls`, and how many."""
+    """Return the unit (`USD`, `tokens` or `calls`) and the number."""
     wrong = BudgetError(
         "R0401", f"`{text}` is not a budget", "write it as `5usd`, `200000tokens`, `2Mtokens` or `1000calls`"
     )
@@ -192,9 +188,9 @@ def _amount(text: str) -> tuple[str, Decimal]:
 
 
 AROUND_MESSAGE = 16
-"""Tokens that a message may cost beside its text."""
+"""The largest number of tokens that a message costs in addition to its text."""
 LEAST_MEDIUM, PIXELS = 4096, 196
-"""Tokens of an image of any size, and pixels to a token, where no formula is published."""
+"""The tokens of an image of any size, and the pixels per token, if no formula is published."""
 
 
 class OutOfBudget(Stopped):
@@ -202,17 +198,16 @@ class OutOfBudget(Stopped):
 
 
 class Budget:
-    """The bound of a budget, and the amount spent. `None` sets no bound, and what is spent is counted all the same.
+    """The limits of a budget and the amount spent. `None` means no limit; spending is counted in any case.
 
-    Before each call, also one that is made again, its highest cost is reserved: every byte of its messages and of its
-    schema counts as a token, and 16 a message; the reply is as long as `max_tokens` allows or else as the model can.
-    When the reply is there, what it used stands in place of that; where it does not say, its highest cost stands. A
-    call that failed costs what its provider reports all the same, and else nothing, as one that was cancelled: a
-    provider may bill a reply that never arrived, and nobody here would know how much.
+    Before each attempt its highest cost is reserved: every byte of the messages and of the schema counts as a token,
+    plus 16 per message; the reply is as long as `max_tokens` or the model allows. Afterwards the real usage replaces
+    the reservation; if it is unknown, the highest cost stays. A failed call costs what its provider reports, else
+    nothing, like a cancelled one: a provider may bill a reply that never arrived, and the amount is unknown.
 
-    A reply may use more: a provider may put texts of its own into prompts, and not count reasoning as output. So the
-    first call of a model goes alone, and calls in flight reserve what calls of their model turned out to cost
-    (`LearntCosts`). A call that is alone needs no more than its highest cost. So a budget is exceeded by one call.
+    A reply may use more: a provider may add texts to prompts, and not count reasoning as output. So the first call of a
+    model goes alone, and calls in flight reserve what calls of their model really cost (`LearntCosts`). A call that is
+    alone needs no more than its highest cost. So a budget is exceeded by one call at most.
 
     >>> budget = Budget.parse(["5usd", "2Mtokens"])
     >>> budget.usd, budget.tokens, budget.calls
@@ -234,8 +229,8 @@ class Budget:
 
     @classmethod
     def parse(cls, texts: Iterable[str]) -> Budget:
-        """Return the budget of texts such as `5usd`, `0.5 USD`, `$5`, `200000tokens`, `2Mtokens`, `1000calls`, one at
-        most for each unit. Raises `BudgetError` (R0401).
+        """Return the budget of texts such as `5usd`, `0.5 USD`, `$5`, `200000tokens`, `2Mtokens`, `1000calls`, at most
+        one for each unit. Raises `BudgetError` (R0401).
 
         >>> Budget.parse(["$0.50", "1000 calls"]).usd
         0.5
@@ -253,22 +248,22 @@ class Budget:
 
     @property
     def spent_usd(self) -> float:
-        """Return what calls cost so far, as far as prices are known."""
+        """The cost of calls so far, as far as prices are known."""
         return self._spent[0] / PICO
 
     @property
     def spent_tokens(self) -> int:
-        """Tokens sent and received so far."""
+        """The tokens sent and received so far."""
         return self._spent[1]
 
     @property
     def spent_calls(self) -> int:
-        """Replies so far."""
+        """The replies so far."""
         return self._spent[2]
 
     def highest(self, request: Request, model: Model) -> Cost:
-        """Return the most that a request can cost. Raises `Stopped`: R0403 where nothing bounds the reply, R0404 where
-        the price is not known and there is a budget in USD."""
+        """Return the highest cost of a request. Raises `Stopped`: R0403 if the length of the reply is unlimited, R0404
+        if the price is unknown and the budget is in USD."""
         if not self._bounds_usage:
             return Cost(0, 0, request.samples)
         price = model.price
@@ -288,7 +283,7 @@ class Budget:
         return self._learnt_of(model.name).highest(sent, most_out, request.samples, None if self.usd is None else price)
 
     def most_out(self, model: Model, max_tokens: int | None, sent: int = 1) -> int | None:
-        """Return the most tokens of a reply that a budget has to reckon with; `None` if nothing bounds them."""
+        """Return the largest number of reply tokens to reserve; `None` if it is unlimited."""
         price = model.price
         if not self._bounds_usage or max_tokens is not None:
             return max_tokens or 0
@@ -298,9 +293,8 @@ class Budget:
         return None if costs or self.tokens is not None else 0
 
     async def debit(self, cost: Cost, name: str) -> Debit:
-        """Reserve the cost of a call of the model `name`, and return what is reserved. Where it does not fit, wait for
-        the calls in flight: they may give back what makes it fit. Raises `OutOfBudget` where nothing more can come
-        back."""
+        """Reserve the cost of a call of the model `name`, and return the reservation. If it does not fit, wait for the
+        calls in flight, which may release enough. Raises `OutOfBudget` if nothing more can be released."""
         if not self._waiting and (debit := self._try_debit(cost, name)) is not None:
             return debit
         future: asyncio.Future[Debit] = asyncio.get_running_loop().create_future()
@@ -316,8 +310,8 @@ class Budget:
             raise
 
     def hold(self, cost: Cost, name: str, *, anyway: bool = False) -> Debit | None:
-        """Reserve the highest cost of a request that goes out in a batch, and return what is reserved; `None` where it
-        does not fit. `anyway`: it has gone out already."""
+        """Reserve the highest cost of a request in a batch, and return the reservation; `None` if it does not fit.
+        `anyway`: it was submitted already."""
         highest, _ = self._learnt_of(name).amounts(cost)
         if not anyway and not self._fits(highest):
             return None
@@ -328,7 +322,7 @@ class Budget:
         return debit
 
     def settle(self, debit: Debit, reply: Reply, price: Price | None) -> None:
-        """Put what a reply used, at that price, in place of what was reserved for it."""
+        """Replace a reservation by the usage of the reply at that price."""
         used = used_by(reply, price)
         self._release(debit)
         for place, amount in enumerate(used):
@@ -342,20 +336,20 @@ class Budget:
         self._let_in()
 
     def end(self, debit: Debit, took: Reply | None, price: Price | None) -> None:
-        """Settle a call that gave no reply: what it took, if its provider reported that, or nothing."""
+        """Settle a call without a reply: its reported usage, or nothing."""
         if took is None:
             self.give_back(debit)
         else:
             self.settle(debit, took, price)
 
     def give_back(self, debit: Debit) -> None:
-        """Take back what was reserved for a call that gave no reply."""
+        """Release the reservation of a call without a reply."""
         self._release(debit)
         self._let_in()
 
     @property
     def awaits_replies(self) -> bool:
-        """True while anything is reserved, of which a part may come back."""
+        """True while a reservation may be partly released."""
         return bool(self._in_flight)
 
     @property
@@ -369,12 +363,12 @@ class Budget:
         return found
 
     def _must_wait_for_first(self, cost: Cost, name: str) -> bool:
-        """Return true while it is not known what calls of a model cost, and one of them is in flight."""
+        """Return true while the cost of a model's calls is unknown and its first call is in flight."""
         is_estimate = cost.pico_usd > 0 or (self.tokens is not None and cost.tokens > 0)
         return is_estimate and not self._learnt_of(name).count and name in self._in_flight
 
     def _try_debit(self, cost: Cost, name: str) -> Debit | None:
-        """Return what is reserved for a call that may go now; None where it has to wait."""
+        """Return the reservation of a call that may go now; None if it has to wait."""
         if self._must_wait_for_first(cost, name):
             return None
         learnt = self._learnt_of(name)
@@ -393,7 +387,7 @@ class Budget:
         )
 
     def _reserve(self, debit: Debit, learnt: LearntCosts) -> None:
-        """Reserve for a call in flight what is known now of its cost."""
+        """Reserve for a call in flight what is known of its cost now."""
         _, amounts = learnt.amounts(debit.cost)
         for place, amount in enumerate(amounts):
             self._reserved[place] += amount - debit.reserved[place]
@@ -408,8 +402,8 @@ class Budget:
             self._reserved[place] -= amount
 
     def _let_in(self) -> None:
-        """First come, first served: an expensive call is not passed by cheap ones for ever. Only calls that wait for
-        the first one of their model are."""
+        """Admit waiting calls in the order of arrival, so that cheap calls do not starve an expensive one. Only calls
+        that wait for the first call of their model are passed."""
         later: deque[tuple[asyncio.Future[Debit], Cost, str]] = deque()
         while self._waiting:
             future, cost, name = self._waiting[0]
@@ -428,7 +422,7 @@ class Budget:
         self._waiting.extendleft(reversed(later))
 
     def refusal(self, cost: Cost, name: str) -> OutOfBudget:
-        """Return the error of a call that the budget has no room for."""
+        """Return the error of a call that does not fit into the budget."""
         figures = (
             (limit, spent, more, show)
             for limit, spent, more, show in zip(
@@ -444,7 +438,8 @@ class Budget:
         return OutOfBudget("R0402", f"the budget does not go further: {'; '.join(parts)}", hint)
 
     def _schema_bytes(self, schema: Mapping[str, Any]) -> int:
-        """Schemas are few and each goes out with many requests. The entry keeps its schema, so no other gets its id."""
+        """Return the size of a schema. Schemas are few and reused by many requests. The entry keeps its schema alive,
+        so no other schema gets its id."""
         known = self._schemas.get(id(schema))
         if known is None:
             import orjson
@@ -454,7 +449,7 @@ class Budget:
 
 
 def check_prices(models: Iterable[Model], budget: Budget | None) -> None:
-    """Raise `BudgetError` (R0404) where there is a budget in USD and the price of a model is not known."""
+    """Raise `BudgetError` (R0404) if the budget is in USD and the price of a model is unknown."""
     if budget is None or budget.usd is None:
         return
     names = [model.name for model in models if model.price is None]
@@ -463,8 +458,8 @@ def check_prices(models: Iterable[Model], budget: Budget | None) -> None:
 
 
 def check_bounds(replies: Iterable[tuple[str, Model, int | None]], budget: Budget | None) -> None:
-    """Raise `BudgetError` (R0403) if a budget in USD or tokens has to bound replies that nothing bounds. `replies` are
-    the steps and scorers, each with a model that it asks and its `max_tokens`."""
+    """Raise `BudgetError` (R0403) if the budget is in USD or tokens and the length of some replies is unlimited.
+    `replies` are the steps and scorers, each with its model and its `max_tokens`."""
     if budget is None:
         return
     open_ended = [(where, model.name) for where, model, most in replies if budget.most_out(model, most) is None]
@@ -491,8 +486,8 @@ def _unpriced(names: Sequence[str]) -> BudgetError:
 
 
 def _most_of(medium: Medium, model: str, detail: str | None) -> int:
-    """Return the most tokens of text that an image or another file costs as much as; where none is published, more than
-    any is known to take."""
+    """Return the largest number of text tokens that an image or another file costs; if none is published, more than any
+    known model uses."""
     most = tokens_of(model, medium, detail).high
     if not math.isfinite(most):
         most = LEAST_MEDIUM + medium.size + (medium.width or 0) * (medium.height or 0) // PIXELS

@@ -1,4 +1,4 @@
-"""Calls models: lets calls out as their endpoint bears them, tries again what may pass, and keeps to the budget."""
+"""Calls of models: admission by the endpoint, retries of transient errors, and the budget."""
 
 from __future__ import annotations
 
@@ -37,9 +37,8 @@ NO_LANE: Lane = ("", "")
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A reply and what it took to get it: how many attempts, how long the last of them in seconds, where that says
-    anything, and the batch of the provider that it came in, if it did. Its tokens and its cost are those of all
-    attempts whose usage is known."""
+    """A reply, with the number of attempts, the latency of the last one in seconds (if meaningful), and the provider's
+    batch that it came in, if any. Its tokens and its cost include all attempts with known usage."""
 
     reply: Reply
     attempts: int
@@ -48,7 +47,7 @@ class Called:
 
 
 class Caller:
-    """Calls one model. `open_callers` makes them."""
+    """Calls one model. Created by `open_callers`."""
 
     def __init__(
         self,
@@ -74,18 +73,16 @@ class Caller:
         self._halted = False
 
     def halt(self) -> None:
-        """Make no further call: those that wait for their turn raise `Halted`, and so do all that come. Those under way
-        are finished."""
+        """Make no further calls: waiting and new calls raise `Halted`. Calls in flight are finished."""
         self._halted = True
         self.gate.send_away(Halted)
 
     async def call(self, request: Request, lane: Lane = NO_LANE) -> Called:
-        """Wait for its turn and asks; what may pass is tried again, after up to 0.5 s, 1 s, 2 s … or when the endpoint
-        says. `lane` is the role and the scenario that it is for: they take turns.
+        """Wait for a slot and ask. Transient errors are retried after up to 0.5 s, 1 s, 2 s …, or when the endpoint
+        says. `lane` is the role and the scenario of the call; lanes take turns.
 
-        Raises `ModelError` where this call failed for good, and `Stopped` where every other would too: the model cannot
-        be had, or the budget is spent (`OutOfBudget`). Raises `Halted` after `halt`.
-        """
+        Raises `ModelError` if this call failed for good, and `Stopped` if every other call would fail too: the model is
+        unavailable, or the budget is spent (`OutOfBudget`). Raises `Halted` after `halt`."""
         share = REPLY_SHARE.get()
         if share is not None:
             share.begin(self.memory)
@@ -140,14 +137,14 @@ class Caller:
     async def _attempt(
         self, request: Request, epoch: int, tokens: int, cost: Cost | None, left_s: float, share: ReplyShare
     ) -> tuple[Reply, float]:
-        """Return one request: the reply and how long it took in seconds. However it ends, its place at the gate is free
-        again and its debit settled."""
+        """Make one request, and return the reply and its latency in seconds. However it ends, its slot is released and
+        its budget debit settled."""
         gate, shares, budget = self.gate, self._shares, self._budget
         debit = None
         try:
             if budget is not None and cost is not None:
                 debit = await budget.debit(cost, self.model.name)
-            if self._halted:  # while it waited
+            if self._halted:  # halted while it waited
                 raise Halted
             started = self._clock()
             async with asyncio.timeout(left_s) as deadline:
@@ -179,18 +176,18 @@ class Caller:
         return reply, latency_s
 
     def _delay_s(self, error: ModelError, failures: int, left_s: float) -> float | None:
-        """Return how long to wait before the call is made again; None where it is not."""
+        """Return the delay before a retry in seconds; None if there is no retry."""
         if not error.retryable or left_s <= 0:
             return None
         if self.gate.silent:
-            return 0.0  # its turn comes when the endpoint is back; that costs it no retry
+            return 0.0  # it waits for the endpoint's return without using up a retry
         retries = self._limits.max_retries
-        if error.code == UNREACHABLE and not self.gate.answered:  # more likely a wrong address than a busy one
+        if error.code == UNREACHABLE and not self.gate.answered:  # probably a wrong address
             retries = min(retries, FIRST_CONTACT_RETRIES)
         if failures > retries:
             return 0.0 if self.gate.blamed(error) else None
         if error.retry_after_s:
-            return 0.0  # the gate holds everything back
+            return 0.0  # the gate delays all calls
         delay_s = self._rng.uniform(0.0, min(FIRST_DELAY_S * 2 ** (failures - 1), LONGEST_DELAY_S))
         return delay_s if delay_s < left_s else None
 
@@ -200,20 +197,20 @@ class Caller:
 
 
 class _Usual:
-    """The usual size of a model's calls, in tokens: for limits of tokens a minute."""
+    """The average size of a model's calls in tokens, for limits of tokens per minute."""
 
     def __init__(self) -> None:
         self._per_byte = 0.3
         self._out = 300.0
 
     def tokens(self, request: Request) -> int:
-        """Return how many tokens a request is thought to take."""
+        """Return the estimated tokens of a request."""
         longest = request.settings.max_tokens
         out = self._out if longest is None else min(self._out, longest)
         return round(_size(request) * self._per_byte + out * request.samples)
 
     def learn(self, request: Request, reply: Reply) -> int | None:
-        """Take note of what a reply used, and return the tokens, where they are known."""
+        """Record the usage of a reply, and return its tokens, if known."""
         replies = (reply, *reply.others)
         sent, received = [each.tokens_in for each in replies], [each.tokens_out for each in replies]
         if None in sent or None in received:
@@ -235,10 +232,11 @@ def open_callers(
     rng: random.Random | None = None,
     now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
 ) -> dict[str, Caller]:
-    """Return a caller for each model, by the names of `models`. Models of one endpoint and key share its gate; all
-    share the budget. `notes` is told, in a line for people, when an endpoint stops answering and when it is back.
+    """Return a caller for each model, by the names of `models`. Models with the same endpoint and key share a gate; all
+    share the budget. `notes` receives a line for the user when an endpoint stops answering and when it returns.
 
-    >>> from tripos_runtime.models import Message, open_model
+    >>> from tripos_runtime.models.base import Message
+    >>> from tripos_runtime.models.families import open_model
     >>> callers = open_callers({"mock/careful": open_model("mock/careful")}, Limits(max_connections=4))
     >>> called = asyncio.run(callers["mock/careful"].call(Request("mock/careful", (Message("user", "Hello"),))))
     >>> called.attempts, callers["mock/careful"].gate.snapshot().limit
@@ -265,7 +263,7 @@ def open_callers(
 
 
 def snapshot(callers: Mapping[str, Caller]) -> list[Snapshot]:
-    """Return how things stand at each endpoint, in the order of the models."""
+    """Return the state of each endpoint, in the order of the models."""
     return [gate.snapshot() for gate in dict.fromkeys(caller.gate for caller in callers.values())]
 
 

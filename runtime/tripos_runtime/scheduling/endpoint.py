@@ -1,15 +1,8 @@
-"""The gate before an endpoint: who may call now, who waits, and when an endpoint counts as gone.
+"""Admission control for one endpoint: slots, waiting calls, circuit breaker.
 
-The circuit breaker of an endpoint: after many failures in a row one call at a time finds out.
-
-The concurrency that an endpoint bears: three times as many calls each round trip until it objects, then one more.
-
-The order of waiting calls: lanes in turn, and within a lane whoever came first.
-
-The visible state of an endpoint during a run.
-
-The clock, the pause and the wall time of a run, which tests replace.
-"""
+The number of concurrent calls grows threefold per round trip until the endpoint objects, then by one per round trip
+(`Window`). Waiting calls take turns by lane (`Lanes`). After many consecutive failures, one call at a time probes the
+endpoint (`Circuit`). `Times` holds the clock, so that tests can replace it."""
 
 from __future__ import annotations
 
@@ -29,15 +22,15 @@ from tripos_runtime.scheduling.budget import Stopped
 from tripos_runtime.scheduling.limits import LimitShare
 
 FAILURES = 10
-"""The failures in a row after which the endpoint counts as silent …"""
+"""The number of consecutive failures after which the endpoint counts as silent …"""
 FAILING_S = 2.0
-"""… unless they came all at once: hundreds of calls under way fail together when one connection hiccups."""
+"""… unless they came within this time: hundreds of calls fail together when one connection breaks."""
 LONGEST_PAUSE_S = 60.0
 
 
 @dataclass
 class Circuit:
-    """Times are seconds of any clock that only goes forward.
+    """The circuit breaker of an endpoint. Times are seconds of any monotonic clock.
 
     >>> circuit = Circuit(patience_s=900)
     >>> [circuit.failed(second, probe=False) for second in range(12)].index(True)  # the tenth failure
@@ -53,37 +46,37 @@ class Circuit:
 
     patience_s: float
     failures: int = 0
-    """In a row."""
+    """Consecutive failures."""
     failing_since: float = 0.0
     silent_since: float | None = None
     probing: bool = False
-    """True if the one call that finds out is under way."""
+    """True if a probe is in flight."""
     probe_at: float = 0.0
     pause_s: float = 1.0
 
     @property
     def silent(self) -> bool:
-        """True if no calls are let out but one at a time."""
+        """True if only probes are sent, one at a time."""
         return self.silent_since is not None
 
     @property
     def gives_up_at(self) -> float:
-        """When silence has lasted too long."""
+        """The time at which the silence has lasted too long."""
         return math.inf if self.silent_since is None else self.silent_since + self.patience_s
 
     def may_probe(self, now: float) -> bool:
-        """Return true if it is time for the one call that finds out."""
+        """Return true if it is time for a probe."""
         return not self.probing and now >= self.probe_at
 
     def answered(self, now: float) -> bool:
-        """Take note of an answer, whatever it said; whether that ended a silence."""
+        """Record an answer of any kind. Return true if it ended a silence."""
         ended = self.silent
         self.failures = 0
         self.silent_since = None
         return ended
 
     def failed(self, now: float, *, probe: bool) -> bool:
-        """Take note of a call that got no answer; whether the endpoint counts as silent from now on."""
+        """Record a call without an answer. Return true if the endpoint counts as silent from now on."""
         self.failures += 1
         if self.failures == 1:
             self.failing_since = now
@@ -95,7 +88,7 @@ class Circuit:
         return now - self.failing_since >= FAILING_S and self.fall_silent(now)
 
     def fall_silent(self, now: float) -> bool:
-        """Count the endpoint as silent from now on if there were failures enough; whether that is new."""
+        """Mark the endpoint as silent after enough failures. Return true if this is new."""
         if self.silent or self.failures < FAILURES:
             return False
         self.silent_since = now
@@ -106,20 +99,19 @@ class Circuit:
 
 START = 16
 FASTER = 3
-"""The factor by which calls grow each round trip at the start. At twice as many, 20,000 calls with 512 at a time take
-an eighth longer than they must; at three times, a fourteenth."""
+"""The growth factor per round trip at the start. With 2, 20,000 calls at 512 concurrent ones take an eighth longer than
+necessary; with 3, a fourteenth."""
 STUMBLE = 0.2
-"""The share of server errors among the last calls that is taken for overload; fewer are accidents."""
+"""The share of server errors among the last calls that counts as overload; fewer are accidents."""
 MEMORY = 0.9
-"""The part of that share that a call leaves standing."""
+"""The part of that share that a call leaves in the average."""
 
 
 class Window:
-    """`allowed` is how many calls may be under way now, at most `most`.
+    """The congestion window of an endpoint: `allowed` concurrent calls now, at most `most`.
 
-    An endpoint objects by 429, by not answering in time, or by server errors that are no accident. That halves the
-    window once for all calls that were let out before: they were sent under the old size. So a call carries the
-    `epoch` in which it was let out.
+    An endpoint objects by status 429, by a timeout, or by frequent server errors. This halves the window once for all
+    calls sent under the old size: each call carries the `epoch` in which it was sent.
 
     >>> window = Window(most=64)
     >>> window.allowed
@@ -146,20 +138,20 @@ class Window:
         self.epoch = 0
         self._size = float(self.allowed)
         self._threshold = float(most)
-        """Up to here the size multiplies; from here on it grows by one a round trip."""
+        """The size up to which the window multiplies; from there it grows by one per round trip."""
         self._trouble = 0.0
 
     def grow(self, in_flight: int) -> None:
-        """Take note of a call that went well, when so many were under way, itself counted."""
+        """Record a successful call. `in_flight` is the number of concurrent calls, including itself."""
         self._trouble *= MEMORY
         if self.allowed >= self.most:
             return
-        if 2 * in_flight >= self.allowed:  # a window that is not filled says nothing about a larger one
+        if 2 * in_flight >= self.allowed:  # an unfilled window is no evidence for a larger one
             self._size += FASTER - 1.0 if self._size < self._threshold else 1.0 / self._size
             self.allowed = min(int(self._size), self.most)
 
     def shrink(self, epoch: int) -> None:
-        """Take note of an objection to a call that was let out in that epoch."""
+        """Record an objection to a call that was sent in that epoch."""
         if epoch != self.epoch:
             return
         self.epoch += 1
@@ -168,13 +160,13 @@ class Window:
         self.allowed = int(self._size)
 
     def stumble(self, epoch: int) -> None:
-        """Take note of a server error or a broken connection."""
+        """Record a server error or a broken connection."""
         self._trouble = self._trouble * MEMORY + 1.0 - MEMORY
         if self._trouble > STUMBLE:
             self.shrink(epoch)
 
     def restart(self) -> None:
-        """Begin with one call, multiplying up to half of what went well before: an endpoint has come back."""
+        """Restart with one call after the endpoint has returned, multiplying up to half of the last good size."""
         self._threshold = max(1.0, self._size / 2)
         self._size = 1.0
         self.allowed = 1
@@ -187,9 +179,10 @@ W = TypeVar("W")
 
 
 class Lanes(Generic[G, W]):
-    """The waiting calls of an endpoint. A lane is what they are asked for, a role in a scenario; its turn comes round
-    however many wait in the others. A group is what a limit of its own may keep back (a model with so many calls a
-    minute): whoever is in another group of the same lane goes past it.
+    """The waiting calls of an endpoint, in round robin over lanes, whatever their length.
+
+    A lane is a role in a scenario. A group within a lane may be held back by a limit of its own, such as a model's
+    calls per minute; calls of other groups in the lane pass it.
 
     >>> lanes: Lanes[str, str] = Lanes()
     >>> for ticket, (lane, name) in enumerate([("ask", "a1"), ("ask", "a2"), ("ask", "a3"), ("judge", "j1")]):
@@ -206,13 +199,13 @@ class Lanes(Generic[G, W]):
         return self._count
 
     def add(self, lane: Hashable, group: G, ticket: int, waiter: W) -> None:
-        """Put a waiter into its lane. Tickets are unique, and the lowest goes first: whoever comes again with the
-        ticket of the first time is where it was."""
+        """Add a waiter to its lane. Tickets are unique, and the lowest goes first: a retry with its old ticket keeps
+        its place."""
         heapq.heappush(self._lanes.setdefault(lane, {}).setdefault(group, []), (ticket, waiter))
         self._count += 1
 
     def take(self, may_go: Callable[[G], bool]) -> W | None:
-        """Return the next one of a group that may go, or None where nobody may."""
+        """Return the next waiter whose group may go; None if there is none."""
         for lane, groups in self._lanes.items():
             first = min(((heap[0][0], group) for group, heap in groups.items() if may_go(group)), default=None, key=_0)
             if first is not None:
@@ -227,7 +220,7 @@ class Lanes(Generic[G, W]):
         return None
 
     def remove(self, lane: Hashable, group: G, ticket: int) -> None:
-        """Take out one who waits no longer. Nothing happens where it has gone."""
+        """Remove a waiter. Nothing happens if it has gone."""
         heap = self._lanes.get(lane, {}).get(group, [])
         left = [entry for entry in heap if entry[0] != ticket]
         if len(left) == len(heap):
@@ -240,7 +233,7 @@ class Lanes(Generic[G, W]):
             self._drop(lane, group)
 
     def _drop(self, lane: Hashable, group: G) -> None:
-        """An empty lane has no turn to lose: it joins at the end when it comes back."""
+        """Remove an empty lane; it joins at the end when it returns."""
         groups = self._lanes[lane]
         del groups[group]
         if not groups:
@@ -252,14 +245,14 @@ def _0(entry: tuple[int, object]) -> int:
 
 
 State = Literal["ready", "held back", "silent", "given up"]
-"""`held back`: it asked to be left alone for a while. `silent`: it has stopped answering, and one call at a time finds
-out whether it is back. `given up`: it has been silent for too long, and its calls fail."""
+"""`held back`: the endpoint asked clients to wait. `silent`: it has stopped answering, and one call at a time probes
+it. `given up`: it has been silent for too long, and its calls fail."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The state of one endpoint. `limit` is how many calls it may have at a time now, `waiting` how many wait
-    for their turn, `retries` how many were made again so far."""
+    """The state of one endpoint: `limit` is the number of concurrent calls allowed now, `waiting` the number of waiting
+    calls, `retries` the number of retries so far."""
 
     endpoint: str
     models: tuple[str, ...]
@@ -270,7 +263,7 @@ class Snapshot:
     state: State
 
     def beside(self, other: Snapshot) -> Snapshot:
-        """Return the state of the endpoint, to which another process makes calls too: the worse of both states."""
+        """Return the combined state of an endpoint that another process calls too; the worse state counts."""
         return Snapshot(
             self.endpoint,
             self.models,
@@ -287,7 +280,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Times:
-    """The passing of time: seconds that only go forward, a pause, and the time on the wall."""
+    """The clock of a run: monotonic seconds, a sleep function, and the wall time."""
 
     clock: Callable[[], float]
     sleep: Sleep
@@ -303,7 +296,7 @@ SERVER_ERROR = "R0111"
 GIVEN_UP = "R0112"
 NO_ANSWER = frozenset((UNREACHABLE, TIMED_OUT, SERVER_ERROR))
 PROBE = -1
-"""In place of the epoch of a call: it is the one that finds out whether an endpoint is back."""
+"""The epoch of a probe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,8 +307,10 @@ class _Waiter:
 
 
 class Gate:
-    """Everything about one endpoint and key. A call comes in by `try_enter` or `enter`, which say in which epoch of the
-    window it goes out, and leaves by one of `succeeded`, `failed` and `vanished`, exactly once."""
+    """The gate of one endpoint and key.
+
+    A call enters by `try_enter` or `enter`, which return the epoch of the window that it is sent in, and leaves by
+    exactly one of `succeeded`, `failed` and `vanished`."""
 
     def __init__(
         self,
@@ -327,8 +322,7 @@ class Gate:
         times: Times,
         gates: list[Gate],
     ) -> None:
-        """`gates` are those of the run, this one and the others: an endpoint that is gone stops the run if there is no
-        other in use."""
+        """`gates` are all gates of the run. An endpoint that is gone stops the run if no other gate is in use."""
         self.endpoint = endpoint
         self.models = tuple(models)
         self.window = Window(most)
@@ -336,7 +330,7 @@ class Gate:
         self.in_flight = 0
         self.retries = 0
         self.answered = False
-        """True if anything ever came back."""
+        """True if the endpoint has ever answered."""
         self._patience_s = patience_s
         self._notes = notes
         self._times = times
@@ -351,21 +345,21 @@ class Gate:
         self._alarm_at = math.inf
 
     def ticket(self) -> int:
-        """Return the place of a call in its lane, which it keeps when it is made again."""
+        """Return a ticket, the place of a call in its lane, which it keeps for retries."""
         return next(self._tickets)
 
     @property
     def silent(self) -> bool:
-        """True if the endpoint has stopped answering, so that what fails is no fault of the call."""
+        """True if the endpoint has stopped answering, so that failures are not the call's fault."""
         return self.circuit.silent
 
     @property
     def given_up(self) -> bool:
-        """True if it has been silent for longer than the run is patient."""
+        """True if it has been silent for longer than the run's patience."""
         return self._clock() >= self.circuit.gives_up_at
 
     def snapshot(self) -> Snapshot:
-        """Return how things stand."""
+        """Return the state of the endpoint."""
         now = self._clock()
         state: State = "held back" if now < self._held_until else "ready"
         if self.silent:
@@ -374,7 +368,7 @@ class Gate:
         return Snapshot(self.endpoint, self.models, self.in_flight, self.window.allowed, waiting, self.retries, state)
 
     def try_enter(self, shares: Shares, tokens: int) -> int | None:
-        """Return the epoch of a call that may go at once; None where it has to wait."""
+        """Return the epoch of a call that may go at once; None if it has to wait."""
         if self._lanes or self.in_flight >= self.window.allowed or self.circuit.silent:
             return None
         if shares or self._held_until > -math.inf:
@@ -389,8 +383,8 @@ class Gate:
         return self.window.epoch
 
     async def enter(self, lane: Hashable, shares: Shares, tokens: int, ticket: int) -> int:
-        """Wait for a turn, and return the epoch. Raises `ModelError` (R0112) where the endpoint is gone, and `Stopped`
-        where there is no other."""
+        """Wait for a slot, and return the epoch. Raises `ModelError` (R0112) if the endpoint is gone, and `Stopped` if
+        it was the last one."""
         self._used = True
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._lanes.add(lane, shares, ticket, _Waiter(future, shares, tokens))
@@ -404,13 +398,13 @@ class Gate:
             raise
 
     def succeeded(self, epoch: int, shares: Shares, tokens: int, used: int | None) -> None:
-        """A reply came, which used so many tokens."""
+        """Record a reply that used `used` tokens."""
         self._heard()
         self.window.grow(self.in_flight)
         self._leave(epoch, shares, tokens, used)
 
     def failed(self, epoch: int, shares: Shares, tokens: int, error: ModelError) -> None:
-        """An error came, or nothing did."""
+        """Record an error or a missing response."""
         if error.code in NO_ANSWER and error.retryable and not error.broken:
             self._missed(epoch, error)
         else:
@@ -423,7 +417,7 @@ class Gate:
         self._leave(epoch, shares, tokens, None)
 
     def vanished(self, epoch: int, shares: Shares, tokens: int) -> None:
-        """The call was given up by whoever made it, and says nothing about the endpoint."""
+        """Record a call that was cancelled by its caller. It says nothing about the endpoint."""
         self._leave(epoch, shares, tokens, None)
 
     def _heard(self) -> None:
@@ -445,13 +439,13 @@ class Gate:
         if error.code == SERVER_ERROR:
             self.answered = True
         if not self.answered and error.code == UNREACHABLE:
-            return  # more likely a wrong address: whoever calls gives up soon
+            return  # probably a wrong address: the caller gives up soon
         if self.circuit.failed(self._clock(), probe=epoch == PROBE):
             self._tell_silence(error)
 
     def blamed(self, error: ModelError) -> bool:
-        """Return true if the endpoint and not the call is to blame when a call is out of retries: nothing else got an
-        answer either. It counts as silent from now on."""
+        """Return true if the endpoint and not the call is to blame when a call is out of retries: no other call was
+        answered either. The endpoint counts as silent from now on."""
         if error.code not in NO_ANSWER or not self.circuit.fall_silent(self._clock()):
             return False
         self._tell_silence(error)
@@ -477,7 +471,7 @@ class Gate:
             self._let_in()
 
     def _let_in(self) -> None:
-        """Let out whoever may go, and see to it that it is called again when the next one may."""
+        """Admit the waiting calls that may go, and schedule a wake-up for the next one."""
         if not self._lanes:
             return
         now = self._clock()
@@ -512,7 +506,7 @@ class Gate:
             self._wake(now + soonest_s)
 
     def _let_one_in(self, now: float) -> None:
-        """While the endpoint is silent: one call at a time finds out, and after too long the others fail."""
+        """Admit a probe at a silent endpoint; after too long, fail all waiting calls."""
         circuit = self.circuit
         if circuit.may_probe(now) and now >= self._held_until:
             waiter = self._lanes.take(lambda shares: all(share.wait_s(now) <= 0 for share in shares))
@@ -533,13 +527,13 @@ class Gate:
         self.send_away(self.gone)
 
     def send_away(self, why: Callable[[], Exception]) -> None:
-        """Raise an error in everybody who waits."""
+        """Raise an error in all waiting calls."""
         while (waiter := self._lanes.take(lambda shares: True)) is not None:
             if not waiter.future.done():
                 waiter.future.set_exception(why())
 
     def gone(self) -> ModelError | Stopped:
-        """Return what a call to an endpoint that was given up gets."""
+        """Return the error of a call to an endpoint that was given up."""
         message = f"{self._names} did not answer for {duration(self._patience_s)}"
         hint = "check the server and the network, and run again: kept replies are reused"
         if all(gate.given_up for gate in self._gates if gate._used):
@@ -547,7 +541,7 @@ class Gate:
         return ModelError(GIVEN_UP, message, hint)
 
     def _send(self, waiter: _Waiter, epoch: int, now: float) -> None:
-        if waiter.future.done():  # cancelled a moment ago
+        if waiter.future.done():  # just cancelled
             if epoch == PROBE:
                 self.circuit.probing = False
             return

@@ -1,4 +1,4 @@
-"""The user's limits of calls, and the limits of each model: slots, requests and tokens a minute."""
+"""The user's limits on calls, and the limits of each model: slots, requests and tokens per minute."""
 
 from __future__ import annotations
 
@@ -13,48 +13,49 @@ from tripos_runtime.models.http import USUAL_MB
 
 ANY = "*"
 SMOOTH_S = 0.1
-"""Calls of so long a time may leave together, no more: timers are not exact, and providers look at seconds too."""
+"""Calls within this time may leave together, no more: timers are inexact, and providers also count by the second."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits within which calls are let out. The mappings are by name of a model (`openai/gpt-4o`), the beginning
-    of names (`openai`) or an endpoint; for each model the longest that fits counts, and the models that it names have
-    the limit together. `*` is for each endpoint that nothing else names."""
+    """The limits on calls.
+
+    The mappings are by model name (`openai/gpt-4o`), name prefix (`openai`) or endpoint. For each model the longest
+    matching key counts, and the models of one key share its limit. `*` is for every endpoint without a key."""
 
     max_connections: int = 16
-    """At most so many calls at a time at an endpoint."""
+    """The largest number of concurrent calls to an endpoint."""
     max_retries: int = 5
     timeout_s: float = 600.0
-    """Longest time that the attempts of a call and the pauses between them take; waiting for a turn is not in it."""
+    """The longest time of a call's attempts and pauses together, without waiting for a slot."""
     patience_s: float = 900.0
-    """How long an endpoint may be silent before its calls fail, and the longest Retry-After that is waited for."""
+    """How long an endpoint may be silent before its calls fail, and the longest accepted Retry-After."""
     requests_per_minute: Mapping[str, float] = field(default_factory=dict)
     tokens_per_minute: Mapping[str, float] = field(default_factory=dict)
     connections: Mapping[str, int] = field(default_factory=dict)
-    """In place of `max_connections`."""
+    """Overrides `max_connections`."""
     reply_memory_mb: int = USUAL_MB
-    """The bytes that large replies may take together, from the network until they are kept."""
+    """The memory for large replies together, from the network until they are kept."""
 
 
 class LimitShare(Protocol):
-    """A limit that some models have together."""
+    """A limit that some models share."""
 
     def wait_s(self, now: float) -> float:
-        """In how many seconds the next call may go; `inf` where another one must end first."""
+        """Return the seconds until the next call may go; `inf` if another one must end first."""
         ...
 
     def enter(self, now: float, tokens: int) -> None:
-        """Take note of a call that goes out, and of how many tokens it is thought to take."""
+        """Record a call that starts, with its estimated tokens."""
         ...
 
     def leave(self, tokens: int, used: int | None) -> None:
-        """Take note of the end of such a call and of the tokens that it used, where they are known."""
+        """Record the end of such a call and the tokens that it used, if known."""
         ...
 
 
 class Slots:
-    """A limit of concurrent calls."""
+    """A limit on concurrent calls."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -71,8 +72,8 @@ class Slots:
 
 
 class _RateBucket:
-    """Fills at a steady rate up to a level. A call may go unless the level is below 0, and what it takes may bring it
-    there: so a call that takes more than there ever is can go too, and those after it wait."""
+    """A token bucket that fills at a steady rate. A call may go unless the level is below 0, and may push it below 0:
+    so a call larger than the bucket can go too, and the next ones wait."""
 
     def __init__(self, per_s: float, highest: float) -> None:
         self._per_s = per_s
@@ -90,7 +91,7 @@ class _RateBucket:
 
 
 class RequestsPerMinute(_RateBucket):
-    """In no minute go out more than `most` calls, evenly spread.
+    """At most `most` calls per minute, evenly spread.
 
     >>> rate = RequestsPerMinute(60)
     >>> rate.enter(0.0, 0)
@@ -107,12 +108,12 @@ class RequestsPerMinute(_RateBucket):
         self._take(1)
 
     def leave(self, tokens: int, used: int | None) -> None:
-        """A request counts however it ends."""
+        """Do nothing: a request counts however it ends."""
 
 
 class TokensPerMinute(_RateBucket):
-    """In no minute go out more than `most` tokens and one call, evenly spread. Tokens are taken by estimate and put
-    right by usage.
+    """At most `most` tokens and one call per minute, evenly spread. Tokens are estimated at the start and corrected at
+    the end.
 
     >>> rate = TokensPerMinute(6000)
     >>> rate.enter(0.0, 510)
@@ -136,13 +137,13 @@ class TokensPerMinute(_RateBucket):
 
 
 def most_at_once(models: Iterable[Model], limits: Limits) -> int:
-    """Return the most calls at a time that these models, all of one endpoint, can have."""
+    """Return the largest number of concurrent calls of these models, which share an endpoint."""
     return max(_most(model, limits) for model in models)
 
 
 def shares_of(models: Mapping[str, Model], limits: Limits) -> dict[str, tuple[LimitShare, ...]]:
-    """For each model, by name, the limits that it is under beside those of its endpoint as a whole. Models that a
-    setting names together have the same objects."""
+    """Return for each model the limits that apply in addition to those of its endpoint. Models of one key share the
+    objects."""
     at: dict[str, list[Model]] = {}
     for model in models.values():
         at.setdefault(model.endpoint, []).append(model)
@@ -163,7 +164,7 @@ def shares_of(models: Mapping[str, Model], limits: Limits) -> dict[str, tuple[Li
         together = _together(model, key)
         endpoints = {m.endpoint for m in models.values() if _together(m, _key(m, limits.connections)) == together}
         found: list[LimitShare] = []
-        if cap < most or len(endpoints) > 1:  # else the gate of the endpoint says the same
+        if cap < most or len(endpoints) > 1:  # else the endpoint's gate enforces the same limit
             found.append(made.setdefault(("connections", together), Slots(cap)))
         if model.slots is not None and model.slots < most:
             found.append(Slots(model.slots))
@@ -186,7 +187,7 @@ def _most(model: Model, limits: Limits) -> int:
 
 
 def _key(model: Model, setting: Mapping[str, object]) -> str | None:
-    """Return what a setting calls a model: its name, the longest beginning of it, or its endpoint."""
+    """Return the key of a setting that matches a model: its name, its longest prefix, or its endpoint."""
     if not setting:
         return None
     parts = model.name.split("/")
@@ -195,5 +196,5 @@ def _key(model: Model, setting: Mapping[str, object]) -> str | None:
 
 
 def _together(model: Model, key: str | None) -> str:
-    """Return the name of what a model has a limit together with."""
+    """Return the name of the group that a model shares a limit with."""
     return f"{ANY} {model.endpoint}" if key is None or key == ANY else key

@@ -1,15 +1,11 @@
-"""The values of files that are copies of a secret: sources are contents, and not names.
+"""Copies of secrets in the files of a plan, found by content and not by name, and the changed files of another world.
 
-Two rows are the same row where what identifies one stands in the other. A column, or a part of a record, is a copy of a
-secret where it holds the secret's value in every such row, and that is no chance.
+Two rows are the same row if the identifying text of one occurs in the other. A column, or a part of a record, is a copy
+of a secret if it has the secret's value in every such row, and this is not by chance.
 
-Other values of a type: what stands in the place of a secret in another world.
-
-The files of another world: where the name of a file says a secret, a row whose secret is another lies in another
-file, at its beginning or its end, and a name that no file has is that of a new one.
-
-Columns of joined files in another world: a row with another key has those of another row.
-"""
+In another world a secret is replaced by a value of the same type. If the name of a file contains a secret, a row with a
+changed secret moves to another file, at its beginning or end; a new name is a new file. A row with another key gets the
+joined columns of another row."""
 
 from __future__ import annotations
 
@@ -51,20 +47,18 @@ from tripos_runtime.datasets.data_files import dataset_files, key_text
 from tripos_runtime.secrecy_trial.tables import DataFiles, Key, Records
 
 Kind = Literal["permuted", "exchanged", "drawn", "fresh", "missing", "alike"]
-"""The ways to change secrets: `permuted` gives a row the secrets of another, all of them together, or something else
-where the other's are the same; `exchanged` gives it those of another and nothing else; `drawn` gives some
-rows values that stand elsewhere in the files, each by itself, so that they may be equal to what they were not; `fresh`
-gives values that stand nowhere, and `missing` none where the type allows that; `alike` gives all rows those of the
-first."""
+"""The ways to change secrets. `permuted` gives a row all the secrets of another, or new ones if they are equal;
+`exchanged` gives it those of another and nothing else; `drawn` gives some rows values from elsewhere in the files, each
+by itself, so that they may equal other values; `fresh` gives values that occur nowhere; `missing` gives none if the
+type allows that; `alike` gives all rows those of the first."""
 OTHER_MEDIA = {"image": "image/png", "audio": "audio/wav", "file": "application/pdf"}
-"""Types of contents that nobody has: in a world nothing is sent."""
+"""MIME types of contents that do not exist: in a trial nothing is sent."""
 SYLLABLES = ("ba", "cor", "di", "fen", "gu", "hal", "jo", "kem", "lu", "mor", "ni", "pos", "qua", "rel", "so", "tiv")
 
 
 def fresh(type: Type, old: Any, dice: random.Random, axes: Mapping[str, Axis], pool: Sequence[Any], lacks: bool) -> Any:
-    """Return a value of a type that differs from `old`, where the type has another, as it would stand in JSON. What
-    only a tree can say, a path, is taken from the `pool` of the values that the column has. With `lacks`, nothing, or
-    as little as the type allows.
+    """Return a value of a type that differs from `old`, if the type has another, as JSON would write it. A path in a
+    tree is taken from the `pool` of the column's values. With `lacks`, return nothing, or as little as the type allows.
 
     >>> fresh(BoolType(), True, random.Random(1), {}, [], False)
     False
@@ -113,8 +107,8 @@ def fresh(type: Type, old: Any, dice: random.Random, axes: Mapping[str, Axis], p
 
 
 def beside(type: Type, old: Any, new: Any) -> Any:
-    """Return `new` where `type` reads `old`, and what `old` has beside that as it was: parts of records that the type
-    does not name, and how many elements a list has.
+    """Return `new` where `type` reads `old`; the rest of `old` stays: parts of records that the type does not name, and
+    the number of elements of a list.
 
     >>> beside(ListType(of=RecordType(fields={"label": TextType()})), [{"said": "hi", "label": "good"}],
     ...        [{"label": "bad"}, {"label": "odd"}])
@@ -135,7 +129,7 @@ def beside(type: Type, old: Any, new: Any) -> Any:
 
 
 def permuted(values: Sequence[Any], dice: random.Random) -> list[int]:
-    """Return which place gives its value to each place, so that as many as possible get another.
+    """Return for each position the position that gives it its value, so that as many as possible change.
 
     >>> permuted(["a", "b"], random.Random(1))
     [1, 0]
@@ -153,8 +147,8 @@ def permuted(values: Sequence[Any], dice: random.Random) -> list[int]:
 
 
 def canonical_text(value: Any) -> str:
-    """Return a value as a text by which copies are known in whatever format: `"3"` and `3` are the same, and so are a
-    list and its JSON, and a list of one and what is in it."""
+    """Return a value as a text that identifies copies in any format: `"3"` and `3` are equal, and so are a list and its
+    JSON, and a list of one element and the element."""
     if isinstance(value, str):
         value = _parsed(value)
     if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], list | Mapping):
@@ -171,7 +165,7 @@ def canonical_text(value: Any) -> str:
 
 
 def _parsed(value: Any) -> Any:
-    """Return what JSON in a text says, if it is a list or a record; any other value as it is."""
+    """Return the list or record in a JSON text; any other value as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
             return orjson.loads(value)
@@ -181,12 +175,12 @@ def _parsed(value: Any) -> Any:
 
 
 def _has_parts(type: Type) -> bool:
-    """Return true if a type is one of records, or of lists of them: it may read some of their parts and not others."""
+    """Return true if a type is a record or a list of records: it may read some parts and not others."""
     return type.kind == "record" or (isinstance(type, OptionalType | ListType | SetType) and _has_parts(type.of))
 
 
 def _listed(value: Any) -> list[Any]:
-    """Return a list, or what an object of objects is read as, a list of records; of anything else, none."""
+    """Return a list, or the list of records that an object of objects is read as; empty for anything else."""
     if isinstance(value, Mapping) and all(isinstance(each, Mapping) for each in value.values()):
         return [{"name": name, **each} for name, each in value.items()]
     return value if isinstance(value, list) else []
@@ -205,7 +199,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _text(old: Any, dice: random.Random) -> str:
-    """Return a text that stands nowhere; a number where there was one, so that what counts with it still can."""
+    """Return a text that occurs nowhere; a number if the old one was a number, so that computations still work."""
     if isinstance(old, str):
         try:
             float(old.replace(",", ""))
@@ -218,8 +212,8 @@ def _text(old: Any, dice: random.Random) -> str:
 
 
 def _json(old: Any, dice: random.Random, lacks: bool = False) -> Any:
-    """Return a value of JSON of the same form, in which every value is another: so is what an expression reads of any
-    part. With `lacks`, one without parts."""
+    """Return JSON of the same form in which every value differs, so that any part that an expression reads differs.
+    With `lacks`, one without parts."""
     match old:
         case Mapping():
             return {} if lacks else {name: _json(each, dice) for name, each in old.items()}
@@ -249,7 +243,7 @@ def _choices(values: Sequence[str], axis: Axis | None) -> list[str]:
 
 
 def _list(of: Type, old: Any, dice: random.Random, axes: Mapping[str, Axis], pool: Sequence[Any]) -> list[Any]:
-    """Return a list of another length, since that tells something too."""
+    """Return a list of another length, since the length reveals something too."""
     before = _listed(old)
     inner = [each for values in map(_parsed, pool) for each in _listed(values)]
     count = len(before) + 1 if len(before) < 3 else len(before) - 1
@@ -262,11 +256,11 @@ Row = tuple[Key, int]
 """A row of a file, by its number from 1."""
 Place = tuple[Key, int, Path]
 LONG = 12
-"""A text of so many characters stands in two files for a reason."""
+"""A text of this many characters does not occur in two files by chance."""
 SHARED = 0.5
-"""The share of the rows of one of two files that must stand in the other, for their columns to be compared."""
+"""The share of the rows of one of two files that must occur in the other before their columns are compared."""
 BITS = 6.0
-"""So unlikely, in bits, must it be that a column agrees with a secret by chance."""
+"""How unlikely, in bits, it must be that a column agrees with a secret by chance."""
 
 
 @dataclass(frozen=True)
@@ -277,7 +271,7 @@ class Copies:
 
     @cached_property
     def leaves(self) -> Mapping[Key, list[dict[Path, str]]]:
-        """Every value of every record of every file that some data set reads, as a text."""
+        """Every value of every record of every file that is read, as a text."""
         found: dict[Key, list[dict[Path, str]]] = {}
         for key, table in self.tables.every.items():
             seen = self.tables.seen[key]
@@ -293,7 +287,7 @@ class Copies:
         return self._same[group].get(row, [])
 
     def twins(self, row: Row) -> list[Row]:
-        """Return the rows of other files that are the same row for certain: what identifies both is long."""
+        """Return the rows of other files that are certainly the same row: the identifying text is long."""
         return [other for other in self.same(row) if (row, other) in self._certain]
 
     @cached_property
@@ -344,8 +338,8 @@ class Copies:
         return self.leaves[row[0]][row[1] - 1]
 
     def _copied(self, column: str, pairs: list[tuple[Row, Row]], own: bool) -> Iterator[Path]:
-        """Yield the values of other rows, by their place in the record, that agree with a secret wherever both are
-        there. `own`: they are the same rows."""
+        """Yield the paths of values of other rows that agree with a secret wherever both exist. `own`: they are the
+        same rows."""
         candidates = {path for _, other in pairs[:50] for path in self._at(other)}
         for candidate in sorted(candidates):
             if own and (candidate[0] == column or candidate[0] in self._told(pairs)):
@@ -363,11 +357,12 @@ class Copies:
                     yield candidate
 
     def _told(self, pairs: list[tuple[Row, Row]]) -> set[str]:
-        """Return the columns that are public beside the secrets of these rows."""
+        """Return the columns that are public in addition to the secrets of these rows."""
         return set().union(*(self.tables.told.get(key, frozenset()) for key in {row[0] for row, _ in pairs}))
 
     def _aligned(self, group: tuple[Key, ...]) -> dict[Row, list[Row]]:
-        """For the rows of files that are read together, the rows of others in which what identifies them stands."""
+        """Return, for the rows of files that are read together, the rows of other files that contain their identifying
+        texts."""
         identifying = self._identifying(group)
         telling = {path for each in identifying.values() for path, _ in each}
         own = [(key, number) for key in group for number in range(1, len(self.leaves[key]) + 1)]
@@ -384,21 +379,21 @@ class Copies:
             good = [(path, each) for (path, _), each in hits.items() if self._is_good(path, each, len(own), len(rows))]
             mine = ((self._row_of(other, good, telling), other) for other in rows)
             known = [(row, other) for row, other in mine if row is not None]
-            if len(known) >= SHARED * min(len(own), len(rows)):  # fewer are questions here and there that stand in both
+            if len(known) >= SHARED * min(len(own), len(rows)):  # fewer are single questions that occur in both
                 for row, other in known:
                     found[row].append(other)
             if len(own) == len(rows) and not known:
-                for row, other in zip(own, rows, strict=True):  # only what agrees throughout is a copy then
+                for row, other in zip(own, rows, strict=True):  # a copy must then agree in every row
                     found[row].append(other)
         return found
 
     def _is_good(self, path: Path, hits: Mapping[Row, Row], own: int, others: int) -> bool:
-        """Return true if it is no chance that values of a column stand in these other rows."""
+        """Return true if it is not by chance that values of a column occur in these other rows."""
         lengths = [len(self._at(row)[path]) for row in hits.values()]
         return sum(lengths) >= LONG * len(lengths) or len(hits) >= SHARED * min(own, others)
 
     def _row_of(self, other: Row, good: list[tuple[Path, dict[Row, Row]]], telling: set[Path]) -> Row | None:
-        """Return the row that another one is, if it is one."""
+        """Return the row that equals another one, if any."""
         agreeing = [(path, rows[other]) for path, rows in good if other in rows]
         known = {row for _, row in agreeing}
         if len(known) != 1:
@@ -408,14 +403,14 @@ class Copies:
         alike = sum(map(len, {mine[path] for path, _ in agreeing}))
         shared = (path for path in telling if path in mine and path in theirs)
         if alike < sum(len(mine[path]) for path in shared if mine[path] != theirs[path]):
-            return None  # another question, from the same page of the same book
+            return None  # different questions may come from the same page of a book
         if alike >= LONG:
             self._certain.add((row, other))
         return row
 
     def _identifying(self, group: tuple[Key, ...]) -> dict[str, list[tuple[Path, Row]]]:
-        """Return the texts that stand in one row only of a column whose rows mostly differ: in which column, and which
-        row. Secrets are none of them."""
+        """Return the texts that occur in only one row of a column with mostly distinct rows, with the column and the
+        row. Secrets are excluded."""
         columns: dict[Path, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
         count = 0
         for key in group:
@@ -435,8 +430,7 @@ class Copies:
 
 
 def leaves_of(record: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Yield the values of a record: those of its columns, and of records in them, also where those are written as
-    JSON."""
+    """Yield the values of a record: those of its columns, and of records in them, including records written as JSON."""
     for name, value in record.items():
         path = (*above, name)
         yield path, value
@@ -451,7 +445,8 @@ def leaves_of(record: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Pat
 
 
 def with_leaf(record: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
-    """Return a record with another value at a path; what was written as JSON is again, and a list of one is one of one.
+    """Return a record with another value at a path. A part written as JSON stays JSON, and a list of one element stays
+    one.
 
     >>> with_leaf({"a": '{"b":1}'}, ("a", "b"), 2)
     {'a': '{"b":2}'}
@@ -466,8 +461,8 @@ def with_leaf(record: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
 
 
 def unlikely(values: list[str]) -> float:
-    """Return how unlikely it is, in bits, that another column has the same values by chance: a long text tells much,
-    one of two little.
+    """Return how unlikely it is, in bits, that another column has the same values by chance: long texts count much, one
+    of two values little.
 
     >>> unlikely(["yes", "no", "yes"]), unlikely(["the whole answer", "another answer"]) > 6
     (3.0, True)
@@ -480,20 +475,20 @@ def unlikely(values: list[str]) -> float:
 
 
 Rows = tuple[tuple[Key, int], ...]
-"""Rows by the file in which they lie on the disk, and their number there."""
+"""Rows by their file on disk, and their number there."""
 
 
 @dataclass(frozen=True)
 class FileGroup:
-    """The files of a data set of which the names say something secret."""
+    """The files of a data set whose names contain secrets."""
 
     dataset: Dataset
     keys: tuple[Key, ...]
     secret: frozenset[str]
-    """The names in braces that a field keeps secret, or that are copies of a secret."""
+    """The captured names that are secret fields, or copies of secrets."""
 
     def path(self, captures: Mapping[str, str]) -> str:
-        """Return the path of the file whose name says this, also of one that there is not."""
+        """Return the path of the file with these captures, which need not exist."""
         for file in self.dataset.files:
             if file.captures == captures:
                 return file.path
@@ -505,19 +500,19 @@ class FileGroup:
 
 @dataclass(frozen=True)
 class Placement:
-    """Which rows lie in which files of a world. `files` are known by their SHA-256; `further` are those that are not on
-    the disk, with the group that they belong to."""
+    """The files that contain the rows in a world. `files` are by SHA-256; `further` do not exist on disk, with their
+    group."""
 
     files: Mapping[str, Rows] = field(default_factory=dict)
     further: tuple[tuple[FileGroup, str, Rows], ...] = ()
 
     @cached_property
     def elsewhere(self) -> Mapping[tuple[Key, int], str]:
-        """The SHA-256 of the file on the disk in which a row lies that is of another one."""
+        """The SHA-256 of the file on disk that contains each row that comes from another file."""
         return {row: sha256 for sha256, rows in self.files.items() for row in rows if row[0][1] != sha256}
 
     def rows(self, dataset: Dataset, tables: DataFiles) -> Rows | None:
-        """Return the rows of a data set in order; None where they are as on the disk."""
+        """Return the rows of a data set in order; None if they are as on disk."""
         own = {key[1]: key for key in tables.keys(dataset.name)}
         if own.keys().isdisjoint(self.files):
             return None
@@ -539,7 +534,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class FileLayouts:
-    """The files of a plan of which the names say something secret."""
+    """The files of a plan whose names contain secrets."""
 
     tables: DataFiles
     copies: Copies
@@ -565,11 +560,11 @@ class FileLayouts:
 
     @cached_property
     def named(self) -> frozenset[tuple[Key, str]]:
-        """The columns of files of which the names of these say something secret."""
+        """The columns of files whose secrets are in the names of the files."""
         return frozenset((key, name) for group in self.groups for key in group.keys for name in group.secret)
 
     def placed(self, records: Records, seed: int) -> Placement:
-        """Return which rows lie in which files in a world of these records."""
+        """Return which rows are in which files in a world with these records."""
         files: dict[str, Rows] = {}
         further: list[tuple[FileGroup, str, Rows]] = []
         for group in self.groups:
@@ -582,7 +577,7 @@ class FileLayouts:
         return Placement(files, tuple(further))
 
     def _placed(self, group: FileGroup, records: Records, seed: int) -> dict[str, list[tuple[Key, int]]] | None:
-        """Return the rows of the files of a group by path; None where all are as on the disk."""
+        """Return the rows of a group's files by path; None if all are as on disk."""
         found: dict[str, list[tuple[Key, int]]] = defaultdict(list)
         coming: list[tuple[str, tuple[Key, int]]] = []
         for key, file in zip(group.keys, group.dataset.files, strict=True):
@@ -599,7 +594,7 @@ class FileLayouts:
 
 
 def _said(captures: Mapping[str, str], secret: frozenset[str], record: Mapping[str, Any] | None) -> Mapping[str, str]:
-    """Return what the name of the file says in which a row lies: of secrets what the row has."""
+    """Return the captures of the file name for a row: secrets from the row, the rest from its old file."""
     if record is None:
         return captures
     return {name: canonical_text(record.get(name)) if name in secret else said for name, said in captures.items()}
@@ -611,13 +606,13 @@ JoinKey = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class JoinedRows:
-    """The rows of the files that are joined to those of a plan, as far as a row of these has them."""
+    """The rows of the files that are joined to those of a plan, as far as a row of the plan refers to them."""
 
     tables: DataFiles
 
     def joined(self, key: Key, number: int, record: Record) -> Record:
-        """Return a record that was changed with the columns of the rows that its keys find now. Where they find none,
-        columns that may be missing are; others stay as they were, since every row of a benchmark has them."""
+        """Return a changed record with the columns of the joined rows that its keys refer to now. If a key refers to no
+        row, optional columns are missing; others stay, since every row of a benchmark has them."""
         before = self.tables[key].records[number - 1]
         dataset = self._datasets.get(key)
         if dataset is None:
@@ -636,7 +631,7 @@ class JoinedRows:
         return record
 
     def moved(self, records: Records, placement: Placement) -> Records:
-        """Return the records of a world with the columns of joined files whose rows lie in other files there."""
+        """Return the records of a world with the columns of joined files whose rows moved to other files."""
         found: dict[Key, dict[int, Record]] = {key: dict(rows) for key, rows in records.items()}
         for key, dataset in self._datasets.items():
             for join in dataset.joins:
@@ -657,7 +652,7 @@ class JoinedRows:
         return found
 
     def _there(self, join: Join, placement: Placement, records: Records) -> Mapping[str | None, Record]:
-        """Return the rows of the files of a join in another world, by what they are found by."""
+        """Return the rows of a join's files in another world by their join keys."""
         found: dict[str | None, Record] = {}
         for file in join.files:
             placed = placement.files.get(file.sha256)
@@ -668,11 +663,11 @@ class JoinedRows:
 
     @cached_property
     def _by_digest(self) -> Mapping[str, Key]:
-        """The files that a data set reads, by their SHA-256."""
+        """The files that a data set reads, by SHA-256."""
         return {key[1]: key for key in self.tables.every}
 
     def _added(self, key: Key, number: int, join: Join, names: tuple[str, ...]) -> Iterator[str]:
-        """Yield the columns that a row has of a join, and not by itself; what is secret is changed anyway."""
+        """Yield the columns that a row has from a join and not by itself; secret ones are changed anyway."""
         secret = {each.column for each in self.tables.secrets.get(key, ())}
         own = self._own[key][number - 1]
         yield from (each for each in join.columns if each not in secret and each not in names and own.get(each) is None)
@@ -686,7 +681,7 @@ class JoinedRows:
 
     @cached_property
     def _own(self) -> Mapping[Key, list[Record]]:
-        """The records of the files of data sets with joins, without what is joined to them."""
+        """The records of files with joins, without the joined columns."""
         found: dict[Key, list[Record]] = {}
         for dataset in {each.name: each for each in self._datasets.values()}.values():
             for file in dataset_files(self.tables.reader, dataset, self.tables.spec_files):
@@ -696,7 +691,7 @@ class JoinedRows:
 
     @cached_property
     def _found(self) -> Mapping[tuple[str, int], Mapping[JoinKey, Record]]:
-        """For a join of a data set, by its key a record that has what is joined by it."""
+        """For each join of a data set and each key, a record with the joined columns."""
         found: dict[tuple[str, int], dict[JoinKey, Record]] = {}
         for dataset in {each.name: each for each in self._datasets.values()}.values():
             for place, join in enumerate(dataset.joins):
@@ -708,7 +703,7 @@ class JoinedRows:
 
     @cached_property
     def _optional(self) -> Mapping[str, frozenset[str]]:
-        """The columns of every data set that a row may lack."""
+        """The optional columns of every data set."""
         found: dict[str, frozenset[str]] = {}
         for dataset in self._datasets.values():
             needed = {name for each in dataset.fields if each.type.kind != "optional" for name in each.columns}
@@ -717,7 +712,7 @@ class JoinedRows:
 
 
 def _names(join: Join) -> tuple[str, ...]:
-    """Return the columns of a row by which its row in a joined file is found."""
+    """Return the columns of a row that identify its row in a joined file."""
     captured = {name for file in join.files for name in file.captures}
     return (join.column, *sorted(captured - {join.column, join.other}))
 

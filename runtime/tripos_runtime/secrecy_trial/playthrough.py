@@ -1,10 +1,7 @@
-"""A playthrough of a world: its units take the steps of a run with scripted roles, and each message to the compared
-role is noted. No model is called and nothing is kept.
+"""A trial run of one world: its units run with scripted models, and each message to the compared role is recorded.
 
-The values of `reveal`: the same in both worlds of a pair, so that what is shown on purpose is no difference.
-
-The items of a plan that are gone through: some of each scenario, of every kind.
-"""
+No model is called and nothing is kept. `reveal` has the same value in both worlds of a pair, so that what is shown on
+purpose is not a difference. A sample of items of every kind is run."""
 
 from __future__ import annotations
 
@@ -62,11 +59,12 @@ from tripos_runtime.secrecy_trial.seen_requests import Made, Place, SeenRequest,
 from tripos_runtime.secrecy_trial.world import TrialWorld
 
 Key = tuple[Hashable, str, int]
-"""For what it is evaluated, which expression it is, and the how manieth time."""
+"""The subject of an evaluation, the expression, and the number of its evaluation."""
 
 
 def is_narrow(call: Call) -> bool:
-    """Return true if a call of `reveal` says `rows`: it shows what a column has, and of no row which is its own."""
+    """Return true if a call of `reveal` has `rows`: it shows the values of a column, without saying which row has
+    which."""
     return len(call.args) > 1 or "rows" in call.named
 
 
@@ -78,7 +76,7 @@ class Shown:
     _texts: dict[int, tuple[Call, str]] = field(default_factory=dict)
 
     def text(self, call: Call) -> str:
-        """Return what tells a call from others."""
+        """Return a text that identifies a call."""
         known = self._texts.get(id(call))
         if known is None or known[0] is not call:
             known = self._texts[id(call)] = (call, written(call).model_dump_json())
@@ -87,29 +85,30 @@ class Shown:
 
 @dataclass
 class Revealing:
-    """Says what `reveal` comes to in one world: what it came to in the first, which is the one that is `noted`."""
+    """Evaluates `reveal` in one world to its value in the first world, which is the one being recorded if it is
+    `noted`."""
 
     shown: Shown
     noted: bool
     narrow: bool = False
-    """True if a `reveal` with `rows` comes to what it is in this world."""
+    """True if a `reveal` with `rows` has its value in this world."""
     about: Hashable = None
-    """For what expressions are evaluated now: an attempt at a row, or a unit."""
+    """The subject of the current evaluation: an attempt at a row, or a unit."""
     _counts: Counter[tuple[Hashable, str]] = field(default_factory=Counter)
 
     def begin(self, about: Hashable) -> None:
-        """Say for what expressions are evaluated from now on."""
+        """Set the subject of the evaluations that follow."""
         self.about = about
 
     def __call__(self, call: Call, value: Callable[[], Any]) -> Any:
-        """The value of a call, or why it has none."""
+        """Return the value of a call, or why it has none."""
         if self.narrow and is_narrow(call):
             return value()
         told = self.shown.text(call)
         self._counts[self.about, told] += 1
         key = (self.about, told, self._counts[self.about, told])
         if not self.noted and key not in self.shown.values and self._counts[self.about, told] > 1:
-            key = (self.about, told, 1)  # a step that the first world did not come to shows what another one did
+            key = (self.about, told, 1)  # a step that the first world did not run shows the value of another step
         if self.noted or key not in self.shown.values:
             try:
                 found = value()
@@ -125,15 +124,14 @@ class Revealing:
 
 
 MOST_SAMPLES = 2
-"""The most samples of a row that are gone through: more are told the same."""
+"""The largest number of samples of a row that are run: further ones receive the same messages."""
 MOST_REQUESTS = 600
-"""The approximate number of requests in a scenario, but of `FEWEST` items in any case."""
+"""The approximate number of requests in a scenario; at least `FEWEST` items are run."""
 FEWEST = 4
 
 
 def limit_of(scenario: Scenario, limit: int) -> int:
-    """Return how many items of a scenario are gone through: fewer where an item takes many requests, as in
-    conversations."""
+    """Return how many items of a scenario are run: fewer if an item takes many requests, as conversations do."""
     requests = 0
     for step in (step for treatment in scenario.treatments for step in treatment.steps):
         if isinstance(step, Ask | Converse):
@@ -142,8 +140,8 @@ def limit_of(scenario: Scenario, limit: int) -> int:
 
 
 def sampled(world: TrialWorld, limit: int) -> Mapping[str, frozenset[Place] | None]:
-    """Return the items of every scenario that are gone through, by its name; `None`: those that are made, of which no
-    more are made than that."""
+    """Return the items of every scenario that are run, by its name; `None` for generated ones, of which only as many
+    are generated."""
     return {scenario.name: _of(world, scenario, limit_of(scenario, limit)) for scenario in world.plan.scenarios}
 
 
@@ -159,7 +157,7 @@ def _of(world: TrialWorld, scenario: Scenario, limit: int) -> frozenset[Place] |
         place: f"{case.context} {_kind(world.plan, rows.dataset, case.fields)}" for place, case in asked.items()
     }
     chosen = set(_spread(kinds, limit))
-    if rows.where is not None:  # of those that are not asked about some, which may be in another world
+    if rows.where is not None:  # include some rows that are ruled out: another world may ask about them
         others: dict[Place, str] = {
             row.origin: _kind(world.plan, rows.dataset, row.values)
             for row in _rows(world, rows.dataset)
@@ -174,14 +172,14 @@ def _rows(world: TrialWorld, dataset: str) -> tuple[SourceRow, ...]:
 
 
 def _kind(plan: Plan, dataset: str, values: Mapping[str, object]) -> str:
-    """Return what kind of a row it is: what it says where it can say little."""
+    """Return the kind of a row: the values of fields that have few."""
     few = [each for each in plan.dataset(dataset).fields if each.type.kind in ("choice", "bool", "optional")]
     said = [values[each.name] if each.type.kind != "optional" else values[each.name] is None for each in few]
     return repr(said)
 
 
 def _spread(kinds: Mapping[Place, str], limit: int) -> list[Place]:
-    """Return that many places, of as many kinds as there are, drawn by their digests."""
+    """Return positions of as many kinds as possible, drawn by their digests."""
     by_kind: dict[str, list[Place]] = defaultdict(list)
     for place in sorted(kinds, key=lambda place: digest(["worlds", place])):
         by_kind[kinds[place]].append(place)
@@ -199,58 +197,58 @@ Guesses = dict[Hashable, Sequence[Any]]
 
 
 class Forgetful(EmptyLedger):
-    """A ledger that keeps nothing, and has nothing."""
+    """A ledger that keeps nothing."""
 
     def claim(self, key: str, *, later: bool = False) -> bool:
-        """Nobody else is there."""
+        """Return true: there is no other process."""
         return True
 
     def release(self, key: str) -> None:
-        """Nobody waits."""
+        """Do nothing."""
 
     def flush(self) -> None:
-        """Nobody reads."""
+        """Do nothing."""
 
     def refresh(self) -> bool:
-        """Nothing came."""
+        """Return false: there are no other processes."""
         return False
 
     def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        """Forget them."""
+        """Discard the rows."""
 
     def work(self, name: str) -> Forgetful:
-        """Return the work that nobody lists."""
+        """Return a work list that keeps nothing."""
         return self
 
     def add(self, ids: Iterable[str]) -> None:
-        """Forget them."""
+        """Discard the names."""
 
     def finished(self) -> None:
-        """It never is."""
+        """Return None: no work is ever finished."""
 
     def finish(self, said: Mapping[str, Any]) -> None:
-        """Nobody is told."""
+        """Do nothing."""
 
     def abandon(self) -> None:
-        """Nobody is told."""
+        """Do nothing."""
 
 
 @dataclass
 class Playthrough:
-    """One playthrough of a world."""
+    """One trial run of a world."""
 
     world: TrialWorld
     script: Script
     change: SecretChange | None
     first: bool
-    """True if it is the first world of a pair, which says what is guessed and revealed."""
+    """True if it is the first world of a pair, which determines guesses and revealed values."""
     functions: Mapping[str, Callable[..., Any]]
     shown: Shown
     guesses: Guesses = field(default_factory=dict)
     indexed: Playthrough | None = None
-    """Another way, whose collections are as those of this world."""
+    """Another trial run with the same retrieval collections."""
     narrow: bool = False
-    """True if `reveal(…, rows: N)` comes to what it is in this world."""
+    """True if `reveal(…, rows: N)` has its value in this world."""
     seen: SeenRequests = field(default_factory=SeenRequests)
     _at: UnitKey | None = None
     _about: Hashable = None
@@ -298,14 +296,14 @@ class Playthrough:
 
     @property
     def plan(self) -> Plan:
-        """The plan that is gone through."""
+        """The plan that is run."""
         return self.world.plan
 
     def go(
         self, scenarios: Sequence[Scenario], places: Mapping[str, Collection[Place] | None], limit: int
     ) -> SeenRequests:
-        """Go through the cases of scenarios at these places, by the name of the scenario, of data sets that are made at
-        most `limit` slots each."""
+        """Run the cases of scenarios at these places, by the name of the scenario; of generated data sets at most
+        `limit` slots."""
         asyncio.run(self._go(scenarios, places, limit))
         return self.seen
 
@@ -326,7 +324,7 @@ class Playthrough:
                     await self._case(case, bound_treatments)
 
     async def _make(self, scenarios: Sequence[Scenario], limit: int) -> None:
-        """Make the data sets that the scenarios need."""
+        """Generate the data sets that the scenarios need."""
         if not self.plan.made:
             return
         over = {each.rows.dataset for each in scenarios if each.rows is not None}
@@ -345,7 +343,7 @@ class Playthrough:
         await maker.make()
 
     def _attempt(self, dataset: str, place: int, number: int) -> None:
-        """Note that an attempt at a row is made."""
+        """Record that an attempt at a row begins."""
         self._about = ("attempt", made_at(self.world, dataset, place))
         self._revealing.begin((self._about, number))
         made = self.world.slots.by_name[dataset]
@@ -355,7 +353,7 @@ class Playthrough:
             self._know(self._about, source.dataset, slot.source)
 
     def _know(self, place: Hashable, dataset: str, values: Mapping[str, Any]) -> None:
-        """Note the secrets of a row, which may be guessed."""
+        """Record the secrets of a row, which may be guessed."""
         secret = self._secret.get(dataset, ())
         self.guesses[place] = [values[name] for name in secret if values.get(name) is not None]
 
@@ -390,12 +388,12 @@ class Playthrough:
         self._at = None
 
     def begin(self, part: Unit | Pair, step: Step) -> None:
-        """Say which step is taken; what is told in it is counted from its beginning."""
+        """Set the current step; its requests are counted from here."""
         if self._begun is None or self._begun[0] is not part or self._begun[1] is not step:
             self._begun, self._step, self._turn = (part, step), step.name, 0
 
     def _told(self, voice: Voice, request: Request) -> Sequence[Any]:
-        """Note what the compared role is told; what a role would guess."""
+        """Record what the compared role receives; return what a role would guess."""
         if voice.compared and self._at is not None:
             self._note(voice.name, (*request.said, *settings_told(request)))
         return self.guesses.get(self._about, ()) if self.script.guess else ()
@@ -411,12 +409,12 @@ class Playthrough:
 
 
 class _Driver(Live):
-    """Runs the steps that tell the compared role something, or that something depends on which does."""
+    """Runs the steps that send something to the compared role, or that decide about such a step."""
 
     going: Playthrough
 
     def steps(self, unit: Unit) -> Sequence[Step]:
-        """Return the steps that a unit is taken through. Scores and other judges are told to nobody."""
+        """Return the steps that a unit runs. Scores and other judges are not sent to the compared role."""
         compared = self.going.compared
         return [
             step
@@ -426,7 +424,7 @@ class _Driver(Live):
         ]
 
     async def meet(self, need: Need, at: At) -> Got:
-        """Return what is sent to a program for a need, of which it is noted at which step it came up."""
+        """Return what a program is sent for a need, recording the step at which it arose."""
         assert not isinstance(need, ProgramValue), "scores are left out"
         step = (
             need.call.step
@@ -440,7 +438,7 @@ class _Driver(Live):
 
 
 def made_at(world: TrialWorld, dataset: str, place: int) -> Made:
-    """Return the row that is made at a place of a world, as it is called in all worlds."""
+    """Return the identity of the row generated at a place of a world, which is the same in all worlds."""
     slots = world.slots
     made = slots.by_name[dataset]
     slot = slots.slot_at(made, place)
@@ -454,8 +452,8 @@ def made_at(world: TrialWorld, dataset: str, place: int) -> Made:
 
 
 def change_made(attempts: Attempts, world: TrialWorld, change: SecretChange) -> None:
-    """Change what roles wrote as secrets of the rows that they made. The rows themselves stay: what becomes of a row by
-    its own secrets is not told by it."""
+    """Change secrets that roles wrote in generated rows. The rows stay: the messages do not depend on the outcome of a
+    row by its own secrets."""
     made, kept = attempts.made, world.sources.made.rows
     secret = _written(made)
     if not secret:
@@ -489,7 +487,7 @@ def _written(made: MadeSet) -> list[DataField]:
 def _other(
     each: DataField, number: int, at: Made, rows: Sequence[MadeRow], change: SecretChange, world: TrialWorld
 ) -> Any:
-    """Return what stands in the place of a secret that a role wrote."""
+    """Return the replacement of a secret that a role wrote."""
     values = [row.values[each.name] for row in rows]
     if change.kind == "alike":
         return values[0]
@@ -505,7 +503,7 @@ def _other(
 
 
 def _derive(attempts: Attempts, row: MadeRow, values: dict[str, Any], world: TrialWorld) -> None:
-    """Computes anew what is computed from the row."""
+    """Compute again the fields that are computed from the row."""
     filled = world.slots.filled(attempts.made, world.slots.slot_at(attempts.made, row.place))
     if filled is None:
         return

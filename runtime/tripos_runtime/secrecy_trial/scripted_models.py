@@ -1,8 +1,7 @@
-"""Roles that play by a script: the others repeat what they were told, the compared one replies as its script says.
+"""Scripted models for trial runs: other roles repeat what they received, the compared role replies as its script says.
 
-Whatever a reply is, it is a function of what the role was told, so what a secret could make a role say differs. The
-same holds of what stands in for functions in Python.
-"""
+Every reply is a function of what the role received, so whatever a secret could make a role say differs. The same holds
+for placeholders of Python functions."""
 
 from __future__ import annotations
 
@@ -29,43 +28,42 @@ from tripos_runtime.scheduling.calling import Called
 from tripos_runtime.secrecy_trial.seen_requests import SETTINGS
 
 MOST_TOLD = 2000
-"""The most characters that a role repeats of what it was told, so that no conversation doubles at a turn; a number
-that stands for all of it is in every reply."""
+"""The largest number of characters that a role repeats, so that no conversation doubles at every turn; a number that
+hashes all of it is in every reply."""
 OPTIONS = "\nA. one\nB. two\nC. three\nD. four"
-"""The end of texts that a role gives as a part of a reply: they may have to be questions with options."""
+"""The end of texts that a role gives as part of a reply: they may have to be questions with options."""
 LENGTH = 64
 """The dimension of a vector."""
 
 
 @dataclass(frozen=True)
 class Script:
-    """The behaviour of the roles in a pair of worlds. `moody` roles are now and then silent, refuse, or say what nobody
-    can read, by what they were told; roles that `guess` say secrets of the first world, as if they had hit upon
-    them."""
+    """The behaviour of the roles in a pair of worlds. `moody` roles are sometimes silent, refuse, or reply unreadably,
+    depending on what they received. Roles that `guess` state secrets of the first world, as if by chance."""
 
     seed: int
     moody: bool = False
     guess: bool = False
 
     def dice(self, *about: object) -> random.Random:
-        """Dice that depend on these things alone."""
+        """Return a random generator that depends on these parts alone."""
         return random.Random(int.from_bytes(blake2b(repr((self.seed, *about)).encode(), digest_size=8).digest()))
 
 
 @dataclass
 class Voice:
-    """One role's model: `Stepper` calls it like any other. `told` is handed every request before it is answered, and
-    gives what a compared role would guess."""
+    """One role's model and caller. `told` receives every request before it is answered, and returns what a compared
+    role would guess."""
 
     role: str
     name: str
     script: Script
     told: Callable[[Voice, Request], Sequence[Any]]
     words: Sequence[str] = ()
-    """The words that a role may say and the spec looks for."""
+    """The words that the spec looks for in replies."""
     compared: bool = False
     silent: bool = False
-    """It gives a number and writes nothing: a reward model, or one that embeds."""
+    """True if it returns a number and writes nothing: a reward or an embedding model."""
     structured: bool = True
     slots: int | None = None
     price: Any = FREE
@@ -74,25 +72,25 @@ class Voice:
 
     @property
     def model(self) -> Voice:
-        """It is its own model, and what calls it."""
+        """The model itself: it is its own caller."""
         return self
 
     def halt(self) -> None:
-        """There is nothing to stop."""
+        """Do nothing."""
 
     async def ask(self, request: Request) -> Reply:
-        """Return the reply to a request. Raises `ModelError` where it refuses."""
+        """Return the reply to a request. Raises `ModelError` if it refuses."""
         guesses = self.told(self, request)
         text = self._said(request, guesses)
         told = token_probabilities(request, text, text)
         return Reply(text, self.name, "stop", 0, 0, 0.0, logprobs=told)
 
     async def call(self, request: Request, lane: tuple[str, str] = ("", "")) -> Called:
-        """As a caller: the reply at once."""
+        """Return the reply as a caller does, at once."""
         return Called(await self.ask(request), 1, 0.0)
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing."""
 
     def _said(self, request: Request, guesses: Sequence[Any]) -> str:
         told = as_text([*request.messages, *(Message(TOOL, each) for each in request.tools)])
@@ -102,7 +100,7 @@ class Voice:
         if self.silent:
             return str(number / 10**9)
         if self.script.moody and not self.compared:
-            # Half of its moods are lasting ones: it stays silent however often it is asked about a thing.
+            # Half of the failures are permanent: it stays silent however often it is asked.
             lasting = self.script.dice(self.name, as_text(request.messages[:2]))
             mood = (lasting if lasting.random() < 0.5 else dice).random()
             if mood < 0.15:
@@ -128,8 +126,7 @@ class Voice:
         return f"{number} {word} {_short(told)} {number}"
 
     def _called(self, request: Request, key: str, told: str, guesses: Sequence[Any]) -> str:
-        """Return a reply with calls: those that a guess says are right, or one with values by what the role was
-        told."""
+        """Return a reply with calls: those that a guess says are right, or one with values derived from the request."""
         for guess in guesses if self.compared else ():
             try:
                 right = read_allowed_calls(guess)
@@ -142,7 +139,7 @@ class Voice:
         return write_calls(text if self.compared else f"{text} {_short(told)}", calls)
 
     def _typed(self, schema: Mapping[str, Any], key: str, told: str, guesses: Sequence[Any]) -> Any:
-        """Return a value that fits a schema: by a guess where one fits, or by what the role was told."""
+        """Return a value that fits a schema: a guess that fits, or a value derived from the request."""
         if self.compared:
             for guess in guesses:
                 if _fits(schema, guess):
@@ -170,13 +167,13 @@ def _first(values: Mapping[str, list[Any]]) -> dict[str, Any]:
 
 
 def settings_told(request: Request) -> list[tuple[str, str]]:
-    """Return the settings of a request as what a role is told by them; nothing where all are left to the model."""
+    """Return the settings of a request as a part of what a role receives; none if all are left to the model."""
     given = request.settings.given
     return [(SETTINGS, canonical(given).decode())] if given else []
 
 
 def as_text(messages: Sequence[Message]) -> str:
-    """Return what a role is told, as one text."""
+    """Return what a role receives, as one text."""
     return "\n\n".join(f"{each.role}: {each.content}" for each in messages)
 
 
@@ -190,7 +187,7 @@ def _short(told: str) -> str:
 
 
 def _fits(schema: Mapping[str, Any], value: Any) -> bool:
-    """Return true if a guess could be said where the schema stands, which is no object of known fields."""
+    """Return true if a guess fits a place in the schema that is not an object with known fields."""
     if not schema:
         return isinstance(value, str | int | float | bool | list | dict)
     if "enum" in schema:
@@ -211,7 +208,7 @@ def _fits(schema: Mapping[str, Any], value: Any) -> bool:
 
 
 def words_of(plan: Plan) -> list[str]:
-    """Return the texts that a spec compares with, and what ends its conversations: what a role may well say."""
+    """Return the texts that a spec compares with, and those that end its conversations: likely words of a role."""
     found = {part.value for expr in expressions_of(plan) for part in subexpressions(expr) if isinstance(part, Literal_)}
     texts = {each for each in found if isinstance(each, str) and 0 < len(each) <= 40}
     ends = {each.text for scenario in plan.scenarios for talk in scenario.talks for each in talk.until}
@@ -220,13 +217,13 @@ def words_of(plan: Plan) -> list[str]:
 
 @dataclass
 class Vectors:
-    """Vectors of texts by their words, in the place of embedding models. `told` is handed what a model embeds."""
+    """Vectors of texts by their words, in place of embedding models. `told` receives what a model embeds."""
 
     told: Callable[[str, Sequence[str]], None]
     _known: dict[str, Vector] = field(default_factory=dict)
 
     async def vectors(self, model: str, texts: Sequence[str], lane: tuple[str, str]) -> list[Vector]:
-        """As `Encoder.vectors`."""
+        """See `Encoder.vectors`."""
         self.told(model, texts)
         return [self._vector(text) for text in texts]
 
@@ -241,9 +238,9 @@ class Vectors:
 
 
 def stand_ins(plan: Plan, world: str) -> Mapping[str, Callable[..., Any]]:
-    """Return a function in the place of each of the plan's in Python, by name, for checking runs no Python of the
-    user's. Its value follows from the arguments. One that is not pure may have read the files, and gives something else
-    in every `world`."""
+    """Return placeholders for the Python functions of a plan, by name, since a check runs no Python of the plan. Their
+    values depend on the arguments. A function that is not pure may have read the files, so its value differs between
+    worlds."""
     found: dict[str, Callable[..., Any]] = {}
     for plugin in plan.plugins:
         made = stand_in if plugin.external == "tool" else _stand_in
@@ -272,5 +269,5 @@ def _value(type: Type, key: str) -> Any:
 
 
 def _number(key: str) -> str:
-    """Return a text that says nothing, and is another for other arguments."""
+    """Return a text without meaning that differs for other arguments."""
     return f"{draw(10**9, key)}"

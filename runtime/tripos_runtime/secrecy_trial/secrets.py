@@ -1,8 +1,8 @@
-"""Changes of another world: new values for secrets, with their copies; everything public stays.
+"""The secrets of items, and their changes in another world: new values for secrets and their copies; everything public
+stays.
 
-The secrets of an item: of its row, with their copies; of a row that a role made, also those of the rows it was made
-from, and what the role wrote as secrets.
-"""
+The secrets of an item are those of its row with their copies. For a generated row, they include those of the rows that
+it was generated from, and the fields that the role wrote as secrets."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ from tripos_runtime.secrecy_trial.world import TrialWorld
 MOST_ALIKE = 200
 """The number of values of a column that are drawn from."""
 SPARED = 0.3
-"""So often a secret stays as it is where others of its row change."""
+"""How often a secret stays while others of its row change."""
 OWN = 0.35
-"""So often a text is drawn from the texts of its own row."""
+"""How often a text is drawn from the texts of its own row."""
 MOST_WORDS = 20
 """The number of words of a text that are drawn from."""
 
 
 @dataclass(frozen=True)
 class SecretChange:
-    """The secrets that are other, and in which way: all, or those of `cells` and, of rows that roles make, of `made`.
-    With `fields`, only fields of these names."""
+    """Which secrets differ, and how: all, or those of `cells` and, in generated rows, of `made`. With `fields`, only
+    fields of these names."""
 
     kind: Kind
     seed: int
@@ -54,19 +54,19 @@ class SecretChange:
     made: frozenset[Made] | None = None
     fields: frozenset[str] | None = None
     under: SecretChange | None = None
-    """How the world is other than the files where this changes nothing."""
+    """How the world differs from the files if this changes nothing."""
 
     def dice(self, *about: object) -> random.Random:
-        """Dice for a value: the same value in every world of this change."""
+        """Return a random generator for a value: the same in every world of this change."""
         return random.Random(repr((self.seed, self.kind, *about)))
 
     def touches(self, *row: object) -> bool:
-        """Return true if a row is changed, where all are to be: of what is drawn every other stays."""
+        """Return true if a row is changed when all may be; with drawn values, every second one stays."""
         return self.kind != "drawn" or self.dice(*row).random() < 0.5
 
     def spares(self, *cell: object) -> bool:
-        """Return true if a secret stays as it is beside others that change, so that what goes by it alone goes on as
-        before: an item that is selected by one secret may leak another."""
+        """Return true if a secret stays while others change, so that what depends on it alone stays the same: an item
+        selected by one secret may leak another."""
         return self.kind in ("fresh", "missing", "drawn") and self.dice(*cell, "spared").random() < SPARED
 
     def takes(self, field: str) -> bool:
@@ -76,7 +76,7 @@ class SecretChange:
 
 @dataclass(frozen=True)
 class Changer:
-    """Makes the files of other worlds."""
+    """Creates the files of other worlds."""
 
     tables: DataFiles
     copies: Copies
@@ -84,7 +84,7 @@ class Changer:
 
     @cached_property
     def roots(self) -> Mapping[Cell, SecretColumn]:
-        """The secrets, those left out that are copies of others."""
+        """The secrets, without those that are copies of others."""
         found: dict[Cell, SecretColumn] = {}
         copied: set[Place] = set()
         for cell, secret in self.tables.cells():
@@ -96,20 +96,20 @@ class Changer:
         return found
 
     def copies_of(self, cell: Cell) -> list[Place]:
-        """Return where else a secret stands, also in the same file where other files are joined to it."""
+        """Return the other places of a secret, also in the same file if other files are joined to it."""
         key, number, column = cell
         same = (each for each in self._joined_otherwise.get(key, ()) if column in self.tables[each].columns)
         return [*self.copies.of.get((key, number), {}).get(column, []), *((each, number, (column,)) for each in same)]
 
     @cached_property
     def _joined_otherwise(self) -> Mapping[Key, tuple[Key, ...]]:
-        """For every file the same one, as other data sets read it that join other files to it."""
+        """For every file the same file as read by other data sets that join other files to it."""
         paths = {key: (each.file.path, key[1]) for key, each in self.tables.every.items()}
         return {key: tuple(each for each in paths if each != key and paths[each] == at) for key, at in paths.items()}
 
     def of_rows(self, rows: Collection[Row]) -> frozenset[Cell]:
-        """Return the secrets of some rows, and of the rows of other files that are the same rows. Where their own file
-        keeps secrets, those are none that it says publicly: another data set may ask for what is given here."""
+        """Return the secrets of some rows, and of the same rows in other files. Secrets of their own file are excluded
+        if the row states them publicly: another data set may ask for what is given here."""
         found: set[Cell] = set()
         for row in rows:
             for each in (row, *self.copies.twins(row)):
@@ -122,7 +122,7 @@ class Changer:
         return frozenset(found)
 
     def _is_given(self, cell: Cell, row: Row) -> bool:
-        """Return true if a row says a secret of another file in a public field."""
+        """Return true if a row states a secret of another file in a public field."""
         public = self.tables.public[row[0]]
         return cell[0] != row[0] and any(
             (key, number) == row and path[0] in public for key, number, path in self.copies_of(cell)
@@ -138,7 +138,7 @@ class Changer:
         return found
 
     def records(self, change: SecretChange) -> Records:
-        """Return the records that a change makes other than they are."""
+        """Return the records that a change modifies."""
         found: dict[Key, dict[int, dict[str, Any]]] = defaultdict(dict)
         cells: Collection[Cell] = self.roots if change.cells is None or change.under is not None else change.cells
         for cell in cells:
@@ -161,13 +161,13 @@ class Changer:
         return found
 
     def _changes(self, change: SecretChange, cell: Cell, secret: SecretColumn) -> bool:
-        """Return true if a change is one of a secret."""
+        """Return true if a change affects a secret."""
         chosen = change.touches(*cell[:2]) if change.cells is None else cell in change.cells
         spared = len(self.tables.secrets[cell[0]]) > 1 and change.spares(*cell)
         return chosen and change.takes(secret.field) and not spared
 
     def value(self, change: SecretChange, cell: Cell, old: Any) -> Any:
-        """Return what stands in the place of a secret that is `old`."""
+        """Return the replacement of a secret with the value `old`."""
         (key, number, column), secret, records = cell, self.roots[cell], self.tables[cell[0]].records
         dice = change.dice(key, number, column)
         if change.kind == "alike":
@@ -195,20 +195,19 @@ class Changer:
         return value
 
     def _beside(self, key: Key, column: str, was: Any, value: Any) -> Any:
-        """Return a value with what no secret reads of it as it was."""
+        """Return a value in which the parts that no secret reads stay."""
         for each in self.tables.types(key, column):
             was = beside(each, was, value)
         return was
 
     def _words(self, key: Key, number: int) -> list[str]:
-        """Return the words of the texts that are public in a row: some expressions look for the secret in them."""
+        """Return the words of the public texts of a row: some expressions look for the secret in them."""
         record, public = self.tables[key].records[number - 1], self.tables.public[key]
         texts = (record[name] for name in sorted(public & record.keys()))
         return [word for text in texts if isinstance(text, str) for word in text.split()[:MOST_WORDS]]
 
     def _like(self, key: Key, secret: SecretColumn) -> list[Any]:
-        """Return the values that stand in columns of the same type, of whatever data set, and words of texts, that are
-        about as long."""
+        """Return values of columns of the same type in any data set, and words of texts, of similar length."""
         about = (key, secret.column)
         if about not in self._alike:
             lengths = [len(canonical_text(each)) for each in self.tables[key].values(secret.column)] or [0]
@@ -231,8 +230,8 @@ class Changer:
         return {}
 
     def _gives(self, change: SecretChange, key: Key) -> Sequence[tuple[Key, int]]:
-        """Return which row gives its secrets to each row of a file: one of that file, or of one that is read with it
-        where their names say secrets, or where all rows of a data set exchange theirs."""
+        """Return, for each row of a file, the row that gives it its secrets: from the same file, or from one that is
+        read with it if file names contain secrets, or if all rows of a data set exchange theirs."""
         about = (key, change.seed, change.kind)
         if about not in self._orders:
             keys = self._exchanging(key, change.kind)
@@ -256,7 +255,7 @@ class Changer:
         return tuple(alike)
 
     def _read_together(self, key: Key) -> tuple[Key, ...]:
-        """Return the files that data sets read with a file, or with one that is read with it."""
+        """Return the files that data sets read together with a file, directly or indirectly."""
         found = {key: None}
         every = [self.tables.keys(dataset.name) for dataset in self.tables.plan.datasets]
         while near := [keys for keys in every if 0 < sum(each in found for each in keys) < len(keys)]:
@@ -265,16 +264,16 @@ class Changer:
 
     @cached_property
     def joins(self) -> JoinedRows:
-        """The rows of joined files, by their keys."""
+        """The rows of joined files by their keys."""
         return JoinedRows(self.tables)
 
     @cached_property
     def layouts(self) -> FileLayouts:
-        """The files of which the names say something secret."""
+        """The files whose names contain secrets."""
         return FileLayouts(self.tables, self.copies)
 
     def laid_out(self, rows: Collection[Row]) -> frozenset[Cell]:
-        """Return the secrets of rows that the names of files say, of their own or of those in which they stand too."""
+        """Return the secrets of rows that are stated by the names of their own files, or of files with their copies."""
         every = {other for row in rows for other in (row, *self.copies.twins(row))}
         named = self.layouts.named
         return frozenset(
@@ -291,8 +290,8 @@ class Changer:
 
 @dataclass(frozen=True)
 class WorldItem:
-    """Some items: their places, their secrets in files, and rows that roles made. `fields` are the names of the fields
-    that are secret, `copies` says where else they stand."""
+    """Some items: their places, their secrets in files, and generated rows. `fields` are the names of the secret
+    fields, `copies` their other places."""
 
     title: str
     places: frozenset[seen_requests_Place]
@@ -303,7 +302,7 @@ class WorldItem:
 
     @classmethod
     def of(cls, items: Sequence[WorldItem]) -> WorldItem:
-        """Several items as one."""
+        """Return several items as one."""
         return cls(
             "",
             frozenset().union(*(each.places for each in items)),
@@ -332,14 +331,14 @@ class WorldItems:
         )
 
     def rows_of(self, scenario: Scenario, places: Sequence[seen_requests_Place]) -> set[Row]:
-        """Return the rows of files that a scenario asks about; of rows that are made, those that the rows at these
-        places are made from."""
+        """Return the rows of files that a scenario asks about; for generated rows, those that the rows at these places
+        come from."""
         if scenario.rows is not None and scenario.rows.dataset not in self._made:
             places = [case.origin for case in self.world.picked(scenario, None) if case.origin is not None]
         return {row for place in places for row in self._from(place)[0]}
 
     def root(self, place: seen_requests_Place) -> Hashable:
-        """Return the row of a file that an item is of, by whichever name comes first, or else the item itself."""
+        """Return the file row that an item comes from, under the first of its names, else the item itself."""
         if place not in self._roots:
             rows = self._from(place)[0]
             every = {other for row in rows for other in (row, *self.changer.copies.twins(row))}
@@ -361,7 +360,7 @@ class WorldItems:
         return f"row {number} of `{paths[0]}`"
 
     def _copies(self, cells: Iterable[Cell]) -> Iterator[str]:
-        """Yield where the secrets of an item stand elsewhere."""
+        """Yield the other places of the secrets of an item."""
         found: dict[str, None] = {}
         for cell in sorted(cells):
             for key, number, path in self.changer.copies_of(cell):
@@ -374,7 +373,7 @@ class WorldItems:
         return self.world.slots.by_name
 
     def _from(self, place: seen_requests_Place) -> tuple[set[Row], frozenset[Made]]:
-        """Return the rows of files that an item is, or was made from, and the rows that roles made on the way."""
+        """Return the rows of files that an item is or comes from, and the generated rows in between."""
         if isinstance(place, str):
             return set(), frozenset()
         if len(place) == 2:
@@ -386,7 +385,7 @@ class WorldItems:
         return self._sources(self._made[name], source), frozenset({place})
 
     def _sources(self, made: MadeSet, at: int) -> set[Row]:
-        """Return the rows of files that a row is made from, the element of its source of that number."""
+        """Return the rows of files behind the source element with that number."""
         if made.source is None:
             return set()
         source = without_reveal(made.source)

@@ -1,4 +1,4 @@
-"""The messages to the compared role in a world, by where: the record of one world, to be held against another's."""
+"""The recorded messages to the compared role in one world, and their comparison with another world's."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Any, NamedTuple
 from tripos_runtime.datasets.sources import Origin
 
 Sent = tuple[tuple[str, str], ...]
-"""Messages, each with who says it and its text; and after them the settings of the request."""
+"""Messages, each with its role and text, followed by the settings of the request."""
 SETTINGS = "settings"
-"""Stands in place of who says it before the settings of a request, which are JSON."""
+"""The role of the settings, which are JSON."""
 Made = tuple[str, Any, str, int]
-"""A row that a role made: the data set; what it was made from, by the number of the element or another such row; the
-cell; the number. It is the same row in all worlds, also where others rule out other rows before it."""
+"""A generated row: the data set; its source, as the number of an element or another such row; the cell; the number. It
+is the same row in all worlds, even if others rule out different rows before it."""
 Place = Origin | Made | str
-"""The key of an item: the row's place in its file, or where it was made; without rows the name of the cell."""
+"""The key of an item: the row's position in its file, or where it was generated; without rows, the name of the cell."""
 
 
 class SeenUnit(NamedTuple):
-    """A scenario about an item."""
+    """A scenario and an item."""
 
     scenario: str
     place: Place
 
 
 class SeenRequest(NamedTuple):
-    """One request in a unit: under which arms, for which sample, by which step, the how manieth of it."""
+    """One request in a unit: the arms, the sample, the step, and its number within the step."""
 
     arms: tuple[tuple[str, str], ...]
     sample: int
@@ -42,23 +42,23 @@ class SeenRequests:
     """The messages to the compared role."""
 
     units: dict[SeenUnit, dict[SeenRequest, Sent]] = field(default_factory=dict)
-    """Of every unit that was gone through, also where nothing was sent."""
+    """The requests of every unit that was run, including units without any."""
 
     @property
     def messages(self) -> int:
-        """Return how many messages it was sent."""
+        """The number of messages."""
         every = (each for parts in self.units.values() for sent in parts.values() for each in sent)
         return sum(who != SETTINGS for who, _ in every)
 
     @property
     def requests(self) -> int:
-        """Return how many requests it was sent."""
+        """The number of requests."""
         return sum(map(len, self.units.values()))
 
 
 class RequestDifference(NamedTuple):
-    """A request that is other in another world: absent there, or with other messages. `elsewhere` is the scenario that
-    asks about the item in the other world, where this one does not."""
+    """A request that differs in another world: it is missing there, or has other messages. `elsewhere` is the scenario
+    that asks about the item in the other world, if this one does not."""
 
     unit: SeenUnit
     part: SeenRequest
@@ -68,14 +68,14 @@ class RequestDifference(NamedTuple):
 
 
 Root = Callable[[Place], Hashable]
-"""The key that items share if they are made of the same rows."""
+"""The key that items share if they come from the same rows."""
 
 
 def differences(
     one: SeenRequests, other: SeenRequests, root: Root, only: Collection[Place] | None = None
 ) -> Iterator[RequestDifference]:
-    """Yield where two worlds differ: in each unit the first request that does, step by step. That a unit is there at
-    all is no difference, unless another one of the same rows is there instead, and tells them something else."""
+    """Yield the differences of two worlds: in each unit and step, the first request that differs. The existence of a
+    unit is not a difference, unless another one of the same rows exists instead and sends something else."""
     for unit in sorted(one.units.keys() & other.units.keys(), key=repr):
         if only is not None and unit.place not in only:
             continue
@@ -95,7 +95,7 @@ def differences(
 def _instead(
     one: SeenRequests, other: SeenRequests, lost: list[SeenUnit], found: list[SeenUnit]
 ) -> Iterator[RequestDifference]:
-    """Yield units that only one world has, and those that only the other has, of the same rows."""
+    """Yield pairs of units of the same rows that only one world has and only the other has."""
     theirs = sorted(sent for unit in found for sent in other.units[unit].values())
     if theirs == sorted(sent for unit in lost for sent in one.units[unit].values()):
         return
@@ -108,7 +108,7 @@ def _instead(
 
 
 def _alone(one: SeenRequests, other: SeenRequests, root: Root) -> Mapping[Hashable, list[SeenUnit]]:
-    """Return the units that only the first of two worlds has, by the rows that they are of."""
+    """Return the units that only the first of two worlds has, by their rows."""
     found: dict[Hashable, list[SeenUnit]] = defaultdict(list)
     for unit in sorted(one.units.keys() - other.units.keys(), key=repr):
         found[root(unit.place)].append(unit)

@@ -1,4 +1,4 @@
-"""The data files of a plan as they are written: raw records, which columns of them are secret, and under what names."""
+"""The data files of a plan as raw records, with their secret columns."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tripos_compiler.source.inputs import FoundFile
 from tripos_runtime.datasets.data_files import DataFolders, dataset_files
 
 Key = tuple[str, str]
-"""A file: its path, with what is joined to it, and its SHA-256."""
+"""A file: its path with the joined files, and its SHA-256."""
 Records = Mapping[Key, Mapping[int, dict[str, Any]]]
-"""The records that are other than in the files, by file and number."""
+"""The changed records, by file and number."""
 Cell = tuple[Key, int, str]
 """A value of a file: the number of its row, from 1, and the column."""
 
 
 @dataclass(frozen=True)
 class FileRecords:
-    """The records of a file, each with what the name of the file says."""
+    """The records of a file, each with the captures of the file's name."""
 
     file: FoundFile
     records: list[dict[str, Any]]
@@ -33,13 +33,13 @@ class FileRecords:
         return tuple(dict.fromkeys(name for record in self.records for name in record))
 
     def values(self, column: str) -> list[Any]:
-        """Return what stands in a column, of the records that have it."""
+        """Return the values of a column, from the records that have it."""
         return [record[column] for record in self.records if column in record]
 
 
 @dataclass(frozen=True)
 class SecretColumn:
-    """A column of a file that a data set keeps secret, with the type that it is read as."""
+    """A column of a file that a data set keeps secret, with its type."""
 
     dataset: str
     field: str
@@ -62,12 +62,12 @@ class DataFiles:
         return tuple(self.key(read, file) for file in read.files)
 
     def key(self, dataset: Dataset, file: DataFile | FoundFile) -> Key:
-        """Return what the records of a file of a data set are known by: two data sets may join other files to it."""
+        """Return the key of a data set's file. Two data sets may join different files to the same one."""
         joins = [join.model_dump(mode="json") for join in dataset.joins]
         return f"{file.path} {digest(joins)}" if joins else file.path, file.sha256
 
     def rows(self, key: Key) -> tuple[tuple[Key, int], ...]:
-        """Return the rows of a file, by file and number."""
+        """Return the rows of a file by file and number."""
         return tuple((key, number) for number in range(1, len(self.every[key].records) + 1))
 
     def __getitem__(self, key: Key) -> FileRecords:
@@ -75,7 +75,7 @@ class DataFiles:
 
     @cached_property
     def every(self) -> Mapping[Key, FileRecords]:
-        """All files. Raises `DataError` where one has changed since the plan was made."""
+        """All files. Raises `DataError` if one has changed since the plan was made."""
         found: dict[Key, FileRecords] = {}
         for dataset in self.plan.datasets:
             captures = {(file.path, file.sha256): file.captures for file in dataset.files}
@@ -84,13 +84,13 @@ class DataFiles:
                 told = captures[file.path, file.sha256]
                 if key not in found:
                     found[key] = FileRecords(file, [{**told, **record} for record in self.reader.rows(file)])
-                elif not told.keys() <= set(found[key].columns):  # another data set reads more of the file's name
+                elif not told.keys() <= set(found[key].columns):  # another data set captures more of the file's name
                     found[key] = FileRecords(file, [{**told, **record} for record in found[key].records])
         return found
 
     @cached_property
     def secrets(self) -> Mapping[Key, tuple[SecretColumn, ...]]:
-        """The secret columns of every file. A column is secret whoever reads it, if one data set keeps it so."""
+        """The secret columns of every file. A column is secret for all data sets if one of them keeps it secret."""
         found: dict[Key, dict[str, SecretColumn]] = {}
         for dataset in self.plan.datasets:
             for key in self.keys(dataset.name):
@@ -103,11 +103,11 @@ class DataFiles:
         return {key: tuple(each.values()) for key, each in found.items()}
 
     def types(self, key: Key, column: str) -> list[Type]:
-        """Return the types of the fields that keep a column of a file secret, each of which may read a part of it."""
+        """Return the types of the fields that keep a column of a file secret; each may read a part of it."""
         return [each.type for each in self._readers[key, column] if each.secret]
 
     def is_shared(self, key: Key, column: str) -> bool:
-        """Return true if some field reads a secret column and is public: other parts of it, if its author is right."""
+        """Return true if a public field also reads a secret column: other parts of it, if its author is right."""
         return any(not each.secret for each in self._readers[key, column])
 
     @cached_property
@@ -137,7 +137,8 @@ class DataFiles:
 
     @cached_property
     def told(self) -> Mapping[Key, frozenset[str]]:
-        """The columns of a file that a data set keeps public beside a secret: what they say its author says."""
+        """The columns of a file that a data set keeps public in addition to a secret: their content is the author's
+        decision."""
         found: dict[Key, set[str]] = {}
         for dataset in self.plan.datasets:
             if any(each.secret for each in dataset.fields):

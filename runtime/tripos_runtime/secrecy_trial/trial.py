@@ -1,9 +1,9 @@
-"""Tries a plan in pairs of worlds: where nothing but secrets differs, every message to the compared role is the same.
+"""The secrecy trial of a plan (two-world test): if only secrets differ, every message to the compared role must be
+equal.
 
-First the secrets of all rows are changed at once. Only where a message about an item differs then, those of that item
-alone are: secrets of other items may be shown, and its own may not. What `reveal(…, rows: N)` shows is tried apart:
-where rows exchange their secrets, it must be the same.
-"""
+First the secrets of all rows are changed at once. Only if a message about an item differs then, the secrets of that
+item alone are changed: secrets of other items may be shown, its own may not. `reveal(…, rows: N)` is tested separately:
+if rows exchange their secrets, what it shows must be equal."""
 
 from __future__ import annotations
 
@@ -27,25 +27,26 @@ from tripos_runtime.secrecy_trial.world import TrialWorld
 
 PAIRS = 4
 ROWS = 24
-"""The number of items of a scenario that are gone through."""
+"""The number of items of a scenario that are run."""
 MOST_ALONE = 12
-"""The number of items at which a step differs that are looked at by themselves."""
+"""The number of differing items of a step that are tested by themselves."""
 MANNERS: tuple[tuple[Kind, bool, bool, bool], ...] = (
     ("permuted", False, False, False),
     ("fresh", True, True, False),
     ("missing", True, True, True),
     ("drawn", False, False, False),
 )
-"""Of every four pairs, how secrets are changed, whether the other roles are moody, whether roles guess, and
-whether the secrets of all rows are alike in the first world, so that those of one row stand out in the other."""
+"""The variants of every four pairs: how secrets are changed, whether other roles are unreliable, whether roles guess,
+and whether all rows have equal secrets in the first world, so that those of one row stand out in the other."""
 
 
 @dataclass(frozen=True)
 class SecretLeak:
-    """A message to the compared role that depends on secrets of the item it is about: `fields` were changed, `alone`
-    are those of them whose change alone makes the difference. `copies` says where else these secrets stand. `how` says
-    what is other: the secrets; what a `reveal` with `rows` shows once rows have exchanged them; or only the files in
-    which the rows that are asked about lie."""
+    """A message to the compared role that depends on secrets of its own item.
+
+    `fields` were changed; `alone` are those whose change alone makes the difference. `copies` are the other places of
+    these secrets. `how` says what differs: the secrets; what a `reveal` with `rows` shows after rows exchanged them; or
+    only the files that contain the rows asked about."""
 
     difference: RequestDifference
     row: str
@@ -58,8 +59,8 @@ class SecretLeak:
 
 @dataclass
 class WorldTrial:
-    """The result of a trial. `units` counts the items that were gone through by scenario, of those that it has;
-    `others` the steps at which messages differ for secrets of other items only."""
+    """The result of a trial. `units` counts the items run and the items in total by scenario; `others` are the steps
+    whose messages differ only for secrets of other items."""
 
     pairs: int
     leaks: list[SecretLeak] = field(default_factory=list)
@@ -69,7 +70,7 @@ class WorldTrial:
     """Messages by scenario."""
     others: set[tuple[str, str]] = field(default_factory=set)
     undecided: set[tuple[str, str]] = field(default_factory=set)
-    """The steps of which not every item was looked at by itself."""
+    """The steps for which not every item was tested by itself."""
     seconds: float = 0.0
 
 
@@ -80,7 +81,7 @@ def try_worlds(
     pairs: int = PAIRS,
     rows: int = ROWS,
 ) -> WorldTrial:
-    """Try a plan in so many pairs of worlds. Raises `DataError` where a data file has changed since it was made."""
+    """Test a plan in `pairs` pairs of worlds. Raises `DataError` if a data file has changed since the plan was made."""
     began = time.monotonic()
     trial = _Trying(plan, reader, spec_files, rows)
     found = WorldTrial(pairs)
@@ -103,7 +104,7 @@ class _Trying:
 
     @cached_property
     def files(self) -> TrialWorld:
-        """The world as it is in the files."""
+        """The world of the unchanged files."""
         return TrialWorld(self.plan, self.reader, self.spec_files, tables=self.tables)
 
     @cached_property
@@ -115,7 +116,7 @@ class _Trying:
         return sampled(self.files, self.limit)
 
     def pair(self, number: int, found: WorldTrial) -> None:
-        """Try one pair, and add what it finds."""
+        """Test one pair, and add its findings."""
         kind, moody, guesses, alike = MANNERS[number % len(MANNERS)]
         under = SecretChange("alike", number) if alike else None
         script = Script(number, moody, guesses)
@@ -142,13 +143,13 @@ class _Trying:
 
     @cached_property
     def narrow(self) -> bool:
-        """Whether any `reveal` of the plan says `rows`."""
+        """True if any `reveal` of the plan has `rows`."""
         every = (part for expr in expressions_of(self.plan) for part in subexpressions(expr))
         return any(isinstance(part, Call) and part.function == "reveal" and is_narrow(part) for part in every)
 
     def _exchanged(self, first: Playthrough, number: int, items: WorldItems, found: WorldTrial) -> int:
-        """Let the rows exchange their secrets, and compare what is sent where a `reveal` with `rows` shows what it
-        showed before with what is sent where it shows what it comes to now. How many messages were compared."""
+        """Let the rows exchange their secrets, and compare the messages in which a `reveal` with `rows` shows its old
+        value with those in which it shows its new one. Return the number of messages compared."""
         change = SecretChange("exchanged", number)
         before = self._going(first.script, change, first.guesses, first.shown, first)
         after = self._going(first.script, change, first.guesses, first.shown, first)
@@ -170,8 +171,8 @@ class _Trying:
         items: WorldItems,
         found: WorldTrial,
     ) -> int:
-        """Let the rows that a scenario asks about lie in other files, and say what they say: no message may tell of it.
-        How many messages were compared."""
+        """Move the rows that a scenario asks about to other files with an equal content: no message may change. Return
+        the number of messages compared."""
         mine = SeenRequests({unit: sent for unit, sent in one.units.items() if unit.scenario == scenario.name})
         rows = items.rows_of(scenario, [unit.place for unit in mine.units])
         cells = self.changer.laid_out(rows)
@@ -198,13 +199,13 @@ class _Trying:
         items: WorldItems,
         found: WorldTrial,
     ) -> int:
-        """Look at the items at which something differs, with their secrets alone changed: first all of them at once,
-        then one by one. How many messages were compared."""
+        """Test the differing items with only their own secrets changed: first all of them at once, then one by one.
+        Return the number of messages compared."""
         every = [items.at(place) for place in dict.fromkeys(each.unit.place for each in different)]
         together = self._again(first, change, WorldItem.of(every), items)
         messages = together.messages
         left = [each for each in differences(one, together, items.root) if not _is_known(each, found)]
-        left.sort(key=lambda each: digest([change.seed, *each.unit]))  # other items in every pair
+        left.sort(key=lambda each: digest([change.seed, *each.unit]))  # different items in every pair
         found.others.update((each.unit.scenario, each.part.step) for each in different)
         tried: Counter[tuple[str, str]] = Counter()
         for each in left:
@@ -235,7 +236,7 @@ class _Trying:
         item: WorldItem,
         items: WorldItems,
     ) -> SecretLeak:
-        """Return what is told of a leak: the fields whose change alone makes it."""
+        """Return the leak of an item, with the fields whose change alone makes it."""
         alone = []
         for name in item.fields if len(item.fields) > 1 else ():
             seen = self._again(first, replace(change, fields=frozenset((name,))), item, items)
@@ -247,7 +248,7 @@ class _Trying:
         return SecretLeak(own, item.title, item.fields, tuple(alone) or item.fields, item.copies, change.seed)
 
     def _again(self, first: Playthrough, change: SecretChange, item: WorldItem, items: WorldItems) -> SeenRequests:
-        """Return the first world with the secrets of some items changed, and what is sent about these."""
+        """Return the requests about some items in the first world with only their secrets changed."""
         roots = {items.root(place) for place in item.places}
         places = {
             name: None if those is None else frozenset(each for each in those if items.root(each) in roots)

@@ -1,4 +1,4 @@
-"""A world: the rows of a plan with some secrets changed, and its cases."""
+"""A world of the trial: the rows of a plan with some secrets changed, and its cases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tripos_runtime.secrecy_trial.tables import DataFiles, Key, Records
 
 @dataclass(frozen=True)
 class WorldSources(Sources):
-    """The rows of a world. What is as in the files is shared with the world of the files, `base`."""
+    """The rows of a world. Rows equal to those in the files are shared with the world of the files, `base`."""
 
     tables: DataFiles = field(kw_only=True)
     records: Records = field(kw_only=True, default_factory=dict)
@@ -31,7 +31,7 @@ class WorldSources(Sources):
     _typed: dict[tuple[str, Key, int], SourceRow | None] = field(default_factory=dict)
 
     def stream(self, dataset: Dataset) -> Iterator[SourceRow]:
-        """Yield the rows of a data set, as this world has them."""
+        """Yield the rows of a data set in this world."""
         if self.base is not None and not self.changes(dataset.name):
             yield from self.base.rows[dataset.name]
             return
@@ -41,7 +41,7 @@ class WorldSources(Sources):
                 yield row
 
     def numbers(self, dataset: Dataset) -> Iterator[tuple[Key, int]]:
-        """Yield the rows of a data set by file and number, those that repeat another left out."""
+        """Yield the rows of a data set by file and number, without repeated rows."""
         placed = self.placement.rows(dataset, self.tables)
         if placed is not None:
             yield from placed
@@ -51,8 +51,8 @@ class WorldSources(Sources):
             yield from (at for at in self.tables.rows(self.tables.key(dataset, file)) if at[1] not in repeats)
 
     def place_in_files(self, dataset: Dataset, place: int) -> int:
-        """Return the place that a row of this world has in the files, by its place here. A row that the data set does
-        not have there is numbered behind all that it has."""
+        """Return the position in the files of the row at a position in this world. A row that the data set does not
+        have there is numbered after all others."""
         if self.base is None or self.placement.rows(dataset, self.tables) is None:
             return place
         origin, count = self.rows[dataset.name][place].origin, len(self.base.rows[dataset.name])
@@ -60,14 +60,14 @@ class WorldSources(Sources):
 
     @cached_property
     def places_of_rows(self) -> Mapping[str, Mapping[Origin, int]]:
-        """The places of the rows of every data set that is read, by where they stand."""
+        """The positions of the rows of every data set that is read, by origin."""
         return {
             dataset.name: {row.origin: place for place, row in enumerate(self.rows[dataset.name])}
             for dataset in self.plan.datasets
         }
 
     def row(self, dataset: Dataset, key: Key, number: int) -> SourceRow | None:
-        """Return a row of a data set, read once; None of a row of another file that the data set cannot read."""
+        """Return a row of a data set, read once; None for a row of another file that the data set cannot read."""
         about = (dataset.name, key, number)
         if about not in self._typed:
             self._typed[about] = self._read(dataset, key, number)
@@ -80,7 +80,7 @@ class WorldSources(Sources):
                 return self.base.row(dataset, key, number)
             record = self.tables[key].records[number - 1]
         row = read_row(dataset, record, self.axes, partial(self._medium, self.tables[key].file, elsewhere))
-        if isinstance(row, Misfit):  # a copy that is read as a type of its own: here it stays as it is
+        if isinstance(row, Misfit):  # a copy with another type stays as it is
             if self.base is not None:
                 return self.base.row(dataset, key, number)
             own = key in self.tables.keys(dataset.name)
@@ -89,8 +89,8 @@ class WorldSources(Sources):
         return SourceRow(row, (key[1], number))
 
     def _medium(self, file: FoundFile, elsewhere: str | None, kind: MediumKind, value: Any) -> str:
-        """Return the mark of what a cell names, in the folder where its row lies in this world if there is one; that of
-        a secret is one already, where it is changed."""
+        """Return the mark of the medium that a cell names, in the folder of its row in this world, if any. A changed
+        secret is a mark already."""
         if isinstance(value, str) and Medium.read(value) is not None:
             return value
         for each in self.tables.every.values() if elsewhere is not None else ():
@@ -100,7 +100,7 @@ class WorldSources(Sources):
         return self.reader.medium(file, kind, value)
 
     def changes(self, dataset: str) -> bool:
-        """Return true if any row of a data set may be other than in the files."""
+        """Return true if any row of a data set may differ from the files."""
         if any(each.name == dataset for each in self.plan.made):
             return True
         if any(key in self.records for key in self.tables.keys(dataset)):
@@ -128,12 +128,12 @@ class TrialWorld(CaseSource):
 
     @property
     def rows(self) -> WorldSources:
-        """Its rows."""
+        """The rows of the world."""
         assert isinstance(self.sources, WorldSources)
         return self.sources
 
     def picked(self, scenario: Scenario, places: Collection[Place] | None) -> Iterator[Case]:
-        """Yield the cases of a scenario that are of the rows at these places, or all of them."""
+        """Yield the cases of a scenario for the rows at these places, or all of them."""
         rows = scenario.rows
         if rows is None or self._is_made(scenario) or places is None:
             for case in self._every(scenario):
@@ -150,5 +150,5 @@ class TrialWorld(CaseSource):
     def _holds(self, where: Expr, names: Mapping[str, object], row: SourceRow) -> bool:
         try:
             return super()._holds(where, names, row)
-        except Unavailable:  # the compiler has seen that it has a value for the rows of the files, and no others
+        except Unavailable:  # the compiler checked only the rows of the files for a value
             return False

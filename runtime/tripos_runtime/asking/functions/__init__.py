@@ -1,1 +1,1 @@
-"""Functions of the user in a run: Python that is called in this process, and scorers that are programs."""
+"""Python functions of a plan: called in this process, as external scorers, as tools, and in a sandbox."""

@@ -1,4 +1,5 @@
-"""Calls of functions of the user: arguments are copies, values are held to their types, and failures are statuses."""
+"""Calls of the plan's functions: arguments are copies, results are checked against their types, failures become
+statuses."""
 
 from __future__ import annotations
 
@@ -15,19 +16,19 @@ from tripos_compiler.plan import FUNCTION_ERROR, Plugin, Type
 from tripos_compiler.source.data_classes import dataclass
 
 LEAST, MOST = -(2**63), 2**63 - 1
-"""The integers that can be stored."""
+"""The range of integers that can be stored."""
 LONGEST_REASON = 300
 
 
 class WrongValue(Exception):
-    """A function returned what it does not say it returns."""
+    """A function returned a value of another type than it declares."""
 
 
 @dataclass
 class Loaded:
-    """A plug-in that can be called as its plan says. Raises `Unavailable` with the status `function_error` where the
-    function fails or returns something else than it says; a run goes on. `failed` counts that, and `first` says what
-    was wrong the first time."""
+    """A plug-in that can be called as its plan says. If the function fails or returns a value of another type, the call
+    raises `Unavailable` with the status `function_error`, and the run goes on. `failed` counts these, and `first` is
+    the first error."""
 
     plugin: Plugin
     python: Callable[..., Any]
@@ -39,7 +40,7 @@ class Loaded:
         given = {**dict(zip(types, args, strict=False)), **named}
         arguments = {name: passed(types[name], value) for name, value in given.items()}
         try:
-            with contextlib.redirect_stdout(sys.stderr):  # standard output is for the results of the command
+            with contextlib.redirect_stdout(sys.stderr):  # standard output belongs to the results of the command
                 value = self.python(**arguments)
             return returned(self.plugin.returns, value)
         except WrongValue as error:
@@ -48,7 +49,7 @@ class Loaded:
             raise self._failed(f"{type(error).__name__}: {error}") from error
 
     def close(self) -> None:
-        """End what it started: a function starts nothing."""
+        """End its processes; a function has none."""
 
     def _failed(self, reason: str) -> Unavailable:
         short = reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}…"
@@ -58,8 +59,8 @@ class Loaded:
 
 
 def passed(type_: Type, value: Any) -> Any:
-    """Return a value as a function gets it: lists and sets are its own, and a set where a list is asked for is in
-    order.
+    """Return a value as a function receives it: lists and sets are copies, and a set becomes a sorted list if a list is
+    declared.
 
     >>> from tripos_compiler.plan import ListType, TextType
     >>> passed(ListType(of=TextType()), frozenset({"b", "a"}))
@@ -79,7 +80,7 @@ def passed(type_: Type, value: Any) -> Any:
 
 
 def returned(type_: Type, value: Any) -> Any:
-    """Return what a function returned, as a value of a spec. Raises `WrongValue` where it is not of that type.
+    """Return the result of a function as a value of a spec. Raises `WrongValue` if it is not of that type.
 
     >>> from tripos_compiler.plan import IntegerType
     >>> returned(IntegerType(low=1, high=5), 4)

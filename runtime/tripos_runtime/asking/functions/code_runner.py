@@ -1,14 +1,10 @@
-"""The runner of Python code: code and tests are processes apart, and only the tests say what passed.
+"""The runner of Python code that models write, with tests or as programs with input and output, in a bubblewrap
+sandbox.
 
-The tests call the code through this process, and see plain data of it. So whatever code prints, returns or does to the
-Python that it runs in, it answers for its own values alone: it cannot read the tests, and cannot say that it passed.
-
-The runner of Python programs that read an input and write an output, as contests have them.
-
-What a program writes is compared here, outside of its sandbox, which no output that is wanted enters.
-
-The sandbox of code that models write: `bwrap` of bubblewrap, in which nothing can be written or reached.
-"""
+Code and tests are separate processes, and only the tests decide what passed. The tests call the code through this
+process and receive plain data. So whatever code prints, returns or does to its own Python, it determines only its own
+values: it cannot read the tests, and cannot claim that it passed. The output of a program is compared here, outside of
+its sandbox, which never contains the expected output."""
 
 from __future__ import annotations
 
@@ -47,9 +43,9 @@ PROGRAM = "bwrap"
 PROBE_S = 30.0
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8", "LC_ALL": "C.UTF-8"}
 SET_DUMPABLE = 4
-"""The number of `PR_SET_DUMPABLE` of `prctl`."""
+"""The number of `PR_SET_DUMPABLE` for `prctl`."""
 NOBODY = "65534"
-"""The user and the group that code sees itself as."""
+"""The user and group ids that code sees."""
 ON_LINUX = "code is executed on Linux alone"
 NAMESPACES = ("user", "pid", "net", "ipc", "uts", "mnt")
 SYSTEM_PROGRAMS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
@@ -57,8 +53,8 @@ SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 
 
 def sandbox_command(*, unsandboxed: bool) -> list[str]:
-    """Return the words before a command that put it into a sandbox; none where it may do without. Raises `Broken`,
-    R0309, where there is no sandbox."""
+    """Return the command prefix that starts a program in a sandbox; empty if it may run without one. Raises `Broken`
+    R0309 if there is no sandbox."""
     if os.name != "posix":
         raise Broken(NO_SANDBOX, ON_LINUX)
     reason = sandbox_fault()
@@ -72,7 +68,7 @@ def sandbox_command(*, unsandboxed: bool) -> list[str]:
 
 
 def sandbox_fault() -> str | None:
-    """Return why there is no sandbox here; None if there is."""
+    """Return why the sandbox does not work here; None if it does."""
     if os.name != "posix":
         return ON_LINUX
     program = sandbox_program()
@@ -85,14 +81,14 @@ def sandbox_fault() -> str | None:
 
 
 def no_sandbox_hint(name: str) -> str:
-    """Return what to do where a program of this name has no sandbox."""
+    """Return the hint for a program of this name that has no sandbox."""
     return f"install bubblewrap, or let code reach all that you reach: --allow-unsandboxed {name}"
 
 
 def sandbox_program() -> str | None:
-    """Return the path of bubblewrap among the folders of `PATH`: first those of the system, whatever stands before
-    them. A folder that is relative, below the current one, or open to other users says nothing about whose program lies
-    in it; one below the home folder does, if that is the current one."""
+    """Return the path of bubblewrap among the folders of `PATH`, the system's folders first. Relative folders, folders
+    below the current one, and folders that others may write are skipped, since anybody's program may be in them. A
+    folder below the home folder counts even if that is the current one."""
     places = [place for place in os.get_exec_path() if Path(place).is_absolute()]
     own = [place for place in places if place not in SYSTEM_PROGRAMS and _is_own(place)]
     searched = [*(place for place in places if place in SYSTEM_PROGRAMS), *own]
@@ -100,7 +96,7 @@ def sandbox_program() -> str | None:
 
 
 def _is_own(place: str) -> bool:
-    """Return true for a folder that the user or the system alone may write, away from the current folder."""
+    """Return true for a folder that only the user or the system may write, outside of the current folder."""
     folder, home = Path(os.path.realpath(place)), Path(os.path.realpath(os.environ.get("HOME", "/")))
     with contextlib.suppress(OSError):  # the current folder may be gone
         here = os.path.realpath(os.curdir)
@@ -112,14 +108,14 @@ def _is_own(place: str) -> bool:
 
 
 def python_command(text: str) -> list[str]:
-    """Return the command of a Python without packages, which runs a text."""
+    """Return the command of a Python without packages that runs a text."""
     return [_python(), "-s", "-S", "-P", "-B", "-c", text]
 
 
 @cache
 def hide_memory() -> None:
-    """Keep other processes of the user from opening the memory, the environment and the files of this one, through
-    `/proc`. It is done where code runs without a sandbox, and holds until the end of the process."""
+    """Keep other processes of the user from opening this process's memory, environment and files through `/proc`. This
+    is done if code runs without a sandbox, and lasts until the process ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(SET_DUMPABLE, ctypes.c_ulong(0), *(ctypes.c_ulong(0),) * 3)
 
@@ -129,7 +125,7 @@ def _python() -> str:
 
 
 def _command(program: str) -> list[str]:
-    from tripos_runtime.asking.functions.inside.confined import DEVICES  # no such module on Windows
+    from tripos_runtime.asking.functions.inside.confined import DEVICES  # uses a module that Windows lacks
 
     words = [program, "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
     words += ["--uid", NOBODY, "--gid", NOBODY]
@@ -151,7 +147,7 @@ def _command(program: str) -> list[str]:
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         words += ["--symlink", f"/proc/self/fd/{number}", f"/dev/{name}"]
     words += ["--symlink", "/proc/self/fd", "/dev/fd", "--proc", "/proc"]
-    # As root, `/proc/sys` and much beside it belongs to the owner of the sandbox, and bubblewrap covers a part of it.
+    # As root, the sandbox's owner owns `/proc/sys` and more, of which bubblewrap covers only a part.
     for writable in ("/proc", "/dev", "/"):
         words += ["--remount-ro", writable]
     return [*words, "--chdir", "/", "--"]
@@ -159,8 +155,8 @@ def _command(program: str) -> list[str]:
 
 @cache
 def _fault(program: str) -> str | None:
-    """Return why a sandbox does not work here; None where it does. What takes the name of bubblewrap and starts Python
-    as it is, or in some namespaces of its own, is no sandbox."""
+    """Return why the sandbox does not work here; None if it does. A program called bubblewrap that starts Python
+    unchanged, or in some namespaces only, is not a sandbox."""
     told = f"import os\nfor name in {NAMESPACES}: print(os.readlink('/proc/self/ns/' + name))"
     command = [*_command(program), *python_command(told)]
     try:
@@ -183,14 +179,14 @@ def _fault(program: str) -> str | None:
 SECONDS, MEMORY_MB = 10.0, 512
 MOST_SECONDS, LEAST_MB, MOST_MB = 3600.0, 64, 65536
 SLACK_S = 20.0
-"""What the clock allows beside thrice the time of a processor: starting, and a machine that is busy."""
+"""The wall-clock allowance beyond three times the CPU limit, for start-up and a busy machine, in seconds."""
 LONGEST_LINE = 2**24
 UNBOUND = "the kernel does not keep code from starting processes"
 UNBOUND_ROOT = "root executes code only in a sandbox, or if the kernel has Landlock; run as another user"
 
 
 class CodeRunner:
-    """Executes code and tests of requests, one after the other."""
+    """Executes the code and tests of requests, one after the other."""
 
     def __init__(self, *, unsandboxed: bool = False) -> None:
         self._unsandboxed = unsandboxed
@@ -198,8 +194,7 @@ class CodeRunner:
         self._guests: list[Guest] = []
 
     def start(self) -> None:
-        """See that there is a sandbox, or that the kernel holds code to its limits without one. Raises `Broken`,
-        R0309."""
+        """Check that there is a sandbox, or that the kernel enforces the limits without one. Raises `Broken` R0309."""
         found = self.tried({}, ("candidate.py",), lambda *_: Value(True))
         if isinstance(found, Failed):
             raise Broken(found.code, found.reason)
@@ -209,7 +204,7 @@ class CodeRunner:
         return [self._passed(each.arguments) for each in requests]
 
     def close(self) -> None:
-        """End what runs."""
+        """End all processes."""
         self._closed = True
         for each in list(self._guests):
             each.close()
@@ -222,8 +217,8 @@ class CodeRunner:
     def tried(
         self, given: Mapping[str, Any], names: Sequence[str], find: Callable[[Sequence[Guest], float], Outcome]
     ) -> Outcome:
-        """Return what is found with Pythons in sandboxes, which run the texts of these names under the limits that are
-        given, until a time of the clock."""
+        """Return the result of `find`, called with sandboxed Pythons that run the texts of these names under the given
+        limits, until a deadline."""
         seconds, memory = float(given.get("seconds", SECONDS)), int(given.get("memory_mb", MEMORY_MB))
         if not 0 < seconds <= MOST_SECONDS or not LEAST_MB <= memory <= MOST_MB:
             return Failed(NO_SCORE, f"its limits are {seconds:g} seconds and {memory} MiB, which is out of bounds")
@@ -244,7 +239,7 @@ class CodeRunner:
                     return Failed(NO_SANDBOX, UNBOUND if words or os.getuid() != 0 else UNBOUND_ROOT)
             found = find(guests, until)
             ended = next((how for guest in guests if (how := guest.ended_from_outside())), None)
-            if self._closed or ended:  # then its silence says nothing about the code
+            if self._closed or ended:  # ended from outside: its silence says nothing about the code
                 return Failed(DIED, ended or "the run is over")
             return found
         finally:
@@ -254,8 +249,8 @@ class CodeRunner:
 
 
 def _tested(given: Mapping[str, Any], tester: Guest, code: Guest, until: float) -> Outcome:
-    """Return what the tests say. They are read before the code is, so what is wrong with them is so for all replies;
-    whatever goes wrong from then on, with no word of the tests, has not passed."""
+    """Return what the tests say. They are loaded before the code, so that an error in them is reported as theirs; any
+    later end without their verdict means not passed."""
     entry = given.get("entry")
     tester.say({"tests": given["tests"], "entry": entry}, until)
     read = tester.hear(until)
@@ -276,26 +271,26 @@ def _tested(given: Mapping[str, Any], tester: Guest, code: Guest, until: float) 
         code.say(said["ask"], until)
         answer = code.hear(until)
         if answer is None:
-            return Value(False)  # the code ended, or takes too long
+            return Value(False)  # the code ended or exceeded the deadline
         tester.say(answer, until)
     return Value(False)
 
 
 @cache
 def guest_text(name: str) -> str:
-    """Return the text of a Python inside a sandbox, by the name of its file."""
+    """Return the text of a Python program inside the sandbox by its file name."""
     here = Path(__file__).parent / "inside"
     return f"{(here / 'confined.py').read_text('utf-8')}\n{(here / name).read_text('utf-8')}"
 
 
 class Guest:
-    """A Python in a sandbox, with a line each way at a time."""
+    """A Python in a sandbox that exchanges single lines."""
 
     def __init__(self, words: Sequence[str], name: str) -> None:
         self._sandboxed = bool(words)
         if not words:
             hide_memory()
-        # A pipe can be opened by others through `/proc`, and a socket cannot.
+        # Other processes can open a pipe through `/proc`, but not a socket.
         self._socket, its = socket.socketpair()
         with its:
             self._process = subprocess.Popen(
@@ -313,7 +308,7 @@ class Guest:
         threading.Thread(target=self._read, daemon=True).start()
 
     def say(self, message: Mapping[str, Any], until: float) -> None:
-        """Send a message; one that does not read it is told by its silence."""
+        """Send a message. A process that does not read it will not answer."""
         left = memoryview(json.dumps(message).encode() + b"\n")
         with contextlib.suppress(OSError):
             while left and (wait := until - time.monotonic()) > 0:
@@ -321,7 +316,7 @@ class Guest:
                     left = left[self._socket.send(left, socket.MSG_DONTWAIT) :]
 
     def hear(self, until: float) -> dict[str, Any] | None:
-        """Return the next message; None where none comes, or none that can be read."""
+        """Return the next message; None if none comes, or it is unreadable."""
         while (wait := until - time.monotonic()) > 0:
             try:
                 line = self._lines.get(timeout=min(wait, 1.0))
@@ -335,8 +330,8 @@ class Guest:
         return None
 
     def ended_from_outside(self) -> str | None:
-        """Return how the sandbox was ended by another than what is in it: by a cluster, or for the machine's memory.
-        What ends itself inside ends its sandbox with an exit code."""
+        """Return how the sandbox was ended from outside, by a cluster or for lack of memory. A process that ends itself
+        gives its sandbox an exit code."""
         status = self._process.poll()
         return (
             f"its sandbox was ended by signal {-status}"
@@ -351,7 +346,7 @@ class Guest:
         return (self._process.stderr.read().decode("utf-8", "replace").strip().splitlines() or ["it said nothing"])[-1]
 
     def close(self) -> None:
-        """End it, with all that it started."""
+        """End it with all its child processes."""
         self._over.set()
         if self._process.poll() is None:
             with contextlib.suppress(OSError):
@@ -375,7 +370,7 @@ class Guest:
 
 
 class ProgramRunner(CodeRunner):
-    """Executes a program for each input, up to the first whose output is not the wanted one."""
+    """Executes a program for each input, up to the first wrong output."""
 
     def _passed(self, given: Mapping[str, Any]) -> Outcome:
         inputs, outputs = given["inputs"], given["outputs"]
@@ -389,7 +384,7 @@ class ProgramRunner(CodeRunner):
 
 
 RUNNERS: Mapping[str, type[CodeRunner]] = {"python-tests": CodeRunner, "python-programs": ProgramRunner}
-"""What executes code, by the name of the program that a spec names."""
+"""The runners of code by the name of the program in a spec."""
 
 
 def _written(code: str, said: str, wanted: str, guests: Sequence[Guest], until: float) -> Outcome:
@@ -402,8 +397,8 @@ def _written(code: str, said: str, wanted: str, guests: Sequence[Guest], until: 
 
 
 def same_output(said: str, wanted: str) -> bool:
-    """Return true if an output is the wanted one as LiveCodeBench sees it: line by line without the space around each,
-    the same text or the same numbers.
+    """Return true if an output is right as in LiveCodeBench: line by line without surrounding space, the same text or
+    the same numbers.
 
     >>> same_output("1.50 2\\n", "1.5 2.0"), same_output("yes", "YES"), same_output("1\\n\\n2", "1\\n2")
     (True, False, False)

@@ -1,12 +1,9 @@
-"""Scorers that are programs, as functions of a run: their values are held to their types, and failures are statuses.
+"""External scorers as functions of a run: processes or services, pooled and asked in batches.
 
-An expression is evaluated at once, and a program takes its time. So where `suspending` holds, a call whose value is not
-there yet raises `Suspended`; whoever evaluates gets the value and evaluates again. Elsewhere a call waits.
-
-The requests to one program: handed to a few processes in batches, and asked again alone where a batch broke.
-
-The programs of a plan, opened: each that is allowed is started once and greeted before anything is asked.
-"""
+Values are checked against their types, and failures become statuses. An expression is evaluated synchronously, and a
+program takes time. So inside `suspending`, a call whose value is missing raises `Suspended`; the evaluator gets the
+value and evaluates again. Elsewhere a call blocks. Each allowed program is started and greeted once, before anything is
+asked."""
 
 from __future__ import annotations
 
@@ -49,11 +46,11 @@ class Answering(Protocol):
     """A process or a service that answers requests."""
 
     def start(self) -> None:
-        """Start it, or ask who it is. Raises `Broken`."""
+        """Start it, or ask for its name. Raises `Broken`."""
         ...
 
     def answer(self, requests: Sequence[ScorerRequest]) -> list[Outcome]:
-        """Return the outcome of each request. Raises `Broken`, with those that came before."""
+        """Return the outcome of each request. Raises `Broken` with the outcomes so far."""
         ...
 
     def close(self) -> None:
@@ -68,8 +65,8 @@ class _Submitted:
 
 
 class ScorerPool:
-    """Asks a program. A request that a batch broke with is asked once more, alone and in a new process, so that its
-    outcome does not hang on what stood beside or before it; where it breaks that too, this is its outcome."""
+    """Asks a program. A request whose batch broke is asked again, alone and in a new process, so that its outcome
+    depends on no other request; if that breaks too, the failure is its outcome."""
 
     def __init__(self, opened: Callable[[], Answering], processes: int, batch: int) -> None:
         self._opened, self._processes, self._batch = opened, processes, batch
@@ -81,14 +78,14 @@ class ScorerPool:
         self._closed = False
 
     def start(self) -> None:
-        """Start one process, and see that it answers. Raises `Broken`."""
+        """Start one process and check that it answers. Raises `Broken`."""
         with self._lock:
             first = self._opened()
             self._all.append(first)
         first.start()
 
     def submit(self, request: ScorerRequest) -> Future[Outcome]:
-        """Return the outcome of a request, once it is there."""
+        """Return the future outcome of a request."""
         waiting = _Submitted(request, Future())
         with self._lock:
             if self._closed:
@@ -106,7 +103,7 @@ class ScorerPool:
         return waiting.outcome
 
     def close(self) -> None:
-        """End all processes. What is still asked has no score."""
+        """End all processes. Open requests get no score."""
         with self._lock:
             self._closed = True
         for _ in self._threads:
@@ -133,7 +130,7 @@ class ScorerPool:
                     self._busy -= len(batch)
 
     def _share(self) -> int:
-        """Return how many requests one process takes at a time: what waits is divided among all."""
+        """Return how many requests one process takes at a time: waiting ones are divided among all processes."""
         waiting = self._queue.qsize() + 1
         return max(1, min(self._batch, -(-waiting // self._processes)))
 
@@ -147,17 +144,17 @@ class ScorerPool:
 def _asked(answering: Answering, requests: Sequence[ScorerRequest], *, again: bool) -> list[Outcome]:
     try:
         if not again:
-            answering.start()  # nothing of what was asked before is left in it
+            answering.start()  # a new process has no state of earlier requests
         return answering.answer(requests)
     except Broken as error:
         code, answered = error.failure.code, error.answered
         if code == NONSENSE:
-            answered = {}  # what it said before is not believed either
+            answered = {}  # its earlier answers are not trusted either
         if again:
             rest = {place: [each] for place, each in enumerate(requests) if place not in answered}
             answered |= {place: _asked(answering, one, again=False)[0] for place, one in rest.items()}
         return [answered.get(place, error.failure) for place in range(len(requests))]
-    except Exception as error:  # a mistake of ours costs these scores and no others
+    except Exception as error:  # an internal error costs only these scores
         return [Failed(DIED, f"{type(error).__name__}: {error}") for _ in requests]
 
 
@@ -165,7 +162,7 @@ _told: ContextVar[Mapping[str, Any] | None] = ContextVar("told", default=None)
 
 
 class Suspended(Exception):
-    """An expression needs the value of a program, under a name that the same call always has."""
+    """An expression needs the value of a program; equal calls have equal keys."""
 
     def __init__(self, scorer: ExternalScorer, key: str, request: ScorerRequest) -> None:
         super().__init__(f"`{scorer.plugin.name}` is not told yet")
@@ -174,7 +171,7 @@ class Suspended(Exception):
 
 @contextmanager
 def suspending(told: Mapping[str, Any]) -> Iterator[None]:
-    """Let calls of programs give the values that are `told`, or raise `Suspended`."""
+    """Let calls of programs return the values in `told`, or raise `Suspended`."""
     token = _told.set(told)
     try:
         yield
@@ -184,7 +181,7 @@ def suspending(told: Mapping[str, Any]) -> Iterator[None]:
 
 @dataclass
 class ExternalScorer(Loaded):
-    """A scorer that is a program. Raises `Unavailable` with the status `function_error` where it gives no value."""
+    """A scorer that is a program. Raises `Unavailable` with the status `function_error` if it returns no value."""
 
     pool: ScorerPool | None = None
 
@@ -195,7 +192,7 @@ class ExternalScorer(Loaded):
         return self.told(ScorerRequest(self.plugin.function, arguments))
 
     def told(self, request: ScorerRequest) -> Any:
-        """Return the value of a request where it is told, or else what it comes to."""
+        """Return the known value of a request, else raise `Suspended` or ask."""
         key = json.dumps([self.plugin.name, request.arguments], sort_keys=True)
         told = _told.get()
         if told is not None and key not in told:
@@ -206,12 +203,12 @@ class ExternalScorer(Loaded):
         return value
 
     def asked(self, request: ScorerRequest) -> Any:
-        """Return the value of a request, or why there is none: `Unavailable`. It waits."""
+        """Return the value of a request, or `Unavailable` with the reason. Blocks."""
         assert self.pool is not None
         return self._meant(self.pool.submit(request).result())
 
     async def awaited(self, request: ScorerRequest) -> Any:
-        """Return the same, while others go on."""
+        """Return the same without blocking."""
         assert self.pool is not None
         return self._meant(await asyncio.wrap_future(self.pool.submit(request)))
 
@@ -233,18 +230,17 @@ MOST_PROCESSES = 8
 
 
 class ScorerError(CodedError):
-    """A program of a plan is not allowed, or cannot be had as it was compiled."""
+    """A program of a plan is not allowed, or is not available as it was compiled."""
 
 
 def open_scorers(
     plugins: Sequence[Plugin], folder: Path, releases: Mapping[str, str], allowed: AllowedPrograms
 ) -> dict[str, ScorerPool]:
-    """Return the pools of the scorers that are programs, by name; scorers of one program share one. `folder` and
-    `releases` are as for functions.
+    """Return the pools of the external scorers by name; scorers of one program share a pool. `folder` and `releases`
+    are as for functions.
 
-    Raises `ScorerError`: R0303 for a program that is not allowed, R0304 for one that does not start, R0302 for a file
-    that changed, and R0309 where there is no sandbox.
-    """
+    Raises `ScorerError`: R0303 for a program that is not allowed, R0304 for one that does not start, R0302 for a
+    changed file, and R0309 if there is no sandbox."""
     together: dict[tuple[str | None, str, str], list[Plugin]] = {}
     for plugin in plugins:
         if plugin.external is not None:

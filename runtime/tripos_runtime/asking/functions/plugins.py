@@ -1,14 +1,11 @@
-"""Plug-ins at run time: the Python functions of a plan, loaded, held to what was compiled, and called without harm.
+"""Plug-ins at run time: the Python functions of a plan, loaded from exactly the checked texts.
 
-They run in this process, with all its rights: a benchmark with functions is to be trusted like any program. Each load
-gives its own functions; nothing is registered for other runs.
+They run in this process with all its rights: a benchmark with functions must be trusted like any program. Each load
+creates new functions; nothing is registered for other runs.
 
-Python files of a plug-in that import each other, from the very texts that were checked.
-
-The files are modules of a package of their own, under a name that nobody imports it by, so that a file `helpers.py` of
-one benchmark is not that of another. Relative imports work in it as they are; an absolute one of a file beside becomes
-one of the package, and any other is Python's. A file that was not checked is not there.
-"""
+The files of a plug-in are modules of a private package, so that `helpers.py` of one benchmark is not that of another.
+Relative imports work as usual; an absolute import of a neighbouring file becomes one of the package, and any other is
+Python's own. A file that was not checked does not exist for it."""
 
 from __future__ import annotations
 
@@ -35,16 +32,16 @@ from tripos_runtime.models.base import CodedError
 
 
 class PluginModules(MetaPathFinder, Loader):
-    """The modules of files, by their paths; `top` is that of the file with the functions."""
+    """The modules of files by path; `top` is the file with the functions."""
 
     def __init__(self, package: str, top: str, texts: Mapping[str, str], shown: Mapping[str, str]) -> None:
         self.package = package
         self.texts = texts
         self.shown = shown
-        """What each file is called in a traceback."""
+        """The names of the files in tracebacks."""
         self.top = self._name(top)
         self.files: dict[str, str] = {}
-        for path in sorted(texts, reverse=True):  # `a/__init__.py` goes before `a.py`, as in Python
+        for path in sorted(texts, reverse=True):  # `a/__init__.py` precedes `a.py`, as in Python
             self.files[self._name(path)] = path
         self.inner = {name.rsplit(".", count)[0] for name in self.files for count in range(1, name.count(".") + 1)}
         self.beside = self.top.rpartition(".")[0]
@@ -60,7 +57,7 @@ class PluginModules(MetaPathFinder, Loader):
         return importlib.import_module(self.top)
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return where a module of the package comes from; None for one of another."""
+        """Return the spec of a module of the package; None for other modules."""
         if name != self.package and not name.startswith(f"{self.package}."):
             return None
         if name in self.files:
@@ -70,7 +67,7 @@ class PluginModules(MetaPathFinder, Loader):
         return ModuleSpec(name, None, is_package=True) if name in self.inner else None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Execute the text of a file, in which names of files beside are imported from the package."""
+        """Execute the text of a file; imports of neighbouring files come from the package."""
         path = self.files[module.__name__]
         module.__file__ = self.shown[path]
         module.__dict__["__builtins__"] = {**vars(builtins), "__import__": self._import}
@@ -91,7 +88,7 @@ class PluginModules(MetaPathFinder, Loader):
         return found if fromlist else sys.modules[f"{base}.{name.partition('.')[0]}"]
 
     def _base(self, first: str) -> str | None:
-        """Return the package in which a name that is imported is one of the files; None where it is none of them."""
+        """Return the package in which an imported name is one of the files; None if it is not."""
         if first in sys.stdlib_module_names:
             return None
         above, _, own = self.beside.rpartition(".")
@@ -101,7 +98,7 @@ class PluginModules(MetaPathFinder, Loader):
         return None
 
     def _name(self, path: str) -> str:
-        """Return the name of the module of a file."""
+        """Return the name of a file's module."""
         stem = posixpath.normpath(path).removesuffix(".py").removesuffix("/__init__")
         parts = ("_above" if part == ".." else part.replace(".", "_") for part in stem.split("/"))
         return ".".join((self.package, *parts))
@@ -113,7 +110,7 @@ NO_RELEASES: Mapping[str, str] = MappingProxyType({})
 
 
 class PluginError(CodedError):
-    """A plug-in of a plan cannot be had as it was compiled."""
+    """A plug-in of a plan is not available as it was compiled."""
 
 
 def load_plugins(
@@ -123,13 +120,12 @@ def load_plugins(
     trust: Trust = TRUSTED,
     programs: AllowedPrograms | None = NO_PROGRAMS,
 ) -> dict[str, Loaded]:
-    """Return the plug-ins of a plan by name. `folder` holds the main file of the spec, from which a plan's paths are
-    seen; `releases` are the folders of releases that are extended, by `NAME-VERSION`; `programs` may be started. Where
-    those are None, nothing is scored, and scorers that are programs are left out.
+    """Return the plug-ins of a plan by name. `folder` holds the main spec file, to which the plan's paths are relative;
+    `releases` are the folders of extended releases by `NAME-VERSION`; `programs` may be started. With `None`, nothing
+    is scored, and external scorers are left out.
 
-    Raises `PluginError`: R0301 where one cannot be had, R0302 where it is another than was compiled, R0270 where the
-    benchmark is not trusted; R0303, R0304 and R0309 of programs.
-    """
+    Raises `PluginError`: R0301 if one is missing, R0302 if it differs from the compiled one, R0270 if the benchmark is
+    untrusted; R0303, R0304 and R0309 for programs."""
     if plan.plugins:
         named = ", ".join(f"`{each.name}`" for each in plan.plugins[:MOST_NAMED])
         more = f" and {len(plan.plugins) - MOST_NAMED} more" if len(plan.plugins) > MOST_NAMED else ""
@@ -185,7 +181,7 @@ def _from_file(plugin: Plugin, folder: Path, modules: dict[str, ModuleType]) -> 
 
 
 def _text(plugin: Plugin, folder: Path, path: str) -> str:
-    """Return the text of a file of functions, which must be the one that was compiled."""
+    """Return the text of a plug-in file, which must be the compiled one."""
     try:
         text = (folder / path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -197,7 +193,7 @@ def _text(plugin: Plugin, folder: Path, path: str) -> str:
 
 
 def _executed(plugin: Plugin, folder: Path, texts: Mapping[str, str]) -> ModuleType:
-    """Return the module of a file: of the very texts that were checked, under a name that nobody imports it by."""
+    """Return the module of a file, executed from exactly the checked texts under a private name."""
     assert plugin.path is not None
     shown = {path: str(folder / path) for path in texts}
     files = PluginModules(f"_tripos_plugin_{plugin.version}", plugin.path, texts, shown)
@@ -220,7 +216,7 @@ def _function(module: ModuleType, plugin: Plugin) -> Callable[..., Any]:
 
 
 def _from_package(plugin: Plugin) -> Callable[..., Any]:
-    from importlib.metadata import entry_points  # 20 ms, for the few plans with a function of a package
+    from importlib.metadata import entry_points  # takes 20 ms, and few plans have a function of a package
 
     package = plugin.version.rpartition(" ")[0]
     found = [
@@ -246,7 +242,7 @@ def _from_package(plugin: Plugin) -> Callable[..., Any]:
 
 
 def _callable(plugin: Plugin, python: Any) -> Callable[..., Any]:
-    """Return the function, where it takes what the plan gives it: a decorator may have changed that."""
+    """Return the function if it accepts the plan's arguments: a decorator may have changed its signature."""
     required = [name for name in plugin.parameters if name not in plugin.optional]
     try:
         inspect.signature(python).bind(**dict.fromkeys(required))

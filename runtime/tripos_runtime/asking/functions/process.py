@@ -1,9 +1,8 @@
-"""A scorer as a process on this machine: started without the keys of the environment, and held to time and memory.
+"""External scorers at both ends of the protocol: a process on this machine, and a service over HTTP.
 
-Its text is handed over as it was checked: what lies in the file by then does not count. It runs in an empty folder.
-
-A scorer as a service over HTTP, at an address that whoever runs the benchmark names. It gets no key.
-"""
+A process gets no keys from the environment, and has limits on time and memory. Its text is passed as it was checked,
+whatever its file contains by then. It runs in an empty folder. A service is at an address that the user of the
+benchmark sets, and gets no key."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ from tripos_runtime.asking.functions.protocol import (
 from tripos_runtime.asking.functions.settings import ProgramLimits
 
 KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "SYSTEMROOT", "VIRTUAL_ENV")
-"""The variables of the environment that a program of a benchmark gets: no key is among them."""
+"""The environment variables that a program of a benchmark gets; no key is among them."""
 _START = """
 import runpy, sys
 memory, path = int(sys.argv[1]), sys.argv[2]
@@ -58,9 +57,9 @@ sys.argv = [path]
 runpy.run_path(path, run_name="__main__")
 """
 LAST_WORDS = 20
-"""The lines of standard error that are kept."""
+"""The number of lines of standard error that are kept."""
 ENDING_S = 2.0
-"""How long a program may take to end, once its input has."""
+"""The time for a program to end after its input has ended, in seconds."""
 
 
 def environment() -> dict[str, str]:
@@ -70,7 +69,7 @@ def environment() -> dict[str, str]:
 
 
 class ScorerProcess:
-    """One process of a program that is a file. `answer` starts it where it does not run."""
+    """One process of a program that is a file. `answer` starts it if it is not running."""
 
     def __init__(self, name: str, text: str, plugins: Sequence[Plugin], limits: ProgramLimits) -> None:
         self.name, self._text, self._plugins, self._limits = name, text, plugins, limits
@@ -82,7 +81,7 @@ class ScorerProcess:
         self._closed = False
 
     def start(self) -> None:
-        """Start it, and hold its greeting to what it must say. Raises `Broken`."""
+        """Start it and check its greeting. Raises `Broken`."""
         self._end()
         if self._closed:
             raise Broken(NOT_STARTED, "the run is over")
@@ -116,7 +115,7 @@ class ScorerProcess:
             raise Broken(code, f"no greeting: {error.failure.reason}") from None
 
     def answer(self, requests: Sequence[ScorerRequest]) -> list[Outcome]:
-        """Return the outcome of each request. Raises `Broken`, with those that came before."""
+        """Return the outcome of each request. Raises `Broken` with the outcomes so far."""
         if self._process is None or self._process.poll() is not None:
             self.start()
         ids = {secrets.token_hex(8): place for place in range(len(requests))}
@@ -135,7 +134,7 @@ class ScorerProcess:
         return [found[place] for place in range(len(requests))]
 
     def close(self) -> None:
-        """End it for good, with all that it started."""
+        """End it for good, with all its child processes."""
         self._closed = True
         self._end()
 
@@ -145,7 +144,7 @@ class ScorerProcess:
             with contextlib.suppress(OSError, ValueError):
                 if process.stdin is not None:
                     process.stdin.close()
-            if process.returncode is None:  # else its number may be another's by now
+            if process.returncode is None:  # else the id may belong to another process by now
                 with contextlib.suppress(OSError):
                     _kill(process)
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -165,7 +164,7 @@ class ScorerProcess:
 
     def _write(self, data: bytes) -> None:
         with contextlib.suppress(Broken, AssertionError):
-            self._send(data)  # one that reads nothing is told by its silence
+            self._send(data)  # a process that does not read will not answer
 
     def _line(self, until: float) -> bytes:
         """Return the next line of the program. Raises `Broken`."""
@@ -185,7 +184,7 @@ class ScorerProcess:
         if not _has_ended(self._process):
             return "it closed its output"
         with contextlib.suppress(OSError):
-            _kill(self._process)  # what it started and left behind
+            _kill(self._process)  # its remaining child processes
         status = self._process.wait()
         if self._hearing is not None:
             self._hearing.join(ENDING_S)
@@ -212,7 +211,7 @@ def _hear(process: subprocess.Popen[bytes], said: deque[str]) -> None:
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Return true if a process ends soon; its number stays its own until it is waited for."""
+    """Return true if a process ends soon. Its id stays reserved until it is waited for."""
     if not hasattr(os, "waitid"):
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(ENDING_S)
@@ -236,15 +235,15 @@ CHUNK = 2**16
 
 
 class ScorerService:
-    """A service. A request is a POST of JSON, with requests by id; its answer has the name and the version of the
-    service, and an answer for each."""
+    """An HTTP service. A request is a POST of JSON with several calls by id; the answer has the service's name and
+    version, and an outcome for each call."""
 
     def __init__(self, version: str, plugins: Sequence[Plugin], limits: ProgramLimits) -> None:
         self._version, self._plugins, self._limits = version, plugins, limits
         self._url = urlsplit(limits.url or "")
 
     def start(self) -> None:
-        """Ask it who it is. Raises `Broken`."""
+        """Ask for its name and version. Raises `Broken`."""
         try:
             self._post([], {})
         except Broken as error:
@@ -252,13 +251,13 @@ class ScorerService:
             raise Broken(code, error.failure.reason) from None
 
     def answer(self, requests: Sequence[ScorerRequest]) -> list[Outcome]:
-        """Return the outcome of each request. Raises `Broken`, with those that came before."""
+        """Return the outcome of each request. Raises `Broken` with the outcomes so far."""
         ids = {secrets.token_hex(8): place for place in range(len(requests))}
         found = self._post([request_of(id_, requests[place]) for id_, place in ids.items()], ids)
         return [found[place] for place in range(len(requests))]
 
     def close(self) -> None:
-        """Nothing is open between two requests."""
+        """Do nothing: no connection stays open."""
 
     def _post(self, requests: list[dict[str, object]], ids: dict[str, int]) -> dict[int, Outcome]:
         body = self._sent(line_of({**greeting(self._plugins), "requests": requests}))
@@ -279,7 +278,7 @@ class ScorerService:
         return found
 
     def _sent(self, body: bytes) -> bytes:
-        """Return what comes back for a body. Raises `Broken`."""
+        """Return the response to a body. Raises `Broken`."""
         until = time.monotonic() + self._limits.timeout_s
         opened = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
         connection = opened(self._url.hostname or "", self._url.port, timeout=self._limits.timeout_s)

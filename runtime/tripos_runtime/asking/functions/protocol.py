@@ -1,8 +1,7 @@
-"""The protocol of scorers that are programs: JSON Lines, a greeting and then requests and answers by id.
+"""The protocol of external scorers: JSON Lines, with a greeting and then requests and answers by id.
 
-Nothing here reads or writes: a line is made, or the meaning of one is told. An answer without a request, a second one,
-or a line that is no answer says that the program cannot be believed, and raises `Broken`.
-"""
+The module does no I/O; it writes and reads single lines. An answer without a request, a repeated answer, or an invalid
+line means that the program cannot be trusted, and raises `Broken`."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from tripos_compiler.source.data_classes import dataclass
 
 PROTOCOL = 1
 LONGEST_LINE = 2**20
-"""The most bytes of an answer."""
+"""The largest number of bytes of an answer."""
 LONGEST_REASON = 300
 NOT_ALLOWED, NOT_STARTED, DIED, HANGS = "R0303", "R0304", "R0305", "R0306"
 NONSENSE, NO_SCORE, NO_SANDBOX = "R0307", "R0308", "R0309"
@@ -24,7 +23,7 @@ NONSENSE, NO_SCORE, NO_SANDBOX = "R0307", "R0308", "R0309"
 
 @dataclass(frozen=True)
 class ScorerRequest:
-    """A call of a scorer: its name, and the arguments as JSON has them."""
+    """A call of a scorer: its name, and the arguments as JSON."""
 
     scorer: str
     arguments: Mapping[str, Any]
@@ -32,21 +31,21 @@ class ScorerRequest:
 
 @dataclass(frozen=True)
 class Value:
-    """A program's value, not yet held to the type that the scorer gives."""
+    """A program's value, not yet checked against the scorer's type."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class Failed:
-    """A request without a value, with the code that says why."""
+    """A request without a value, with the error code."""
 
     code: str
     reason: str
 
     @property
     def shown(self) -> str:
-        """Return code and reason, the reason not too long."""
+        """Return code and reason; a long reason is cut."""
         cut = self.reason if len(self.reason) <= LONGEST_REASON else f"{self.reason[:LONGEST_REASON]}…"
         return f"{self.code}: {cut}"
 
@@ -55,7 +54,7 @@ Outcome = Value | Failed
 
 
 class Broken(Exception):
-    """A program died, hangs or answers nonsense. `answered` are the outcomes that came before, by place."""
+    """A program died, hangs or sends invalid answers. `answered` are the outcomes that came before, by index."""
 
     def __init__(self, code: str, reason: str, answered: Mapping[int, Outcome] | None = None) -> None:
         super().__init__(reason)
@@ -64,7 +63,7 @@ class Broken(Exception):
 
 
 def plain(value: Any) -> Any:
-    """Return an argument as JSON has it: a set is a list in order.
+    """Return an argument as JSON: a set becomes a sorted list.
 
     >>> plain({"b", "a"}), plain(({"speaker": "a", "text": "Hi"},))
     (['a', 'b'], [{'speaker': 'a', 'text': 'Hi'}])
@@ -99,8 +98,8 @@ def greeting(plugins: Sequence[Plugin]) -> dict[str, Any]:
 
 
 def check_greeting(line: bytes, version: str | None) -> None:
-    """Hold the first line of a program to what it must say: its protocol, and its name and `version` where these are
-    pinned. Raises `Broken`."""
+    """Check the first line of a program: its protocol, and its name and `version` if they are pinned. Raises
+    `Broken`."""
     said = _object(line, NOT_STARTED)
     if said.get("tripos") != PROTOCOL:
         raise Broken(NOT_STARTED, f'its first line must have `"tripos": {PROTOCOL}`, and is {_shown(line)}')
@@ -115,12 +114,12 @@ def request_of(id_: str, request: ScorerRequest) -> dict[str, Any]:
 
 
 def answer_of(line: bytes, waiting: Mapping[str, int]) -> tuple[str, Outcome]:
-    """Return the id and the outcome that an answer tells of. Raises `Broken` where nobody waits for it."""
+    """Return the id and the outcome in an answer line. Raises `Broken` if the id is unknown."""
     return read_answer(_object(line, NONSENSE), waiting, line)
 
 
 def read_answer(said: Mapping[str, Any], waiting: Mapping[str, int], line: bytes = b"") -> tuple[str, Outcome]:
-    """Return the id and the outcome of an answer. Raises `Broken` where it is none, or nobody waits for it.
+    """Return the id and the outcome in an answer. Raises `Broken` if it is invalid or its id is unknown.
 
     >>> read_answer({"id": "a", "value": True}, {"a": 0})
     ('a', Value(value=True))

@@ -1,4 +1,4 @@
-"""The programs that whoever runs a benchmark allows, and how hard they may be."""
+"""The programs that the user of a benchmark allows, and their limits."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ TIMEOUT_S, MEMORY_MB, BATCH = 120.0, 4096, 8
 
 @dataclass(frozen=True)
 class ProgramLimits:
-    """The limits of a program: the seconds without an answer, the MiB of its memory, the requests at a time, and its
-    processes (None: as the machine has cores, at most 8). `url` is where a service is."""
+    """The limits of a program: seconds without an answer, memory in MiB, requests at a time, and processes (None: as
+    many as cores, at most 8). `url` is the address of a service."""
 
     timeout_s: float = TIMEOUT_S
     memory_mb: int = MEMORY_MB
@@ -22,17 +22,17 @@ class ProgramLimits:
     processes: int | None = None
     url: str | None = None
     unsandboxed: bool = False
-    """True where code that models write may run without a sandbox."""
+    """True if code that models write may run without a sandbox."""
 
 
 @dataclass(frozen=True)
 class AllowedPrograms:
-    """The programs that may be started, by the name that a spec gives them: `run_tests.py`, `unit-tests 1.4`."""
+    """The programs that may be started, by their name in the spec: `run_tests.py`, `unit-tests 1.4`."""
 
     limits: Mapping[str, ProgramLimits] = field(default_factory=dict)
 
     def of(self, plugin: Plugin) -> ProgramLimits | None:
-        """Return the limits of a program that is allowed; None of one that is not."""
+        """Return the limits of an allowed program; None if it is not allowed."""
         return self.limits.get(program_name(plugin)) or self.limits.get(program_name(plugin).partition(" ")[0])
 
 
@@ -40,5 +40,5 @@ NO_PROGRAMS = AllowedPrograms()
 
 
 def program_name(plugin: Plugin) -> str:
-    """Return the name of a program: the path of its file as seen from the spec, or its name and version."""
+    """Return the name of a program: the path of its file relative to the spec, or its name and version."""
     return plugin.version if plugin.path is None else plugin.path

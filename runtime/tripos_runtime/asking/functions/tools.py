@@ -1,8 +1,7 @@
-"""The functions that models call: each call goes to a process, and comes back as a state and a text.
+"""The functions of tools: each call goes to a process, which returns a state and a text.
 
-A function is called twice on copies of the same state. Where the two differ, nothing that hangs on it could be told
-again, so the turn has no result and the run says why.
-"""
+A function is called twice on copies of the same state. If the results differ, they are not reproducible, so the turn
+has no result and the run reports why."""
 
 from __future__ import annotations
 
@@ -23,13 +22,13 @@ from tripos_runtime.asking.functions.settings import AllowedPrograms, ProgramLim
 
 IMPURE, NO_DATA = "R0310", "R0311"
 LIMITS = ProgramLimits(timeout_s=30, memory_mb=1024, batch=1)
-"""The limits of a file of functions where `tripos.toml` says nothing of it."""
+"""The default limits of a file of functions."""
 MOST_PROCESSES = 8
 
 
 @dataclass(frozen=True)
 class Done:
-    """What comes of a call: the state after it, and the text that the model is told."""
+    """The result of a call: the state after it, and the text for the model."""
 
     state: Any
     text: str
@@ -38,8 +37,8 @@ class Done:
 
 @dataclass
 class ToolFunction(ExternalScorer):
-    """The function of a tool. It is called with a state and the arguments of a call, and gives what comes of it. Raises
-    `Unavailable` with the status `function_error` where nothing does."""
+    """The function of a tool. It is called with a state and the arguments. Raises `Unavailable` with the status
+    `function_error` if the call has no result."""
 
     def __call__(self, *args: Any, **named: Any) -> Done:
         state, arguments = args
@@ -62,8 +61,8 @@ class ToolFunction(ExternalScorer):
 def open_tools(
     plugins: Sequence[Plugin], read: Callable[[Plugin], str], allowed: AllowedPrograms | None
 ) -> Mapping[str, ToolFunction]:
-    """Return the functions of tools by name; those of one file share a pool, whose first process is started with the
-    first call. `read` gives the text of a file, as it was checked."""
+    """Return the functions of tools by name; those of one file share a pool, whose first process starts with the first
+    call. `read` returns the text of a file as it was checked."""
     pools: dict[tuple[str | None, str], ScorerPool] = {}
     found: dict[str, ToolFunction] = {}
     for plugin in plugins:
@@ -79,8 +78,8 @@ def open_tools(
 
 
 def stand_in(plugin: Plugin, world: str, state: Any, arguments: Mapping[str, Any]) -> Done:
-    """Return what a function in the place of a tool's comes to: it follows from what it is given, and of one that is
-    not pure from the world too."""
+    """Return the result of a placeholder for a tool's function. It depends on the arguments only, or on the world too
+    if the function is not pure."""
     told = json.dumps([plugin.name, world, state, plain(arguments)], sort_keys=True, default=str)
     digest = hashlib.sha256(told.encode()).hexdigest()[:12]
     return Done({"before": state, "call": digest}, digest, False)

@@ -1,1 +1,1 @@
-"""The runner of Python code that models write: code and tests apart, each in a sandbox of its own."""
+"""Programs that run inside the sandbox: a model's code, its tests, and functions of tools."""
