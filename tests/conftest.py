@@ -19,7 +19,7 @@ from hypothesis.internal.conjecture import providers
 from tests.lengths import ALL, MARKED, MINUTES, sized
 from tests.long_tests import ROOT, is_long
 from tripos.cli.main import run_command
-from tripos.settings import environment
+from tripos.settings import env_file
 from tripos_runtime.models.catalog import give_variables
 from tripos_warehouse.query.connection import SMALL
 
@@ -194,7 +194,7 @@ def tripos(capsys: pytest.CaptureFixture[str]) -> Command:
         finally:
             gc.unfreeze()
             give_variables(())  # in a process of its own it would go with it
-            environment._told.clear()
+            env_file._told.clear()
         printed = capsys.readouterr()
         return Outcome(code, printed.out, printed.err)
 

@@ -21,7 +21,8 @@ import pytest
 from tests.conftest import Command
 from tests.lengths import ALL
 from tripos.errors import Failure
-from tripos.settings.environment import OF_A_FILE, ROLE, VARIABLES, env_files, load_env, split_env
+from tripos.settings.env_file import env_files, load_env, split_env
+from tripos.settings.environment import OF_A_FILE, ROLE, VARIABLES
 from tripos_compiler.plan import Settings
 from tripos_runtime.datasets.trust import UNTRUSTED
 from tripos_runtime.models import readiness

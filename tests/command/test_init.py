@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests.conftest import Command
-from tripos.cli.init import TEMPLATES
+from tripos.cli.project_files import TEMPLATES
 
 FILES = {"tripos.toml", ".env.example", ".gitignore", ".github/workflows/tripos.yml"}
 

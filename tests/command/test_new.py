@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import QUIZ, Command
-from tripos.cli.init import TEMPLATES
+from tripos.cli.project_files import TEMPLATES
 
 
 def lines_added(before: str, after: str) -> list[str]:

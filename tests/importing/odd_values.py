@@ -14,7 +14,6 @@ from random import Random
 from typing import Any
 
 from tripos.errors import Failure
-from tripos.files import SourceFolder
 from tripos.importing import datasets
 from tripos.importing.datasets import propose
 from tripos.importing.logs.opening import find_logs, open_logs, source_of
@@ -22,6 +21,7 @@ from tripos.importing.logs.runs import Gathering
 from tripos.importing.rows import read_fixed, read_mapping, read_table
 from tripos.importing.tasks.lm_eval import group_of, read_folder, read_task, spec_of, spec_of_group
 from tripos.importing.tasks.promptfoo import is_promptfoo, promptfoo_spec
+from tripos.source_files import SourceFolder
 from tripos_compiler.editing.formatter import Unparsable, format_text
 
 LOGS = Path(__file__).parents[1] / "data" / "logs"

@@ -17,13 +17,14 @@ import pytest
 
 from tests.conftest import Command
 from tests.importing.odd_values import LM_EVAL
-from tripos import files
+from tripos import source_files
 from tripos.errors import Failure
-from tripos.files import SourceFolder, opened_regular
+from tripos.files import opened_regular
 from tripos.importing.datasets import rows_of_files
 from tripos.importing.logs.opening import find_logs, open_logs
 from tripos.importing.tasks.lm_eval import read_task, spec_of
 from tripos.importing.tasks.promptfoo import promptfoo_spec
+from tripos.source_files import SourceFolder
 from tripos_runtime.datasets.trust import UNTRUSTED
 
 IMPORTING = Path(__file__).parents[2] / "tripos" / "importing"
@@ -271,7 +272,7 @@ def test_a_device_and_a_folder_are_no_files() -> None:
 def test_sizes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "p.yaml"
     path.write_text("prompts: [a]\ntests: []\n" + "#" * 100, "utf-8")
-    monkeypatch.setattr(files, "MOST_BYTES", 100)
+    monkeypatch.setattr(source_files, "MOST_BYTES", 100)
     with pytest.raises(Failure, match="more than 100 bytes"):
         promptfoo_spec(path)
     with (tmp_path / "log.json").open("wb") as file:
@@ -295,7 +296,7 @@ def test_a_file_that_is_replaced_while_it_is_opened_is_refused(tmp_path: Path, m
         path.symlink_to(victim)
         return whole(place)
 
-    monkeypatch.setattr(files, "opened_regular", swapped)
+    monkeypatch.setattr(source_files, "opened_regular", swapped)
     with pytest.raises(OSError, match="replaced while it was opened"):
         SourceFolder.around(path).file(path).content()
 
@@ -326,8 +327,8 @@ def test_members_that_lead_out_or_stand_twice_are_left_out(attack: str, tmp_path
 
 
 def test_an_archive_that_grows_beyond_all_reason_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "ALWAYS_FINE", 1_000)
-    monkeypatch.setattr(files, "MOST_GROWTH", 100)
+    monkeypatch.setattr(source_files, "ALWAYS_FINE", 1_000)
+    monkeypatch.setattr(source_files, "MOST_GROWTH", 100)
     path = tmp_path / "bomb.eval"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("header.json", " " * 4_000_000)

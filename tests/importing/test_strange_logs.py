@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Command
-from tripos import files
+from tripos import source_files
 from tripos_warehouse.store.locks import IMPORT, Locks, place_of
 
 LOG = Path(__file__).parents[1] / "data" / "logs" / "inspect" / "quiz.eval"
@@ -42,7 +42,7 @@ def test_members_that_are_too_large_or_damaged_are_left_out(
         file.writestr("samples/deep.json", "[" * 50_000)
         file.writestr("samples/wrong.json", "{")
         file.writestr("../../escaped.json", "{}")
-    monkeypatch.setattr(files, "MOST_MEMBER", 60_000)
+    monkeypatch.setattr(source_files, "MOST_MEMBER", 60_000)
     (log,) = tripos("import", "logs", "odd.eval", "--json").data["logs"]
     assert log["samples"] == 1
     assert sorted(each["first"] for each in log["left_out"]) == [f"samples/{n}.json" for n in ("bomb", "deep", "wrong")]

@@ -15,7 +15,8 @@ import pytest
 
 from tests.lengths import sized
 from tripos.errors import Failure
-from tripos.releases.download import MOST_REDIRECTS, Reach, Web
+from tripos.releases.download import MOST_REDIRECTS, Web
+from tripos.releases.reach import Reach
 
 PUBLIC = ("93.184.216.34", "8.8.8.8", "2606:2800:220:1:248:1893:25c8:1946")
 INSIDE = (

@@ -18,8 +18,9 @@ from tests.conftest import Command
 from tests.releases.test_releases import LESSONS, release
 from tripos.errors import Failure
 from tripos.releases import download
-from tripos.releases.download import Reach, download_release, is_public
+from tripos.releases.download import download_release, is_public
 from tripos.releases.opening import open_release
+from tripos.releases.reach import Reach
 
 SPEC = """
 benchmark more "1.0.0" { languages en }

@@ -12,10 +12,10 @@ import pytest
 
 from tests.releases.test_releases import LESSONS, contents, release, wrong
 from tripos.errors import Failure
-from tripos.releases.download import Reach
 from tripos.releases.locations import find_release, pack, push
 from tripos.releases.opening import origin_of
 from tripos.releases.publish import WrittenRelease
+from tripos.releases.reach import Reach
 from tripos.releases.verification import verify
 from tripos.runs.compilation import find_spec, holds_benchmark
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tripos.cli.check import tried
+from tripos.cli.secrecy_trial import tried
 from tripos.runs.compilation import find_spec
 
 ROOT = Path(__file__).parents[2]

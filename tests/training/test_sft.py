@@ -13,7 +13,8 @@ from tests.training.tiny import make_tiny, write_chats
 from tripos.errors import Failure
 from tripos.training.chats import IGNORED, Chat, Chats, as_tokens, loss_of, read_chats
 from tripos.training.environment import Device
-from tripos.training.sft import Recipe, fine_tune, load_language_model, prepare
+from tripos.training.recipe import Recipe
+from tripos.training.sft import fine_tune, load_language_model, prepare
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 CPU = Device("cpu", "test", bf16=False)

@@ -52,7 +52,7 @@ from tripos_warehouse.store.parts import verify_part
 from tripos_warehouse.store.paths import check_marker
 from tripos_warehouse.store.schemas import RUN_ENDS, TABLES
 from tripos_warehouse.store.store import MARKER, STORE_FORMAT, Store
-from tripos_warehouse.views import derived
+from tripos_warehouse.views import derived, view_cache
 from tripos_warehouse.views.connect import connect
 
 WORK = "ab" * 16
@@ -137,7 +137,7 @@ def reader(root: Path, path: Path) -> Callable[[], object]:
         case ["cache", "view", *_]:
             return lambda: KeptFiles(root.parent / "made", root / "cache/view").read("state", PAGE) or AGAIN
         case ["cache", "views.json"]:
-            return lambda: derived.read(root) or AGAIN
+            return lambda: view_cache.read(root) or AGAIN
         case ["cache", "boards.json"]:
             state = named_boards._state_of(store)
             assert state is not None
@@ -214,7 +214,7 @@ def test_every_bit_of_every_file_that_flips_is_told_or_has_no_effect(template: P
         read = reader(template, path)
         whole = read()
         kind = path.relative_to(template).parts[0]
-        slow = path.name == derived.NAME  # its reader takes 5 ms: as many bits as there are bytes
+        slow = path.name == view_cache.NAME  # its reader takes 5 ms: as many bits as there are bytes
         for _, changed in flips(content, chance, sized(8, len(content) if slow else None)):
             path.write_bytes(changed)
             counts[kind, outcome(read, whole)] += 1

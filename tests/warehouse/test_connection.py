@@ -16,7 +16,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.connection import StoreConnection, Views
 from tripos_warehouse.query.statements import names_of
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views import derived
+from tripos_warehouse.views import view_cache
 from tripos_warehouse.views.connect import connect, snippet
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
@@ -172,7 +172,7 @@ def test_a_store_that_cannot_be_read_is_told_when_it_is_opened(full: Store) -> N
     size = part.stat().st_size
     part.chmod(0o644)
     part.write_bytes(b"\0" * size)
-    assert derived.read(full.root) is None  # the views of a store whose bytes have changed are made anew
+    assert view_cache.read(full.root) is None  # the views of a store whose bytes have changed are made anew
     with pytest.raises(StoreError, match="the store cannot be read") as raised:
         connect(full)
     assert raised.value.code == "S0103"

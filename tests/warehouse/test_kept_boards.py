@@ -22,7 +22,7 @@ from tripos_warehouse.maintenance.compaction import collect, compact
 from tripos_warehouse.report import named_boards
 from tripos_warehouse.report.leaderboard import Board, leaderboard
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views import derived
+from tripos_warehouse.views import view_cache
 from tripos_warehouse.views.connect import connect
 from tripos_warehouse.views.runs import all_runs
 
@@ -88,7 +88,7 @@ def test_a_small_store_keeps_none(full: Store, monkeypatch: pytest.MonkeyPatch) 
 def test_another_tripos_makes_them_anew(full: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     boards(full)
     assert kept(full) == 1
-    monkeypatch.setattr(derived, "code_version", lambda: "a later one")
+    monkeypatch.setattr(view_cache, "code_version", lambda: "a later one")
     assert kept(full) == 0
 
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from tests.lengths import sized
 from tripos_warehouse.maintenance.compaction import compact
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views import connect, derived
+from tripos_warehouse.views import connect, view_cache
 from tripos_warehouse.views.dimensions import Enumerations
 from tripos_warehouse.views.macros import TOLD, benchmark_macros
 
@@ -92,7 +92,7 @@ def plain(store: Store) -> list[Any]:
 
 
 def are_kept(root: Path) -> bool:
-    kept = derived.read(root)
+    kept = view_cache.read(root)
     return kept is not None and any("moments of" in each and "from_json" in each for each in kept.benchmarks)
 
 
@@ -103,7 +103,7 @@ def test_sums_are_kept_once_somebody_asks_for_means(large: Store) -> None:
         wanted = connection.execute(MEANS).fetchall()
     assert are_kept(large.root)
     assert wanted == plain(large) != []
-    kept = derived.connect_kept(large.root)
+    kept = view_cache.connect_kept(large.root)
     assert kept is not None
     assert kept.execute(MEANS).fetchall() == wanted
     assert connect.connect(large).execute(MEANS).fetchall() == wanted
@@ -128,6 +128,6 @@ def test_a_figure_that_a_disk_spoilt_is_made_anew(large: Store) -> None:
     spoilt = text.replace('\\"total\\": ', '\\"total\\": 1', 1)
     assert spoilt != text
     path.write_text(spoilt, "utf-8")
-    assert derived.read(large.root) is None
+    assert view_cache.read(large.root) is None
     assert connect.connect(large).execute(MEANS).fetchall() == wanted
     assert are_kept(large.root)

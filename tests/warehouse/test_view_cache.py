@@ -14,7 +14,7 @@ from tests.each import each
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.connection import StoreConnection
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views import derived
+from tripos_warehouse.views import view_cache
 from tripos_warehouse.views.connect import connect, snippet
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
@@ -23,7 +23,7 @@ VIEWS = ("scores", "samples", "judgements", "items", "metrics", "rationales")
 
 
 def kept(root: Path) -> StoreConnection:
-    connection = derived.connect_kept(root)
+    connection = view_cache.connect_kept(root)
     assert connection is not None
     return connection
 
@@ -31,7 +31,7 @@ def kept(root: Path) -> StoreConnection:
 def _signed(body: dict[str, Any]) -> dict[str, Any]:
     """Return the kept file with its digest, as one who changes it by intention writes it."""
     own = {name: value for name, value in body.items() if name not in ("sizes", "digests", "digest")}
-    return body | {"digest": derived._digest(own)}
+    return body | {"digest": view_cache._digest(own)}
 
 
 @pytest.fixture
@@ -51,34 +51,34 @@ def test_a_query_gives_the_same_from_what_is_kept(full: Store) -> None:
 
 
 def test_nothing_is_kept_before_the_first_opening(full: Store) -> None:
-    assert derived.connect_kept(full.root) is None
+    assert view_cache.connect_kept(full.root) is None
 
 
 def test_a_commit_makes_it_out_of_date(full: Store, run_rows: Build) -> None:
     connect(full)
     full.append(run_rows("r2", ("late",), minutes=2))
-    assert derived.connect_kept(full.root) is None
+    assert view_cache.connect_kept(full.root) is None
     models = connect(full).execute("select distinct model from edubench.scores order by 1").fetchall()
     assert ("late",) in models
 
 
 def test_a_tripos_whose_queries_changed_makes_it_out_of_date(full: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     connect(full)
-    monkeypatch.setattr(derived, "code_version", lambda: "a later one")
-    assert derived.connect_kept(full.root) is None
+    monkeypatch.setattr(view_cache, "code_version", lambda: "a later one")
+    assert view_cache.connect_kept(full.root) is None
 
 
 def test_a_store_that_is_moved_is_opened_anew(full: Store, tmp_path: Path) -> None:
     connect(full)
     full.root.rename(tmp_path / "elsewhere")
-    assert derived.connect_kept(tmp_path / "elsewhere") is None
+    assert view_cache.connect_kept(tmp_path / "elsewhere") is None
 
 
 @each("text", ["", "{", "[]", "{}", '{"state": 1}', "\x00"])
 def test_a_file_that_is_damaged_counts_as_none(full: Store, text: str) -> None:
     connect(full)
     (full.root / "cache/views.json").write_text(text)
-    assert derived.read(full.root) is None
+    assert view_cache.read(full.root) is None
     assert connect(full).execute("select count(*) from edubench.scores").fetchall() == [(16,)]
 
 
@@ -87,7 +87,7 @@ def test_a_part_of_another_size_counts_as_none(full: Store) -> None:
     part = full.parts("scores")[0]
     part.chmod(0o644)
     part.write_bytes(part.read_bytes() + b"x")
-    assert derived.read(full.root) is None
+    assert view_cache.read(full.root) is None
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_files_outside_the_store_are_not_let_in(full: Store, tmp_path: Path) -> 
     body["files"].append(str(other))
     body["sizes"].append(1)
     path.write_text(json.dumps(_signed(body)), "utf-8")
-    assert derived.read(full.root) is None
+    assert view_cache.read(full.root) is None
 
 
 def test_a_store_that_cannot_be_written_is_read_all_the_same(full: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from tripos_warehouse.store.store import Store
 from tripos_warehouse.views import connect as views
 from tripos_warehouse.views.benchmark_views import FIXED_COLUMNS
 from tripos_warehouse.views.connect import connect
-from tripos_warehouse.views.derived import CACHE, NAME
+from tripos_warehouse.views.view_cache import CACHE, NAME
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 

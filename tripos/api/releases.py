@@ -14,7 +14,6 @@ from tripos.api.errors import ReleaseError, raised_as
 from tripos.api.spec import Places, paths_of
 from tripos.errors import Failure
 from tripos.releases.artefacts import open_roles
-from tripos.releases.download import TYPED, Reach
 from tripos.releases.locations import find_release, pack, push as push_to
 from tripos.releases.manifest import MANIFEST, Manifest
 from tripos.releases.opening import open_release
@@ -27,6 +26,7 @@ from tripos.releases.publish import (
     follow,
     make_release,
 )
+from tripos.releases.reach import TYPED, Reach
 from tripos.releases.signing import signature_checks
 from tripos.releases.verification import Verified, verify as verify_folder
 from tripos.runs.compilation import CompiledSpec

@@ -15,7 +15,7 @@ from tripos.api.errors import RunError, SpecError, for_python, raised_as
 from tripos.api.run import Callback, Run, Watcher, open_run, run_here, store_failure
 from tripos.api.workers.pool import worker_pool
 from tripos.errors import Failure
-from tripos.releases.download import TYPED
+from tripos.releases.reach import TYPED
 from tripos.runs.compilation import CompiledSpec, find_spec
 from tripos.runs.planning import RunPlan, plan_run
 from tripos.runs.preparation import RunWarning, check_denied, prepare

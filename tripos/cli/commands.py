@@ -26,7 +26,6 @@ from tripos.cli.arguments import (
     share,
 )
 from tripos.cli.parser import Parser
-from tripos.training.sft import RECIPES
 
 
 # Commands on a spec
@@ -101,8 +100,8 @@ def add_describe(parser: argparse.ArgumentParser) -> None:
 
 def add_init(parser: argparse.ArgumentParser) -> None:
     """Add the options of `tripos init`."""
-    from tripos.cli.init import TEMPLATES
     from tripos.cli.parser import listed_verbs
+    from tripos.cli.project_files import TEMPLATES
 
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     listed = [("templates", [(each.name, each.help) for each in TEMPLATES.values()])]
@@ -758,6 +757,8 @@ def _add_sft(actions: argparse._SubParsersAction[Parser]) -> None:
     sft.add_argument("source", metavar="FILE", help=help_)
     sft.add_argument("--model", metavar="NAME", required=True, help="a name of the Hub, a folder or a .gguf file")
     sft.add_argument("-o", "--output", metavar="DIR", required=True, help="folder of the new model")
+    from tripos.training.recipe import RECIPES
+
     help_ = "use the recipe of this paper; other options override it"
     sft.add_argument("--recipe", choices=tuple(RECIPES), help=help_)
     sft.add_argument("--epochs", type=above_zero, metavar="N", help="times through the data (default: 1)")
@@ -821,7 +822,7 @@ def add_docs(parser: argparse.ArgumentParser) -> None:
 
 def add_completion(parser: argparse.ArgumentParser) -> None:
     """Add the options of `tripos completion`."""
-    from tripos.cli.help import SHELLS
+    from tripos.cli.completion import SHELLS
     from tripos.cli.parser import listed_verbs
 
     parser.formatter_class = argparse.RawDescriptionHelpFormatter

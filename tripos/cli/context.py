@@ -95,7 +95,7 @@ def _tell(error: StoreError) -> None:
 
 def compile_given(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
     """Compile the spec of a command and print its diagnostics. Return the compilation and its data folders."""
-    from tripos.releases.download import reach_of
+    from tripos.releases.reach import reach_of
     from tripos.runs.compilation import find_spec
     from tripos.settings.config import chosen_denials
 

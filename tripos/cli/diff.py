@@ -18,8 +18,8 @@ from typing import Any
 
 from tripos.cli.context import warning_printer
 from tripos.errors import GOOD, Failure
-from tripos.releases.download import TYPED, Reach, reach_of
 from tripos.releases.opening import run_git
+from tripos.releases.reach import TYPED, Reach, reach_of
 from tripos.runs.compilation import CompiledSpec, earlier_plan, earlier_spec
 from tripos.runs.next_run import NextRun, foresee_next
 from tripos.runs.selection import choices_of

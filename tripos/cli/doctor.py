@@ -24,7 +24,8 @@ from urllib.parse import urlsplit
 from tripos.errors import GOOD, SOME_FAILED, Failure
 from tripos.runs.records import PREFIX as RECORDED, open_recording
 from tripos.settings.config import SETTINGS_FILE, Config
-from tripos.settings.environment import UNKNOWN_VARIABLE, env_files, load_env, set_variables, split_env
+from tripos.settings.env_file import UNKNOWN_VARIABLE, env_files, load_env, split_env
+from tripos.settings.environment import set_variables
 from tripos.settings.load import ChosenSettings, load_settings, with_options
 from tripos.settings.runtime import LOCAL_PREFIXES, endpoints_of, prices_of
 from tripos.settings.secrets import key_values, without_keys

@@ -6,7 +6,6 @@ Python. The shell itself reads the names of runs, scenarios and models from the 
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import json
 import logging
@@ -15,14 +14,12 @@ import subprocess
 import sys
 import webbrowser
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from tripos.cli.parser import build_parser
 from tripos.errors import GOOD, Failure
-from tripos.terminal import is_colored, show_message, show_output, show_text, terminal_width
+from tripos.terminal import is_colored, show_message, show_text, terminal_width
 from tripos_compiler.constructs.reference import page_of
 from tripos_compiler.constructs.table import CONSTRUCTS
 from tripos_compiler.diagnostics.codes import CODES, find_page
@@ -269,159 +266,6 @@ def _build_in_checkout() -> None:
     if done.returncode and not built.is_file():
         said = done.stderr.strip().splitlines()[-1:] or ["the generator said nothing"]
         raise Failure("R0215", f"the documentation cannot be built: {said[0]}", "run `make docs` to see why")
-
-
-SPECS = ("PATH", "URL|PATH", "A", "B")
-"""Metavars of options that take a benchmark. A and B are those of `tripos diff`."""
-FOLDERS = ("DIR", "FOLDER")
-FILES = ("FILE", "TOML")
-MODELS = ("A[,B]", "A,B", "MODEL")
-RUNS = ("RUN", "RUN[,RUN]")
-
-
-# tripos completion
-class Shell(NamedTuple):
-    """A shell: how it loads the script, and lines to append to the script."""
-
-    install: str
-    after: str = ""
-
-
-# After `openai/` or a folder the word continues, so no space is added.
-_BASH = """
-_tripos_without_space() {
-  _shtab_tripos "$@"
-  if [[ ${#COMPREPLY[@]} = 1 && ${COMPREPLY[0]} == */ ]]; then
-    compopt -o nospace 2>/dev/null || :
-  fi
-}
-complete -o bashdefault -F _tripos_without_space tripos
-"""
-
-SHELLS = {
-    "bash": Shell("echo 'eval \"$(tripos completion bash)\"' >> ~/.bashrc", _BASH),
-    "zsh": Shell("echo 'eval \"$(tripos completion zsh)\"' >> ~/.zshrc  (below compinit)"),
-    "fish": Shell("tripos completion fish > ~/.config/fish/completions/tripos.fish"),
-    "powershell": Shell("tripos completion powershell >> $PROFILE"),
-}
-
-
-def completion_main(options: argparse.Namespace) -> int:
-    """Print the completion script for a shell."""
-    import shtab
-
-    parser = build_parser()
-    models, runs, scenarios = _models(), _runs(), _scenarios()
-    for action in _actions(parser):
-        if action.metavar in MODELS:
-            action.complete = models  # type: ignore[attr-defined]
-        elif action.metavar in RUNS:
-            action.complete = runs  # type: ignore[attr-defined]
-        elif action.dest == "scenario":
-            action.complete = scenarios  # type: ignore[attr-defined]
-        elif action.metavar in FOLDERS or action.dest == "output":
-            action.complete = shtab.DIRECTORY if action.metavar in FOLDERS else shtab.FILE  # type: ignore[attr-defined]
-        elif action.metavar in FILES:
-            action.complete = shtab.FILE  # type: ignore[attr-defined]
-        elif action.metavar in SPECS:
-            action.complete = shtab.glob("*.tripos") | {"zsh": "_files -g '*.tripos'"}  # type: ignore[attr-defined]
-        elif action.metavar == "CODE|WORD":
-            action.choices = _words()
-    script = shtab.complete(parser, options.shell)
-    if options.shell == "zsh":
-        # shtab excludes further words here, which makes zsh complete neither them nor options.
-        script = script.replace('"(*):', '"*:')
-    show_output(f"{script}\n{SHELLS[options.shell].after}")
-    return GOOD
-
-
-def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Yield every option and argument of a parser and its subparsers."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for inner in action.choices.values():
-                yield from _actions(inner)
-        else:
-            yield action
-
-
-def _models() -> dict[str, Any]:
-    """Return the completion of a model for each shell: mocks, the local model, models in `tripos.toml`, and providers,
-    whose `/` is followed by more."""
-    from tripos_runtime.models.catalog import FOREIGN, PROVIDERS
-    from tripos_runtime.models.local import WEIGHTS
-    from tripos_runtime.models.mocks import CHARACTERS
-
-    providers = [f"{name}/" for name in (*PROVIDERS, *FOREIGN)]
-    mocks = [f"mock/{name}" for name in CHARACTERS if name.islower()]  # `student-A-R` is a pattern
-    names = sorted({*providers, *mocks, *(f"local/{name}" for name in WEIGHTS)})
-    pattern = '"[a-zA-Z0-9_-]+/[^" ,:]+'
-    return _completed(
-        "models",
-        f"grep -hoE '{pattern}' tripos.toml 2>/dev/null | tr -d '\"' | sort -u",
-        f"Select-String -Path tripos.toml -Pattern '{pattern}' -AllMatches -ErrorAction SilentlyContinue |\n"
-        "    ForEach-Object { $_.Matches.Value.Trim('\"') } | Sort-Object -Unique",
-        names,
-    )
-
-
-def _scenarios() -> dict[str, Any]:
-    """Return the completion of a scenario for each shell: those of the specs below the current folder."""
-    pattern = "^ *scenario +[a-zA-Z_][a-zA-Z0-9_]*"
-    return _completed(
-        "scenarios",
-        f"find . -maxdepth 3 -name '*.tripos' -exec grep -hoE '{pattern}' {{}} + 2>/dev/null | sed 's/.* //' | sort -u",
-        "Get-ChildItem -Depth 2 -Filter *.tripos -ErrorAction SilentlyContinue |\n"
-        f"    Select-String -Pattern '{pattern}' | ForEach-Object {{ $_.Matches.Value.Split(' ')[-1] }} |\n"
-        "    Sort-Object -Unique",
-    )
-
-
-def _runs() -> dict[str, Any]:
-    """Return the completion of a run for each shell: those in the store of `TRIPOS_STORE`, or in `results`.
-
-    The names are read from the Parquet statistics, which contain the least and the greatest name of a file as plain
-    text. A file that was not compacted has no others.
-    """
-    name = "[0-9]{8}-[0-9]{6}-[0-9a-f]{4}"
-    return _completed(
-        "runs",
-        f"grep -raohE '{name}' \"$(printenv TRIPOS_STORE || echo results)/parts/runs\" 2>/dev/null | sort -ru",
-        "$store = if ($env:TRIPOS_STORE) { $env:TRIPOS_STORE } else { 'results' }\n"
-        '  Get-ChildItem "$store/parts/runs/*.parquet" -ErrorAction SilentlyContinue |\n'
-        f"    Select-String -Pattern '{name}' -AllMatches | ForEach-Object {{ $_.Matches.Value }} |\n"
-        "    Sort-Object -Unique -Descending",
-    )
-
-
-def _completed(what: str, found: str, in_powershell: str, words: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a completion for each shell: the words `words`, and the output lines of a pipeline that works in bash, zsh
-    and fish. A word in `words` may continue, so no space follows it."""
-    name, listed = f"_tripos_{what}", " ".join(words)
-    first, printed, quoted = "", "", ""
-    if words:
-        first, printed = f"-S '' -- {listed} ", f"  printf '%s\\n' {listed}\n"
-        quoted = "  " + "; ".join(f"'{word}'" for word in words) + "\n"
-    return {
-        "bash": name,
-        "zsh": name,
-        "fish": f"({name})",
-        "powershell": name,
-        "preamble": {
-            "bash": f'{name}() {{\n  compgen -W "{listed} $({found})" -- "$1"\n}}',
-            "zsh": f'{name}() {{\n  compadd {first or "-- "}${{(f)"$({found})"}}\n}}',
-            "fish": f"function {name}\n{printed}  {found}\nend",
-            "powershell": f"function {name} {{\n  param([string]$WordToComplete)\n"
-            f'  & {{\n{quoted}  {in_powershell}\n  }} | Where-Object {{ $_ -like "$WordToComplete*" }}\n}}',
-        },
-    }
-
-
-def _words() -> list[str]:
-    """Return the codes and the words of the language for `tripos explain`."""
-    from tripos_compiler.diagnostics.codes import CODES
-
-    return [*CODES, *language_words()]
 
 
 # tripos lsp

@@ -25,7 +25,6 @@ from tripos.cli.context import open_store
 from tripos.cli.init import NAME, add_to_spec, below, own_sources, texts_with
 from tripos.cli.tables import columns_of, table_lines
 from tripos.errors import GOOD, SOME_FAILED, USAGE, Failure
-from tripos.files import SourceFile, SourceFolder
 from tripos.importing.logs.opening import find_logs, open_logs, source_of
 from tripos.importing.logs.runs import GatheredLog, Gathering, LogRecorder, replacing
 from tripos.importing.logs.spec_text import identifier, spec_of
@@ -33,6 +32,7 @@ from tripos.importing.rows import FileRows, RowError, read_fixed, read_mapping, 
 from tripos.importing.trees import approve, check_suffix, read_outline, sound, tree_text
 from tripos.settings.load import chosen_settings
 from tripos.settings.trust import check_given, trust_of
+from tripos.source_files import SourceFile, SourceFolder
 from tripos.terminal import harmless, print_json, show_json, show_message, show_output, show_text
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import counted, not_utf8
@@ -325,8 +325,8 @@ def _brought(options: Namespace, name: str, spec: Path) -> str:
     """Fetch or query a remote source into the folder of the spec if necessary, and return the path of its files as
     written in the spec."""
     from tripos.importing.datasets import DATABASES, files_of_hub, json_lines
-    from tripos.releases.download import reach_of
     from tripos.releases.locations import DataFetcher, list_hub_files
+    from tripos.releases.reach import reach_of
     from tripos_runtime.datasets.data_files import DataFolders
     from tripos_warehouse.files import write_lines
 

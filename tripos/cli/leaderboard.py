@@ -398,7 +398,7 @@ def _history(options: Namespace) -> MeasureHistory:
     store = open_store(options)
     name = options.benchmark
     if name is not None and _is_place(name):
-        from tripos.releases.download import reach_of
+        from tripos.releases.reach import reach_of
         from tripos.runs.compilation import earlier_plan
         from tripos.settings.load import chosen_settings
         from tripos.settings.trust import trust_of

@@ -86,7 +86,7 @@ GROUPS = {
     "tools": {
         "doctor": Verb("check settings, keys, endpoints, prices and the store", "doctor"),
         "store": Verb("check, compact and clean the store", "store"),
-        "completion": Verb("print the script that completes commands in a shell", "help", "completion_main"),
+        "completion": Verb("print the script that completes commands in a shell", "completion"),
         "lsp": Verb("start the language server; editors do this by themselves", "help", "lsp_main"),
     },
 }

@@ -15,11 +15,11 @@ from tripos.api.releases import check_release, freeze_benchmark, write_copies
 from tripos.cli.context import compile_given, open_store, show_diagnostics
 from tripos.errors import GOOD, SOME_FAILED, USAGE, Failure
 from tripos.releases.artefacts import open_roles
-from tripos.releases.download import reach_of
 from tripos.releases.locations import DataFetcher, fetch_release, is_pinned
 from tripos.releases.manifest import RELEASES, SIGNATURES
 from tripos.releases.opening import keep_fetched, read_pins
 from tripos.releases.publish import WrittenRelease
+from tripos.releases.reach import reach_of
 from tripos.releases.signing import OF_RESULTS, attest, check_result, sign
 from tripos.releases.verification import Verified
 from tripos.runs.compilation import CompiledSpec, find_spec

@@ -106,7 +106,7 @@ def quick_answer(options: Namespace) -> bool:
     from tripos_warehouse.query.connection import duckdb
     from tripos_warehouse.query.statements import statements_of
     from tripos_warehouse.tables.text import UNBOUNDED, render_columns
-    from tripos_warehouse.views.derived import connect_kept
+    from tripos_warehouse.views.view_cache import connect_kept
 
     try:
         connection = connect_kept(root)

@@ -13,8 +13,8 @@ from tripos.cli.exports.training_data import compiled_pairs, found_pairings, pai
 from tripos.errors import GOOD, Failure
 from tripos.terminal import print_json, print_stderr, show_diagnostic, show_message
 from tripos.training.environment import BESIDE, DATA, NAME, require_extra, silence_libraries
+from tripos.training.recipe import Recipe, settings_of
 from tripos.training.reward_learners import RewardRecipe
-from tripos.training.sft import Recipe, settings_of
 from tripos_compiler.diagnostics.text_format import counted, duration
 from tripos_compiler.plan import Pairing, Plan
 from tripos_warehouse.errors import StoreError

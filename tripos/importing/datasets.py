@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from tripos.errors import Failure
-from tripos.files import SourceFolder
+from tripos.source_files import SourceFolder
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.language.rows import read_turns

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from tripos.errors import SOME_FAILED, USAGE, Failure
-from tripos.files import SourceFolder
 from tripos.settings.environment import read_toml
+from tripos.source_files import SourceFolder
 from tripos.terminal import harmless, show_message
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.language.exact_values import load_json

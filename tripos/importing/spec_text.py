@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tripos.files import SourceFile
+from tripos.source_files import SourceFile
 
 How = Literal["exactly", "approximately", "not"]
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"}

@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from tripos.errors import SOME_FAILED, Failure
-from tripos.files import SourceFolder
+from tripos.source_files import SourceFolder
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.library.functions.trees import DEEPEST, ParsedTree, TreeFault, TreeRead, read_tree
 from tripos_compiler.lowering.declarations import APPROVED, DRAFT

@@ -13,7 +13,6 @@ import ssl
 import threading
 import time
 import unicodedata
-from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import field
@@ -25,30 +24,9 @@ from urllib.parse import SplitResult, quote, urljoin, urlsplit
 from tripos.errors import SOME_FAILED, Failure, first_line
 from tripos.files import read_untrusted
 from tripos.releases.manifest import MANIFEST, MOST_FILES, UNLISTED, digest_of, parse_manifest
+from tripos.releases.reach import Reach
 from tripos_compiler.diagnostics.text_format import duration
 from tripos_compiler.source.data_classes import dataclass
-
-
-@dataclass(frozen=True)
-class Reach:
-    """The permissions of a download. `private` allows this machine and its networks, without TLS too. `signed` sends
-    the user's keys. Both need the user's consent. `here` allows folders as `file://`, which a user may type but a spec
-    may not name."""
-
-    private: bool = False
-    signed: bool = False
-    here: bool = False
-
-
-TYPED = Reach(here=True)
-"""The permissions for an address that the user gave to a command without further options."""
-
-
-def reach_of(options: Namespace) -> Reach:
-    """Return the permissions of a command for an address that the user gave."""
-    private, signed = getattr(options, "allow_private", False), getattr(options, "signed", False)
-    return Reach(private=private, signed=signed, here=True)
-
 
 MOST_BYTES = 2 * 2**30
 """Maximum bytes of a release, or of its zip."""

@@ -24,11 +24,11 @@ from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
 
 from tripos.errors import SOME_FAILED, Failure, first_line
-from tripos.files import BROKEN_ZIP, member_faults, opened_regular, read_untrusted
-from tripos.releases.download import TYPED, Reach, Web, download_from, save_file
+from tripos.files import opened_regular, read_untrusted
 from tripos.releases.manifest import FORMAT, HUB, MANIFEST, MOST_FILES, UNLISTED
+from tripos.releases.reach import TYPED, Reach
+from tripos.source_files import BROKEN_ZIP, member_faults
 from tripos_compiler.source.inputs import DataError
-from tripos_runtime.asking.functions.process import environment
 from tripos_runtime.datasets.data_files import HUB as DATA_FILES_HUB, PROGRAM
 
 if TYPE_CHECKING:
@@ -295,6 +295,8 @@ def fetch_from_hub(given: str, to: Path, reach: Reach, sha256: str | None = None
 
     Raises `Failure` as `push_to_hub` and `download_release` do, and S0851 if there is no release.
     """
+    from tripos.releases.download import Web, download_from
+
     place = place_of(given)
     api = _api(reach.signed)
     from huggingface_hub import hf_hub_url
@@ -350,6 +352,8 @@ def fetch_file_from_hub(place: HubDataset, path: str, to: Path, reach: Reach) ->
 
     Raises `Failure` as `fetch_from_hub` does.
     """
+    from tripos.releases.download import Web, save_file
+
     api = _api(reach.signed)
     from huggingface_hub import hf_hub_url
 
@@ -526,6 +530,8 @@ class DataFetcher:
 
     def bring(self, source: str, beside: Path, target: Path) -> None:
         """Download a source to a path. Raises `DataError`, and `Failure` if it cannot be downloaded."""
+        from tripos.releases.download import Web, save_file
+
         program = PROGRAM.fullmatch(source)
         if program is not None:
             self._make(source, beside / f"{program['path']}.py", program["function"], target)
@@ -539,6 +545,8 @@ class DataFetcher:
         self.brought[source] = target
 
     def _make(self, source: str, program: Path, function: str, target: Path) -> None:
+        from tripos_runtime.asking.functions.process import environment
+
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent) as folder:
             out = Path(folder) / "rows.jsonl"

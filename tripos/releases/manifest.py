@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tripos.errors import Failure
-from tripos.files import collisions, is_inside
 from tripos.settings.environment import read_toml
+from tripos.source_files import collisions, is_inside
 from tripos_compiler.plan import Canonical
 from tripos_compiler.source.data_classes import dataclass
 

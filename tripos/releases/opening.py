@@ -21,7 +21,6 @@ from typing import Any
 
 from tripos.errors import SOME_FAILED, Failure
 from tripos.files import read_untrusted, read_untrusted_json
-from tripos.releases.download import Reach
 from tripos.releases.locations import ZIP, fetch_release, find_release, is_release
 from tripos.releases.manifest import (
     DATA,
@@ -36,6 +35,7 @@ from tripos.releases.manifest import (
     parse_manifest,
     parse_once,
 )
+from tripos.releases.reach import Reach
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.language.plan_diff import version_order
 from tripos_compiler.plan import Plan

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from tripos.errors import Failure, disk_failure
 from tripos.files import read_untrusted
-from tripos.releases.download import TYPED, Reach
 from tripos.releases.locations import find_release
 from tripos.releases.manifest import RELEASES
 from tripos.releases.opening import ReleaseFolders
+from tripos.releases.reach import TYPED, Reach
 from tripos.settings.trust import check_given
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics.diagnostic import deny

@@ -17,16 +17,8 @@ from pydantic import BaseModel, ValidationError
 
 from tripos.errors import Failure
 from tripos.settings.config import SHORT, TYPED, Config, ProfileSettings, at_length, find_file
-from tripos.settings.environment import (
-    PROFILE,
-    UNKNOWN_VARIABLE,
-    find_line,
-    load_env,
-    read_toml,
-    settings_in,
-    unknown_variables,
-    variable_of,
-)
+from tripos.settings.env_file import UNKNOWN_VARIABLE, load_env
+from tripos.settings.environment import PROFILE, find_line, read_toml, settings_in, unknown_variables, variable_of
 from tripos.settings.secrets import HIDDEN, is_key_like, key_values, keys_in, without_keys
 from tripos.settings.trust import trust_of
 from tripos.terminal import show_diagnostic
@@ -101,8 +93,7 @@ def project_settings(folder: Path, profile: str | None = None, trust: Trust = TR
 
 
 def with_options(config: Config, options: Namespace) -> Config:
-    """Return the settings with the options that replace one. Raises `Failure` R0202 if a value is out of the bounds of its
-    setting."""
+    """Return the settings with the options that replace one. Raises `Failure` R0202 if a value is out of bounds."""
     table: dict[str, Any] = {}
     for name, place in OPTIONS.items():
         value = getattr(options, name, None)

@@ -20,13 +20,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from pathlib import Path as pathlib_Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 import orjson
 
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.models.base import Endpoint, ModelError
+
+if TYPE_CHECKING:
+    from tripos_runtime.models.base import Endpoint
 
 FILE = "model_prices_and_context_window_backup.json"
 LIKE = 0.85
@@ -682,6 +684,8 @@ def endpoint_of(name: str, endpoints: Mapping[str, Endpoint]) -> Endpoint | None
 
 def check_address(name: str, address: str) -> None:
     """Raise `ModelError` R0101 for an address with an impossible host or port. The message contains no user or key."""
+    from tripos_runtime.models.base import ModelError  # which loads the plan
+
     try:
         parts = urlsplit(address)
         if parts.port is None or parts.port > 0:
@@ -698,6 +702,7 @@ def check_address(name: str, address: str) -> None:
 def is_here(endpoint: Endpoint | None) -> bool:
     """Return true if an endpoint is a server on this machine.
 
+    >>> from tripos_runtime.models.base import Endpoint
     >>> is_here(Endpoint("http://127.0.0.1:8000/v1"))
     True
     """

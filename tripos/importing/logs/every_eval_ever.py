@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from tripos.files import SourceFile, read_json
 from tripos.importing.logs.log import (
     LeftOut,
     Log,
@@ -27,6 +26,7 @@ from tripos.importing.logs.log import (
     said_as_json,
     text,
 )
+from tripos.source_files import SourceFile, read_json
 
 TOOL = "every-eval-ever"
 SAMPLES = "_samples.jsonl"

@@ -8,7 +8,6 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from tripos.files import SourceFile
 from tripos.importing.logs.log import (
     LeftOut,
     Log,
@@ -27,6 +26,7 @@ from tripos.importing.logs.log import (
     said_as_json,
     text,
 )
+from tripos.source_files import SourceFile
 
 TOOL = "helm"
 RUN_SPEC, STATE, OF_INSTANCES, STATS = "run_spec.json", "scenario_state.json", "per_instance_stats.json", "stats.json"

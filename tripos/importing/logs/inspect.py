@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from tripos.files import SourceFile
 from tripos.importing.logs.log import (
     MEAN as LOG_MEAN,
     LeftOut,
@@ -37,6 +36,7 @@ from tripos.importing.logs.log import (
     task_of,
     text,
 )
+from tripos.source_files import SourceFile
 from tripos_compiler.plan import FUNCTION_ERROR, Ending, ending_of
 from tripos_compiler.plan.outcomes import PARSE_FAILURE, REFUSED
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tripos.files import SourceFile
 from tripos.importing.logs.log import (
     LeftOut,
     Log,
@@ -29,6 +28,7 @@ from tripos.importing.logs.log import (
     score_status,
     text,
 )
+from tripos.source_files import SourceFile
 
 TOOL = "lm-eval"
 RESULTS, SAMPLES = "results", "samples_"

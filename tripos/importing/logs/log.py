@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from tripos.files import read_json
+from tripos.source_files import read_json
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.plan import FUNCTION_ERROR
 from tripos_compiler.plan.outcomes import NOT_ASKED, OK, PARSE_FAILURE, PROVIDER_ERROR, REFUSED, TRUNCATED

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from tripos.files import SourceFile, read_json
 from tripos.importing.logs.log import (
     LeftOut,
     Log,
@@ -24,6 +23,7 @@ from tripos.importing.logs.log import (
     said_as_json,
     text,
 )
+from tripos.source_files import SourceFile, read_json
 
 TOOL = "openai-evals"
 SAMPLING, ERROR = "sampling", "error"

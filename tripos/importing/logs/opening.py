@@ -6,7 +6,6 @@ import errno
 from collections.abc import Iterator
 from pathlib import Path
 
-from tripos.files import SourceFile, SourceFolder
 from tripos.importing.logs.every_eval_ever import SAMPLES as EEE_SAMPLES, is_every_eval_ever, open_every_eval_ever
 from tripos.importing.logs.helm import BESIDE, RUN_SPEC, STATE, open_helm
 from tripos.importing.logs.inspect import is_inspect, open_eval, open_json
@@ -14,6 +13,7 @@ from tripos.importing.logs.lm_eval import RESULTS, SAMPLES, is_lm_eval, open_res
 from tripos.importing.logs.log import Log
 from tripos.importing.logs.openai_evals import is_openai_evals, open_openai_evals
 from tripos.importing.logs.promptfoo import is_promptfoo, open_promptfoo
+from tripos.source_files import SourceFile, SourceFolder
 from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 SUFFIXES = (".eval", ".json", ".jsonl")

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from tripos.files import SourceFile
 from tripos.importing.logs.log import (
     LeftOut,
     Log,
@@ -26,6 +25,7 @@ from tripos.importing.logs.log import (
     said_as_json,
     text,
 )
+from tripos.source_files import SourceFile
 
 TOOL = "promptfoo"
 BROKEN = 2

@@ -18,9 +18,9 @@ from string import Formatter
 from typing import Any
 
 from tripos.errors import Failure
-from tripos.files import SourceFolder
 from tripos.importing.datasets import type_of
 from tripos.importing.spec_text import Code, ImportedTask, Note, Untranslated, commented, name_of, quoted, template
+from tripos.source_files import SourceFolder
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_runtime.asking.functions.process import environment
 

@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from tripos.errors import Failure
-from tripos.files import SourceFile, SourceFolder
 from tripos.importing.spec_text import ImportedTask, Note, Untranslated, commented, name_of, quoted, title
 from tripos.importing.tasks.lm_eval_prompts import Asking, WorkedExamples, asking
 from tripos.importing.tasks.lm_eval_scoring import FunctionTexts, KnownFigure, TaskScores, scored
 from tripos.importing.tasks.lm_eval_templates import PythonName, TaskColumns, TaskFields, check_config
 from tripos.importing.tasks.shapes import CODE, as_list, kind_of as kind_of_value
+from tripos.source_files import SourceFile, SourceFolder
 from tripos_compiler.source.inputs import DataError
 from tripos_runtime.asking.functions.process import environment
 

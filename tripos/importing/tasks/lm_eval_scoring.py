@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tripos.files import SourceFolder
 from tripos.importing.spec_text import Note, Untranslated, joined, listed, name_of, quoted
 from tripos.importing.tasks.lm_eval_prompts import Asking
 from tripos.importing.tasks.lm_eval_templates import ColumnShape, PythonName, TaskFields, TemplateValue, item_at
+from tripos.source_files import SourceFolder
 
 _F1 = '''
 def weighted_f1(gold: list[int], said: list[int]) -> float:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from tripos.errors import Failure
-from tripos.files import MOST_DATA_BYTES, SourceFile, SourceFolder, read_exact_json
+from tripos.files import MOST_DATA_BYTES
 from tripos.importing.spec_text import (
     Code,
     ImportedTask,
@@ -25,6 +25,7 @@ from tripos.importing.spec_text import (
     title,
 )
 from tripos.importing.tasks.shapes import CODE, SEVERAL, kind, shaped
+from tripos.source_files import SourceFile, SourceFolder, read_exact_json
 
 ROWS = "tests.jsonl"
 HOLE = re.compile(r"{{\s*(\w+)\s*}}")

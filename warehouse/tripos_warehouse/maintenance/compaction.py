@@ -53,7 +53,8 @@ from tripos_warehouse.store.parts import (
 from tripos_warehouse.store.paths import lies_in
 from tripos_warehouse.store.schemas import TABLES, TableSchema
 from tripos_warehouse.store.store import WORKS, Store
-from tripos_warehouse.views.derived import CACHE, stale_files
+from tripos_warehouse.views.derived import stale_files
+from tripos_warehouse.views.view_cache import CACHE
 
 # Superseded rows
 Numbers = npt.NDArray[np.int64]

@@ -27,7 +27,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.statistics.result import t_quantile
 
 if TYPE_CHECKING:
     import duckdb as duckdb  # noqa: PLC0414 - others import it from here
@@ -319,6 +318,8 @@ def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
     >>> connection.sql("select round(t_quantile(0.975, 10), 3)").fetchall()
     [(2.228,)]
     """
+    from tripos_warehouse.statistics.result import t_quantile  # NumPy, which a plain query does without
+
     connection.create_function("t_quantile", t_quantile, ["double", "double"], "double", null_handling=SPECIAL)
     taken: list[Any] = ["varchar", "varchar", RATED]
     connection.create_function("tripos_statistic", _statistic, taken, FOUND, type=ARROW, null_handling=SPECIAL)

@@ -26,8 +26,8 @@ from tripos_warehouse.store.paths import check_links, read_plain
 from tripos_warehouse.store.schemas import PROMOTIONS
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import MANY_BYTES, connect
-from tripos_warehouse.views.derived import CACHE, state_of
 from tripos_warehouse.views.runs import RunRecord, all_runs, find_run, get_plan
+from tripos_warehouse.views.view_cache import CACHE, state_of
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

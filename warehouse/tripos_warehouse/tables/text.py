@@ -7,13 +7,15 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import pyarrow as pa
 from rich.cells import cell_len, chop_cells, set_cell_size
 
 from tripos_compiler.diagnostics.text_format import wrap
 from tripos_compiler.source.data_classes import dataclass
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def wrapped(text: str, width: int) -> str:
@@ -315,6 +317,7 @@ Maps = Literal["lossy"] | None
 def values_of(column: pa.Array | pa.ChunkedArray, maps: Maps = "lossy") -> list[Any]:
     """Return the values of a column. A date or time outside of the years 1 to 9999 is a text.
 
+    >>> import pyarrow as pa
     >>> values_of(pa.array([0, None, 2**31 - 1], pa.date32()))
     [datetime.date(1970, 1, 1), None, '<value out of range: 2147483647>']
     """
@@ -326,6 +329,8 @@ def values_of(column: pa.Array | pa.ChunkedArray, maps: Maps = "lossy") -> list[
 
 
 def _value_of(scalar: pa.Scalar, maps: Maps) -> Any:
+    import pyarrow as pa
+
     try:
         return scalar.as_py(maps_as_pydicts=maps)
     except (OverflowError, ValueError):

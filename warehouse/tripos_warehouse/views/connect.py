@@ -29,7 +29,7 @@ from tripos_warehouse.store.index import is_failed
 from tripos_warehouse.store.parts import FORMER
 from tripos_warehouse.store.schemas import RUN_ENDS, RUN_ITEMS, RUN_SLOTS, RUN_STEPS, RUNS, TABLES, TableSchema
 from tripos_warehouse.store.store import Store, Tell
-from tripos_warehouse.views import derived
+from tripos_warehouse.views import view_cache
 from tripos_warehouse.views.benchmark_views import OF_SUMS, Current, benchmark_views, read_plan, sum_views
 from tripos_warehouse.views.derived import VALUED, all_sums, has_doubles, kept_sums, kept_values, stored_values, sums_of
 from tripos_warehouse.views.macros import main_macros
@@ -268,7 +268,7 @@ def snippet(store: Store) -> list[str]:
     """Return the statements that create the views and macros of `connect` in any DuckDB 2, with absolute paths of the
     current files. Raises what `connect` raises.
     """
-    kept: list[derived.CachedViews] = []
+    kept: list[view_cache.CachedViews] = []
     _opened(store, lambda connection: None, kept).close()
     return [*kept[0].tables, *kept[0].benchmarks]
 
@@ -276,7 +276,7 @@ def snippet(store: Store) -> list[str]:
 def _opened(
     store: Store,
     choose: Callable[[Connection], str | None],
-    made: list[derived.CachedViews] | None = None,
+    made: list[view_cache.CachedViews] | None = None,
     plan: Plan | None = None,
     only: Only = MappingProxyType({}),
     sums: bool = False,
@@ -294,17 +294,17 @@ def _opened(
 def _shown(
     store: Store,
     choose: Callable[[Connection], str | None],
-    made: list[derived.CachedViews] | None,
+    made: list[view_cache.CachedViews] | None,
     plan: Plan | None,
     only: Only,
     sums: bool,
     among: Collection[str] | None = None,
 ) -> StoreConnection:
     """Connect as `_opened` does, without retrying after damage."""
-    state = derived.state_of(store.root)
+    state = view_cache.state_of(store.root)
     found = store.files()
     files = tuple(str(path) for paths in found.values() for path in paths)
-    kept = None if store.damages or among is not None else derived.read(store.root)
+    kept = None if store.damages or among is not None else view_cache.read(store.root)
     scores = found.get("scores", ())
     size = sum(path.stat().st_size for path in scores)
     sums = sums and size >= LARGE_BYTES and "scores" not in store.outdated(found)
@@ -344,17 +344,17 @@ def _shown(
             for place in range(0, len(of_sums), OF_SUMS):
                 parted, *own = of_sums[place : place + OF_SUMS]
                 views.add([] if connection.execute(parted).fetchall() else own)
-        whole = derived.CachedViews(state, files, tables, benchmarks, of_sums, values)
+        whole = view_cache.CachedViews(state, files, tables, benchmarks, of_sums, values)
         if run_id is None and among is None:
-            derived.keep_moments(store.root, whole, views)
+            view_cache.keep_moments(store.root, whole, views)
         if (
             kept is None
             and among is None
             and run_id is None
             and not store.damages
-            and derived.state_of(store.root) == state
+            and view_cache.state_of(store.root) == state
         ):
-            derived.write(store.root, whole)
+            view_cache.write(store.root, whole)
         if made is not None:
             made.append(whole)
     except duckdb.Error as error:

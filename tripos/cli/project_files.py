@@ -1,0 +1,190 @@
+"""The files of a new project: those of a template, or of a benchmark that comes with Tripos."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from tripos.errors import Failure
+from tripos.version import __version__
+
+MOCKS = ("mock/careful", "mock/careless")
+"""The models under test if none is given."""
+GRADER = "anthropic/claude-sonnet-4-5"
+"""A grader of another family than the models that `--profile hosted` compares."""
+
+
+# Templates and shipped benchmarks
+@dataclass(frozen=True)
+class Start:
+    """A benchmark to begin with. The files of a template lie in the folder of the same name."""
+
+    name: str
+    help: str
+    mocks: Sequence[str] = MOCKS
+    """Mock models under test, so that there are figures to look at."""
+    roles: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Mock models for the other roles."""
+    local: Sequence[str] = ("local/smollm2-135m",)
+    shipped: Mapping[str, bytes] | None = None
+    """The files of a shipped benchmark, by their paths in its folder."""
+    main: str = "spec.tripos"
+    """The main file among them."""
+
+
+_JUDGES = {"judge": ("mock/fair:ada", "mock/noisy:ben")}
+TEMPLATES = {
+    each.name: each
+    for each in (
+        Start("qa", "questions with four options and a key"),
+        Start("judge", "explanations that judges grade on a rubric", roles=_JUDGES),
+        Start(
+            "dialogue",
+            "lessons: one model teaches another, with a test before and after",
+            mocks=("mock/teacher", "mock/teacher:ben"),
+            roles={"student": ("mock/student-40-30",)},
+        ),
+        Start(
+            "pairwise",
+            "letters that judges compare two by two",
+            roles=_JUDGES,
+            local=("local/smollm2-135m", "mock/careful"),
+        ),
+        Start("rag", "questions about pages that are retrieved", roles={"judge": ("mock/fair:ada",)}),
+        Start("bilingual", "one quiz in English and Chinese"),
+    )
+}
+"""Every template; the first one is the default."""
+DEFAULT = next(iter(TEMPLATES))
+
+
+def files_of(start: Start, name: str, models: Sequence[str], where: str) -> dict[str, bytes]:
+    """Return the files of a new benchmark, by their paths in its folder. `name` is the name of the benchmark, `models`
+    are the models under test, and `where` is the path of the folder in its repository, empty for the root."""
+    from tripos.settings.config import SETTINGS_FILE
+
+    templates = files("tripos.cli").joinpath("templates")
+    common = templates.joinpath("common")
+    spec = f"{name}.tripos"
+    place = f"{where}/{spec}" if where else spec
+    mocks = ["--model", ",".join(start.mocks)]
+    for role, fillers in start.roles.items():
+        mocks += ["--role", f"{role}={','.join(fillers)}"]
+    given = start.shipped
+    if given is None:
+        own = sorted(templates.joinpath(start.name).iterdir(), key=lambda each: each.name)
+        given = {each.name: each.read_bytes() for each in own}
+    found = dict(given)
+    main = found.pop(start.main).decode("utf-8")
+    found[spec] = re.sub(r"(?m)^(\s*benchmark\s+)\w+", rf"\g<1>{name}", main, count=1).encode()
+    settings = _settings(common, start, spec, models)
+    workflow = (
+        common.joinpath("workflow.yml")
+        .read_text("utf-8")
+        .format(
+            name=name,
+            version=__version__,
+            spec_yaml=json.dumps(place, ensure_ascii=False),
+            spec_shell=shlex.quote(place),
+            mocks=shlex.join(mocks),
+        )
+    )
+    found[SETTINGS_FILE] = settings.encode()
+    found[".env.example"] = common.joinpath("env.example").read_bytes()
+    found[".gitignore"] = common.joinpath("gitignore").read_bytes()
+    found[".github/workflows/tripos.yml"] = workflow.encode()
+    return found
+
+
+def shipped_start(given: str) -> Start:
+    """Return a benchmark that comes with Tripos, by its path below `specs`, with its mock models. Spec files that it
+    uses from other folders are copied to a folder `shared`. Raises `Failure` E0108 if there is no such benchmark."""
+    from tripos.runs.compilation import find_spec, shipped_spec
+    from tripos.settings.config import SETTINGS_FILE
+    from tripos.settings.load import load_config
+
+    place = shipped_spec(given)
+    if place is None:
+        hint = "the page on the gallery lists them: `tripos docs gallery`; or begin with `--template`"
+        raise Failure("E0108", f"no benchmark `{given}` comes with Tripos", hint)
+    compilation = find_spec(str(place)).compile()
+    specs = [Path(source.path).resolve() for source in compilation.sources]
+    folder = specs[0].parent
+    beside = [each for each in sorted(folder.rglob("*")) if each.is_file() and each.suffix != ".tripos"]
+    moved = {each: each.relative_to(folder) for each in beside if not _is_made(each.relative_to(folder))}
+    for each in specs:
+        moved[each] = each.relative_to(folder) if each.is_relative_to(folder) else Path("shared", each.name)
+    read = {each: each.read_bytes() for each in moved}
+    read.update((each, _moved_uses(each, moved)) for each in moved if each.suffix == ".tripos")
+    settings = load_config(folder, environ={}) if (folder / SETTINGS_FILE).is_file() else None
+    assert compilation.plan is not None
+    return Start(
+        given,
+        compilation.plan.benchmark.title or compilation.plan.benchmark.name,
+        mocks=settings.models if settings is not None else MOCKS,
+        roles=settings.roles if settings is not None else {},
+        shipped={moved[each].as_posix(): content for each, content in read.items()},
+        main=specs[0].name,
+    )
+
+
+USE = re.compile(r'^(\s*use\s+")([^"]+)(")', re.MULTILINE)
+
+
+def _moved_uses(path: Path, moved: Mapping[Path, Path]) -> bytes:
+    """Return the text of a spec file with the `use` statements changed to the new paths of files."""
+    here = moved[path].parent
+
+    def named(match: re.Match[str]) -> str:
+        target = moved.get((path.parent / match[2]).resolve())
+        return match[0] if target is None else match[1] + Path(os.path.relpath(target, here)).as_posix() + match[3]
+
+    return USE.sub(named, path.read_text("utf-8")).encode()
+
+
+def _is_made(path: Path) -> bool:
+    """Return true for files that runs and Python generate."""
+    return bool({"results", "__pycache__"} & set(path.parts))
+
+
+def _settings(common: Traversable, start: Start, spec: str, models: Sequence[str]) -> str:
+    """Return the text of `tripos.toml`."""
+    from tripos.settings.config import SETTINGS_FILE
+
+    own = (start.shipped or {}).get(SETTINGS_FILE, b"").decode("utf-8")
+    roles = "".join(f"{role} = {_toml(fillers)}\n" for role, fillers in start.roles.items())
+    hosted = "".join(f"{role} = {_toml([GRADER])}\n" for role in start.roles)
+    text = (
+        common.joinpath("tripos.toml")
+        .read_text("utf-8")
+        .format(
+            spec=spec,
+            models=_toml(models),
+            roles=f"\n[roles]  # stand-ins, until models take their place\n{roles}" if roles else "",
+            local=_toml(start.local),
+            hosted_roles=f"\n[profiles.hosted.roles]\n{hosted}" if hosted else "",
+        )
+    )
+    return text.rstrip("\n") + "\n" + _other_tables(own)
+
+
+def _other_tables(own: str) -> str:
+    """Return the tables of a `tripos.toml` other than models and roles, unchanged.
+
+    >>> _other_tables('models = ["mock/careful"]\\n[roles]\\njudge = "mock/fair"\\n[programs]\\npython-tests = {}\\n')
+    '\\n[programs]\\npython-tests = {}\\n'
+    """
+    tables = re.split(r"(?m)^(?=\[)", own)[1:]
+    kept = [table.rstrip("\n") + "\n" for table in tables if not table.startswith("[roles]")]
+    return "".join(f"\n{table}" for table in kept)
+
+
+def _toml(names: Sequence[str]) -> str:
+    return json.dumps(list(names), ensure_ascii=False)

@@ -1,0 +1,28 @@
+"""How far a fetch may reach: private addresses, requests with the user's keys."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from tripos_compiler.source.data_classes import dataclass
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The permissions of a download. `private` allows this machine and its networks, without TLS too. `signed` sends
+    the user's keys. Both need the user's consent. `here` allows folders as `file://`, which a user may type but a spec
+    may not name."""
+
+    private: bool = False
+    signed: bool = False
+    here: bool = False
+
+
+TYPED = Reach(here=True)
+"""The permissions for an address that the user gave to a command without further options."""
+
+
+def reach_of(options: Namespace) -> Reach:
+    """Return the permissions of a command for an address that the user gave."""
+    private, signed = getattr(options, "allow_private", False), getattr(options, "signed", False)
+    return Reach(private=private, signed=signed, here=True)

@@ -1,0 +1,152 @@
+"""Cached views: the statements that create the views of a store, kept for the next time that it is opened.
+
+To make them takes reading every key and every plan. The file records the commits, the folder and the version of the
+code for which it holds, and is made again if one of them differs. Its statements run in the sandbox, so in a foreign
+store they can do no more than its data. Imports nothing large but DuckDB, since every query waits for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.files import code_version
+from tripos_warehouse.query.connection import StoreConnection, Views, duckdb, open_box
+from tripos_warehouse.store.digests import VERIFIED_BYTES, sha256_of
+from tripos_warehouse.store.paths import check_links, is_plain, part_path, read_plain
+
+CACHE = "cache"
+NAME = "views.json"
+MOST_MOMENTS = 5_000
+"""More sums are recomputed each time, since reading them takes as long."""
+_MOMENTS = re.compile(r'create or replace table ("tripos internal"\."moments of (?:[^"]|"")*") as\nwith ')
+
+
+@dataclass(frozen=True)
+class CachedViews:
+    """The statements for schema `main`, for the benchmarks and for their sums, the files that they read, and the
+    `values` of each benchmark's enumerations by column. `state` identifies what they hold for.
+    """
+
+    state: str
+    files: tuple[str, ...]
+    tables: tuple[str, ...]
+    benchmarks: tuple[str, ...]
+    sums: tuple[str, ...]
+    values: dict[str, dict[str, list[str]]]
+
+
+def state_of(root: Path) -> str:
+    """Return a digest of what the views depend on: the store's path, its commits, and this Tripos."""
+    digest = hashlib.blake2b(str(root).encode(), digest_size=16)
+    with suppress(FileNotFoundError):
+        digest.update((root / "tripos-store.json").read_bytes())
+        names = sorted(entry.name for entry in os.scandir(root / "commits") if entry.name.endswith(".json"))
+        digest.update("\n".join(names).encode())
+    digest.update(code_version().encode())
+    return digest.hexdigest()
+
+
+def read(root: Path) -> CachedViews | None:
+    """Return the cached views for the current state of the store; `None` if there are none, or one of their files is
+    damaged.
+    """
+    try:
+        check_links(root)
+        body = json.loads(read_plain(root / CACHE / NAME))
+        if body["state"] != state_of(root):
+            return None
+        sizes, digests, digest = body.pop("sizes"), body.pop("digests"), body.pop("digest")
+        if digest != _digest(body):
+            return None
+        files = [Path(file) for file in body["files"]]
+        for file in files:
+            part_path(file.parent.name, file.relative_to(root).as_posix())
+        if not all(map(is_plain, files)) or [file.stat().st_size for file in files] != sizes:
+            return None
+        if _digests(files, sizes) != digests:
+            return None
+        lists = {name: tuple(map(str, body[name])) for name in ("files", "tables", "benchmarks", "sums")}
+        values = {
+            str(name): {str(column): list(map(str, some)) for column, some in columns.items()}
+            for name, columns in body["values"].items()
+        }
+        return CachedViews(body["state"], values=values, **lists)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, StoreError):
+        return None
+
+
+def connect_kept(root: Path) -> StoreConnection | None:
+    """Connect as `views.connect.connect` does, from cached views; `None` if there are none. Python functions are
+    missing, so a query that fails here may succeed on a full connection. Raises `duckdb.Error`.
+    """
+    kept = read(root)
+    if kept is None:
+        return None
+    views = Views((*kept.tables, *kept.benchmarks))
+    keep_moments(root, kept, views)
+    return StoreConnection(open_box(kept.files), views)
+
+
+def write(root: Path, kept: CachedViews) -> None:
+    """Cache views, if the store can be written to."""
+    folder = root / CACHE
+    temporary = folder / f"{os.urandom(16).hex()}.part"
+    try:
+        folder.mkdir(exist_ok=True)
+        sizes = [Path(file).stat().st_size for file in kept.files]
+        body = asdict(kept)
+        told = {"sizes": sizes, "digests": _digests([*map(Path, kept.files)], sizes), "digest": _digest(body)}
+        text = json.dumps(body | told, ensure_ascii=False)
+        temporary.write_text(text, "utf-8")
+        temporary.replace(folder / NAME)
+    except OSError:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def keep_moments(root: Path, kept: CachedViews, views: Views) -> None:
+    """Register callbacks that also cache the sums for means once a query has created them: then they are a table of a
+    few rows, and no score is read.
+    """
+    for statement in kept.benchmarks:
+        if (made := _MOMENTS.match(statement)) is not None:
+            views.after(statement, partial(_keep_moments, root, kept.state, statement, made[1]))
+
+
+def _keep_moments(root: Path, state: str, statement: str, table: str, database: duckdb.DuckDBPyConnection) -> None:
+
+    types = {name: type_ for name, type_, *_ in database.execute(f"describe {table}").fetchall()}
+    rows = database.execute(f"from {table} limit {MOST_MOMENTS + 1}").fetchall()
+    kept = read(root)  # other sums may have been cached since
+    if len(rows) > MOST_MOMENTS or kept is None or kept.state != state:
+        return
+    from tripos_warehouse import sql  # which needs Arrow
+
+    with suppress(ValueError):  # JSON has no infinity and no NaN
+        told = json.dumps([dict(zip(types, row, strict=True)) for row in rows], ensure_ascii=False, allow_nan=False)
+        own = f"select unnest(from_json({sql.text(told)}, {sql.text(json.dumps([types]))}), recursive := true)"
+        made = f"create or replace table {table} as {own}"
+        write(root, replace(kept, benchmarks=tuple(made if each == statement else each for each in kept.benchmarks)))
+
+
+def _digests(files: Sequence[Path], sizes: Sequence[int]) -> list[str]:
+    """Return the digests of the files of a small store, which is verified whenever it is opened; empty for a large one.
+    Raises `OSError`.
+    """
+    return [*map(sha256_of, files)] if sum(sizes) <= VERIFIED_BYTES else []
+
+
+def _digest(body: Mapping[str, object]) -> str:
+    """Return a digest of the cached content, so that a changed figure is detected."""
+    text = json.dumps({name: body[name] for name in sorted(body)}, ensure_ascii=False)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
