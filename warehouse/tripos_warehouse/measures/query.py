@@ -447,6 +447,8 @@ def renamed(text: str, schema: str, axes: Iterable[str], dims: Iterable[str]) ->
     """
     own = {found["word"].casefold() for found in _TOKEN.finditer(text) if found["word"]}
     awkward = {axis: named(f"its {axis}") for axis in axes if axis.casefold() in own}
+    if not awkward:
+        return text
     inside = {named(axis): other for axis, other in awkward.items()}
 
     def other_name(found: re.Match[str]) -> str:

@@ -63,12 +63,12 @@ def query_rows(connection: Connection, sql: str) -> tuple[list[str], list[dict[s
     """
     answer: tuple[list[str], list[dict[str, Any]]] = [], []
     for statement in statements_of(connection, sql):
-        answer = answering(connection, partial(_rows, connection, statement.query))
+        answer = answering(connection, partial(_rows, connection, statement))
     return answer
 
 
-def _rows(connection: Connection, query: str) -> tuple[list[str], list[dict[str, Any]]]:
-    found = connection.execute(query)
+def _rows(connection: Connection, query: duckdb.Statement) -> tuple[list[str], list[dict[str, Any]]]:
+    found = connection.execute(query)  # the statement, not its text, which would be parsed once more
     columns = [name for name, *_ in found.description or ()]
     huge = [name for name, kind, *_ in found.description or () if str(kind) in _HUGE]
     rows = [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
