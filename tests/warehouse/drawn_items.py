@@ -46,6 +46,7 @@ class Drawn:
     def __init__(self, seed: int, sizes: Sequence[int], scale: float = 1.0) -> None:
         random = np.random.default_rng(seed)
         self.kinds = np.repeat([chr(97 + place) for place in range(len(sizes))], sizes)
+        self._known: tuple[list[np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
         self.values = []
         for place, kind in enumerate(self.kinds):
             level = random.normal(20 + 3 * (ord(kind) - 97), 4) * scale
@@ -64,9 +65,15 @@ class Drawn:
     def mean(self, counts: np.ndarray, kind: str | None = None) -> float:
         """Return the mean of the values of items, each of which counts so many times; of one kind, or of all."""
         chosen = counts * ((self.kinds == kind) if kind is not None else 1)
-        sums = np.array([own.sum() for own in self.values])
-        sizes = np.array([len(own) for own in self.values])
+        sums, sizes = self._totals()
         return float((chosen * sums).sum() / (chosen * sizes).sum())
+
+    def _totals(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sum and the number of the values of each item, which are the same for all draws."""
+        if self._known is None or self._known[0] is not self.values:
+            sums = np.array([own.sum() for own in self.values])
+            self._known = self.values, (sums, np.array([len(own) for own in self.values]))
+        return self._known[1]
 
     def jackknifed(self, statistic: Callable[[np.ndarray], float]) -> float:
         """Return the error of a statistic of how often each item counts, from leaving out one item after another."""
