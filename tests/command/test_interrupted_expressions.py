@@ -89,7 +89,15 @@ def is_there(pid: str) -> bool:
         return False
 
 
-@pytest.mark.parametrize(("number", "workers"), [(signal.SIGTERM, 1), (signal.SIGINT, 1), (signal.SIGTERM, 2)])
+# In the short form, one signal and one process; that workers end with their run is the test above.
+@pytest.mark.parametrize(
+    ("number", "workers"),
+    [
+        (signal.SIGTERM, 1),
+        pytest.param(signal.SIGINT, 1, marks=pytest.mark.long),
+        pytest.param(signal.SIGTERM, 2, marks=pytest.mark.long),
+    ],
+)
 def test_a_signal_ends_a_run_in_the_middle_of_a_long_expression(
     number: signal.Signals, workers: int, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from tests.lengths import sized
 from tests.warehouse.drawn_items import Drawn, measured, plan_of_items
 from tripos_warehouse.store.store import Store
 
-LEAVING_OUT = sized(6, 40)
+LEAVING_OUT = sized(3, 40)
 
 FORMULAS: dict[str, Callable[[float, float], float]] = {
     "by_kind - overall": lambda own, whole: own - whole,

@@ -54,13 +54,13 @@ MODELS = ("mock/careful", "mock/careless", "baseline/constant:e", "baseline/cons
 
 
 @pytest.fixture
-def store(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> Store:
+def store(tmp_path: Path, once: Command, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.chdir(tmp_path)
     Path("pairs.tripos").write_text(SPEC, "utf-8")
     Path("items.jsonl").write_text(
         "\n".join(json.dumps({"number": n, "subject": SUBJECTS[n]}) for n in range(9)), "utf-8"
     )
-    outcome = tripos("run", "pairs.tripos", "--model", ",".join(MODELS))
+    outcome = once("run", "pairs.tripos", "--model", ",".join(MODELS))
     assert outcome.code == 0, outcome.err
     return Store.open(tmp_path / "results", create=False)
 
