@@ -121,7 +121,7 @@ def test_intervals_of_a_root_mean_square_hold_the_truth() -> None:
     plan = plan_with("measure it = sqrt(mean(long))")
     [measure] = [each for each in plan.measures if each.name == "sums.it"]
     random, connection = np.random.default_rng(2), duckdb.connect()
-    times, held = sized(60, 300), 0
+    times, held = sized(30, 300), 0
     for _ in range(times):
         squares = random.normal(0, 2, 40) ** 2
         kept(connection, [(f"i{place}", f"s{place}", "none", float(each)) for place, each in enumerate(squares)])
