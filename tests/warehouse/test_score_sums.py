@@ -239,7 +239,7 @@ def test_a_commit_costs_its_own_part_alone(full: Store) -> None:
 
 def test_sums_are_what_figures_are_read_from(full: Store) -> None:
     """Sums of nobody's scores, under the name of a part's, are in the figures: no score was read for them."""
-    wanted = told(full, sums=False, reports=False)
+    wanted = told(full, sums=False)
     with connect(full, sums=True) as connection:
         assert sums_of(connection, "edubench") is not None
     [path] = files(full)
@@ -252,12 +252,12 @@ def test_sums_are_what_figures_are_read_from(full: Store) -> None:
     spoilt = sums.set_column(place, "its total", more)
     path.unlink()
     pq.write_table(spoilt, path)
-    assert close(told(full, sums=True, reports=False), wanted)  # it is not what its name says
+    assert close(told(full, sums=True), wanted)  # it is not what its name says
     path.unlink()
     name = path.name.partition(".")[0]
     pq.write_table(spoilt, path)
     path.rename(path.parent / f"{name}.{derived.digest_of(path)}.parquet")
-    assert not close(told(full, sums=True, reports=False), wanted)
+    assert not close(told(full, sums=True), wanted)
 
 
 def test_a_connection_without_sums_has_none(full: Store) -> None:
@@ -280,9 +280,9 @@ def test_a_folder_that_cannot_be_written_costs_time_alone(full: Store, monkeypat
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError("no")
 
-    wanted = told(full, sums=False, reports=False)
+    wanted = told(full, sums=False)
     monkeypatch.setattr(Path, "mkdir", refuse)
-    assert close(told(full, sums=True, reports=False), wanted)
+    assert close(told(full, sums=True), wanted)
     assert not (full.root / FOLDER).exists()
 
 
@@ -302,10 +302,10 @@ def test_housekeeping_takes_away_sums_of_parts_that_are_gone(full: Store) -> Non
     told(full, sums=True, reports=False)
     full.append(rows_of_run(wider_plan(), "r2", ("lab/four",), items=8, minutes=1))
     compact(full)
-    wanted = told(full, sums=True, reports=False)
+    wanted = told(full, sums=True)
     assert len(files(full)) == 2
     for path in files(full):
         os.utime(path, (0, 0))
     collect(full)
     assert len(files(full)) == 1
-    assert close(told(full, sums=True, reports=False), wanted)
+    assert close(told(full, sums=True), wanted)
