@@ -96,7 +96,7 @@ P_VALUES = st.lists(st.none() | st.floats(1e-6, 1.0), min_size=1, max_size=6)
 
 
 @given(P_VALUES, st.data(), st.sampled_from([0.0, 0.5, 0.8, 1.0]))
-@settings(max_examples=sized(75, 4_000))
+@settings(max_examples=sized(150, 4_000))
 def test_the_fallback_is_the_closed_test_of_its_weights(
     given_: list[float | None], data: st.DataObject, share: float
 ) -> None:
@@ -120,7 +120,7 @@ def test_the_fallback_is_the_closed_test_of_its_weights(
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=8), st.data())
-@settings(max_examples=sized(50, 3_000))
+@settings(max_examples=sized(100, 3_000))
 def test_a_figure_counts_once_however_many_tables_show_it(figures: list[int], data: st.DataObject) -> None:
     kinds = ("measure", "metric", "scenario")
     made = [plain(str(place), figure) for place, figure in enumerate(figures)]
