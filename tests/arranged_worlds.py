@@ -17,8 +17,8 @@ from tripos_compiler.compile import compile_spec
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.data_files import DataFolders
 from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.forecast.prompts import preview_prompts, stand_ins
-from tripos_runtime.secrecy_trial.playthrough import Playthrough, Shown
+from tripos_runtime.forecast.prompts import placeholder_models, preview_prompts
+from tripos_runtime.secrecy_trial.playthrough import RevealedValues, TrialRun
 from tripos_runtime.secrecy_trial.scripted_models import Script
 from tripos_runtime.secrecy_trial.tables import DataFiles
 from tripos_runtime.secrecy_trial.world import TrialWorld
@@ -94,11 +94,11 @@ def prompts(spec: Unproved) -> dict[str, object]:
     files = tuple(each.path for each in spec.compilation.sources)
     source = CaseSource(spec.plan, DataFolders(), files)
     if not spec.plan.made:
-        previews = preview_prompts(spec.plan, source, Selection(), stand_ins(spec.plan), 1000)
+        previews = preview_prompts(spec.plan, source, Selection(), placeholder_models(spec.plan), 1000)
         return dict(_numbered([(each.role, str(each.content)) for each in one.messages]) for one in previews)
     tables = DataFiles(spec.plan, DataFolders(), files)
     world = TrialWorld(spec.plan, DataFolders(), files, tables=tables)
-    every = Playthrough(world, Script(0, False, False), None, True, {}, Shown())
+    every = TrialRun(world, Script(0, False, False), None, True, {}, RevealedValues())
     seen = every.go(spec.plan.scenarios, {each.name: None for each in spec.plan.scenarios}, 1000)
     return dict(_numbered(list(sent)) for parts in seen.units.values() for sent in parts.values())
 

@@ -20,7 +20,7 @@ from tests.lengths import ALL, MARKED, MINUTES, sized
 from tests.long_tests import ROOT, is_long
 from tripos.cli.main import run_command
 from tripos.settings import env_file
-from tripos_runtime.models.catalog import give_variables
+from tripos_runtime.models.catalog import set_file_variables
 from tripos_warehouse.query.connection import SMALL
 
 # The same examples in every run: whoever changes nothing sees nothing fail. How fast a machine is proves nothing.
@@ -193,8 +193,8 @@ def tripos(capsys: pytest.CaptureFixture[str]) -> Command:
             code = run_command(arguments)
         finally:
             gc.unfreeze()
-            give_variables(())  # in a process of its own it would go with it
-            env_file._told.clear()
+            set_file_variables(())  # in a process of its own it would go with it
+            env_file._warned.clear()
         printed = capsys.readouterr()
         return Outcome(code, printed.out, printed.err)
 

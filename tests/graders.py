@@ -95,7 +95,7 @@ class Graders:
         connection, run = connect_run(opened)
         with connection:
             desk = AssignmentDesk(opened, connection, get_plan(connection, run), run, "judge", name)
-            return desk.hand(choice, lambda: datetime.now(UTC))
+            return desk.assign(choice, lambda: datetime.now(UTC))
 
     def _key(self, hand: Assignment, row: Any) -> tuple[Any, ...]:
         return hand.batch.name, row.judgement_id, hand.shown[row.row].texts

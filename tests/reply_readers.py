@@ -22,7 +22,7 @@ from tripos_compiler.plan import (
     TextType,
     Type,
 )
-from tripos_runtime.reading.json_values import find_all
+from tripos_runtime.reading.json_values import find_json_values
 from tripos_runtime.reading.judgements import read_metrics
 from tripos_runtime.reading.plain_text import is_refusal
 from tripos_runtime.reading.typed import read
@@ -80,7 +80,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "right_or_wrong of one part": FUNCTIONS["right_or_wrong"].python,
     "one metric": lambda text: read_metrics(METRICS[:1], text),
     "two metrics": lambda text: read_metrics(METRICS, text),
-    "JSON": find_all,
+    "JSON": find_json_values,
     "refusal": is_refusal,
     **{
         name: lambda text, name=name, more=more: FUNCTIONS[name].python(text, *more)  # type: ignore[misc]

@@ -26,7 +26,7 @@ from tripos_runtime.drivers.lookup import bound_treatments
 from tripos_runtime.program.binding import bind
 from tripos_runtime.program.retrieval import Chooser
 from tripos_runtime.program.units import Unit
-from tripos_runtime.program.values import Names
+from tripos_runtime.program.values import StepValues
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
 
@@ -61,7 +61,7 @@ def units_of(own: tuple[Plan, CaseSource], scenario: str, **arms: str) -> list[U
 
 def names_after_retrieval(unit: Unit) -> dict[str, Any]:
     """Return what the question's asks see."""
-    names, chooser = Names(unit.case.names), Chooser()
+    names, chooser = StepValues(unit.case.names), Chooser()
     for step in unit.bound.treatment.steps:
         if step.step == "retrieve":
             names.values[step.name] = chooser.chosen(step, names.values, unit.case.fields)

@@ -15,7 +15,7 @@ from tripos.runs.compilation import find_spec
 from tripos.training.reward_pairs import pairs_of
 from tripos_compiler.plan import Ask, Plan
 from tripos_runtime.asking.prompts import ask_messages, grade_messages
-from tripos_runtime.asking.questions import PreparedQuestion, text_reader
+from tripos_runtime.asking.questions import Question, text_reader
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.lookup import bound_treatments
@@ -23,7 +23,7 @@ from tripos_runtime.models.base import Message
 from tripos_runtime.models.rewards import as_text, before_and_reply
 from tripos_runtime.program.binding import bind
 from tripos_runtime.program.units import Unit
-from tripos_runtime.program.values import Names
+from tripos_runtime.program.values import StepValues
 
 SPEC = Path(__file__).parent.parent / "specs" / "mathtutorbench"
 needs_data = pytest.mark.skipif(not (SHARED_DATA / "mathtutorbench").is_dir(), reason="the real data are not here")
@@ -99,7 +99,7 @@ def sent(source: CaseSource, scenario_name: str) -> list[tuple[dict[str, str], s
     for case in source.of(scenario, Selection()):
         for treatment in scenario.treatments:
             step = next(step for step in treatment.steps if isinstance(step, Ask))
-            question = PreparedQuestion(step.system, step.prompt, step.settings, None, text_reader)
+            question = Question(step.system, step.prompt, step.settings, None, text_reader)
             last = case.fields["history"][-1]["text"] if "history" in case.fields else ""
             found.append((treatment.arms, last, ask_messages(step, question, case, case.names, source.sources)))
     return found
@@ -165,8 +165,8 @@ def critic_reads(plan: Plan, source: CaseSource, row: int) -> tuple[Message, ...
     case = list(source.of(scenario, Selection()))[row]
     step = next(step for step in scenario.treatments[0].steps if step.step == "verdict" and not step.needs)
     scorer = plan.scorer(step.scorer)
-    question = PreparedQuestion(scorer.system, scorer.prompt, scorer.settings, None, text_reader, scorer.chat)
-    return grade_messages(step, question, case, Names(case.names).values, source.sources, ())
+    question = Question(scorer.system, scorer.prompt, scorer.settings, None, text_reader, scorer.chat)
+    return grade_messages(step, question, case, StepValues(case.names).values, source.sources, ())
 
 
 def test_the_critic_is_sent_a_chat_that_ends_with_the_turn_that_is_judged() -> None:

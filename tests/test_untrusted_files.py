@@ -54,11 +54,11 @@ def test_pipes_and_deep_nesting_are_failures_with_a_code(tmp_path: Path, reader:
 
 @pytest.mark.parametrize("reader", (read_chats, read_pairs))
 def test_a_provenance_that_is_nested_deeply_is_a_failure(tmp_path: Path, reader: Callable[[Path], Any]) -> None:
-    from tripos_warehouse.files import beside
+    from tripos_warehouse.files import provenance_path
 
     path = tmp_path / "a.jsonl"
     path.write_text('{"prompt": "a", "completion": "b", "chosen": "c", "rejected": "d"}\n')
-    beside(path).write_bytes(DEEP)
+    provenance_path(path).write_bytes(DEEP)
     with pytest.raises(Failure, match="provenance"):
         reader(path)
 

@@ -12,7 +12,7 @@ from typing import Any
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.data_files import DataFolders
-from tripos_runtime.secrecy_trial.trial import WorldTrial, try_worlds
+from tripos_runtime.secrecy_trial.trial import WorldTrial, run_trial
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Unproved:
     def tried(self, pairs: int = 4, rows: int = 24) -> WorldTrial:
         """Return what a trial of it comes to."""
         files = tuple(source.path for source in self.compilation.sources)
-        return try_worlds(self.plan, DataFolders(), files, pairs, rows)
+        return run_trial(self.plan, DataFolders(), files, pairs, rows)
 
 
 def unproved(spec: Path) -> Unproved:

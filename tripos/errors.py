@@ -6,7 +6,7 @@ import contextlib
 import errno
 from collections.abc import Iterator
 
-GOOD, SOME_FAILED, USAGE, SUBMITTED, NOT_HELD, INTERRUPTED = 0, 1, 2, 75, 100, 130
+SUCCESS, SOME_FAILED, USAGE, SUBMITTED, EXPECTATION_FAILED, INTERRUPTED = 0, 1, 2, 75, 100, 130
 """Exit codes: success; some samples failed, or the run had to stop; a wrong spec or command; batches are still running
 at their providers; an `expect` failed; Ctrl-C."""
 
@@ -31,8 +31,8 @@ def first_line(error: Exception) -> str:
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
-FULL_TEXTS = ("No space left on device", "Disk quota exceeded")
+DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
+DISK_FULL_TEXTS = ("No space left on device", "Disk quota exceeded")
 """Messages of Arrow and DuckDB about a full disk. These errors carry no `errno`."""
 
 
@@ -51,7 +51,7 @@ def is_interrupt(error: BaseException) -> bool:
 
 
 @contextlib.contextmanager
-def told_interrupts(what: str) -> Iterator[None]:
+def explain_interrupt(what: str) -> Iterator[None]:
     """Turn an interrupted query of the database into a `KeyboardInterrupt` that names `what` was interrupted and says
     that the results are saved."""
     try:
@@ -71,8 +71,8 @@ def disk_failure(error: BaseException) -> Failure | None:
     """
     hint = "free some space and run the same command again; everything that was kept so far stays"
     for each in _causes(error):
-        full = isinstance(each, OSError) and each.errno in FULL
-        if full or any(text in str(each) for text in FULL_TEXTS):
+        full = isinstance(each, OSError) and each.errno in DISK_FULL_ERRNOS
+        if full or any(text in str(each) for text in DISK_FULL_TEXTS):
             if isinstance(error, Failure):
                 named = "the disk is full" in error.message
                 return error if named else Failure(error.code, f"the disk is full: {error}", hint, error.exit_code)

@@ -34,7 +34,7 @@ def read_untrusted(path: Path, most: int = MOST_BYTES) -> bytes:
     OSError: [Errno 22] it is no regular file: '/dev/null'
     """
     with opened_regular(path) as file:
-        return read_most(file, path, most)
+        return read_limited(file, path, most)
 
 
 def read_untrusted_json(path: Path, most: int = MOST_BYTES) -> Any:
@@ -57,10 +57,10 @@ def read_untrusted_raw_lines(path: Path, most: int = MOST_BYTES) -> Iterator[byt
     """Yield the lines of a file, one in memory at a time. Raises `OSError` as `read_untrusted` does, and for a line of
     more than `most` bytes."""
     with opened_regular(path) as file:
-        yield from lines_of(file, path, most)
+        yield from iter_lines(file, path, most)
 
 
-def read_most(file: BinaryIO, path: Path, most: int) -> bytes:
+def read_limited(file: BinaryIO, path: Path, most: int) -> bytes:
     """Return the rest of a file. Raises `OSError` if it has more than `most` bytes."""
     raw = file.read(most + 1)
     if len(raw) > most:
@@ -68,7 +68,7 @@ def read_most(file: BinaryIO, path: Path, most: int) -> bytes:
     return raw
 
 
-def lines_of(file: BinaryIO, path: Path, most: int) -> Iterator[bytes]:
+def iter_lines(file: BinaryIO, path: Path, most: int) -> Iterator[bytes]:
     """Yield the lines of a file. Raises `OSError` for a line of more than `most` bytes."""
     for number in count(1):
         line = file.readline(most + 1)

@@ -30,20 +30,20 @@ from typing import Any
 
 import orjson
 
-from tripos.files import MOST_BYTES, MOST_DATA_BYTES, lines_of, opened_regular, read_most
+from tripos.files import MOST_BYTES, MOST_DATA_BYTES, iter_lines, opened_regular, read_limited
 from tripos_compiler.language.exact_values import LONE, check_characters
 from tripos_compiler.source.inputs import DataError
-from tripos_runtime.datasets.data_files import DataFolders, FileAccess, Outside, plain_part, source_access
-from tripos_runtime.datasets.formats import DEEPEST, check_nesting, placed_in, rows_in
+from tripos_runtime.datasets.data_files import DataFolders, FileAccess, Outside, path_before_wildcard, source_access
+from tripos_runtime.datasets.formats import DEEPEST, check_nesting, document_with_lines, rows_in
 from tripos_runtime.datasets.trust import TRUSTED, Trust
 
-LEAVE = "allow it if you trust who wrote it: --allow-outside"
+ALLOW_HINT = "allow it if you trust who wrote it: --allow-outside"
 MOST_MEMBER = 256 * 2**20
 """The maximum size in bytes of an unpacked member of an archive."""
 MOST_MEMBERS = 4_000_000
-ALWAYS_FINE = 2**28
+ALWAYS_ALLOWED_BYTES = 2**28
 """An archive whose unpacked size in bytes is at most this is accepted, however small the archive itself is."""
-MOST_GROWTH = 1_000
+MAX_EXPANSION = 1_000
 """A larger archive may unpack to at most this multiple of its own size."""
 MOST_EXPANDED = 10_000_000
 """The maximum number of values and characters of a YAML file after its aliases are expanded. A file that has more
@@ -79,7 +79,7 @@ class SourceFolder:
     ) -> SourceFolder:
         """Return the folder of a pattern such as `data/{language}/*.csv`: the part before its first wildcard, or before
         the file name."""
-        return cls.around(plain_part(pattern), trust, outside=outside, folders=folders)
+        return cls.around(path_before_wildcard(pattern), trust, outside=outside, folders=folders)
 
     def file(self, path: Path) -> SourceFile:
         """Return the file at a path, without opening it."""
@@ -125,7 +125,7 @@ class SourceFile:
         except ValueError as error:
             raise OSError(errno.EINVAL, str(error), str(self.path)) from error
         if not inside:
-            raise Outside(errno.EPERM, f"it lies outside of the folder that was given; {LEAVE}", str(self.path))
+            raise Outside(errno.EPERM, f"it lies outside of the folder that was given; {ALLOW_HINT}", str(self.path))
         with opened_regular(self.path) as file:
             now = self.path.resolve()  # a link created since then would lead to a file other than the open one
             if not access.allows(now) or not os.path.samestat(os.fstat(file.fileno()), now.stat()):
@@ -135,7 +135,7 @@ class SourceFile:
     def content(self, most: int | None = None) -> bytes:
         """Return the content, of at most `most` bytes; without `most`, of at most the size of a document."""
         with self.opened() as file:
-            return read_most(file, self.path, self._most(most))
+            return read_limited(file, self.path, self._most(most))
 
     def text(self, encoding: str = "utf-8") -> str:
         """Return the content as text. Raises `ValueError` if it cannot be decoded."""
@@ -166,7 +166,7 @@ class SourceFile:
     def raw_lines(self) -> Iterator[bytes]:
         """Yield the lines of a file, one in memory at a time."""
         with self.opened() as file:
-            yield from lines_of(file, self.path, MOST_BYTES)
+            yield from iter_lines(file, self.path, MOST_BYTES)
 
     def yaml(self, tags: Mapping[str, Callable[[str], Any]] = {}) -> Any:
         """Return the value of a YAML file as texts, numbers, booleans, lists and mappings; a date is a text. `tags`
@@ -203,7 +203,7 @@ class SourceFile:
         `DataError` if it cannot be read."""
         with self.opened():
             pass
-        return placed_in(self.path, str(self.path), self.folder.access.trust.limits)
+        return document_with_lines(self.path, str(self.path), self.folder.access.trust.limits)
 
     def copy(self, target: Path) -> None:
         """Copy the content to another path, replacing what is there."""
@@ -300,7 +300,7 @@ def _check_expanded(root: Any) -> None:
     while waiting:
         node, done = waiting.pop()
         key = id(node)
-        below = _below(node)
+        below = _child_nodes(node)
         if done:
             sizes[key] = len(below) + 1 + sum(sizes[id(each)] for each in below)
             depths[key] = 1 + max((depths[id(each)] for each in below), default=0)
@@ -321,7 +321,7 @@ def _check_expanded(root: Any) -> None:
         raise ValueError(f"its aliases make more than {MOST_EXPANDED:,} values and characters of it: write it out")
 
 
-def _below(node: Any) -> list[Any]:
+def _child_nodes(node: Any) -> list[Any]:
     if isinstance(node.value, str):
         return []
     return [part for each in node.value for part in (each if isinstance(each, tuple) else (each,))]
@@ -347,7 +347,7 @@ def _loader(tags: tuple[tuple[str, Callable[[str], Any]], ...]) -> Any:
     def construct_mapping(loader: Any, node: Any, deep: bool = False) -> dict[str, Any]:
         return {_key(name): value for name, value in base.construct_mapping(loader, node, deep).items()}
 
-    made = type("PlainLoader", (base,), {**own, "construct_mapping": construct_mapping})
+    loader_class = type("PlainLoader", (base,), {**own, "construct_mapping": construct_mapping})
 
     def whole(loader: Any, node: Any) -> int:
         value = loader.construct_yaml_int(node)
@@ -364,11 +364,11 @@ def _loader(tags: tuple[tuple[str, Callable[[str], Any]], ...]) -> Any:
     def tagged(function: Callable[[str], Any]) -> Callable[[Any, Any], Any]:
         return lambda loader, node: function(loader.construct_scalar(node))
 
-    yaml.add_constructor("tag:yaml.org,2002:int", whole, Loader=made)
-    yaml.add_constructor(None, refused, Loader=made)
+    yaml.add_constructor("tag:yaml.org,2002:int", whole, Loader=loader_class)
+    yaml.add_constructor(None, refused, Loader=loader_class)
     for name, function in tags:
-        yaml.add_constructor(name, tagged(function), Loader=made)
-    return made
+        yaml.add_constructor(name, tagged(function), Loader=loader_class)
+    return loader_class
 
 
 def _key(name: Any) -> str:
@@ -382,22 +382,22 @@ def _key(name: Any) -> str:
 def member_faults(archive: zipfile.ZipFile, size: int) -> dict[str, str]:
     """Return what is wrong with members of a zip file of `size` bytes, by name: members that programs may read
     differently, or whose paths lead out of the archive."""
-    found: dict[str, str] = {}
-    names = Counter(_folded(each.filename) for each in archive.infolist())
+    faults: dict[str, str] = {}
+    names = Counter(_fold_name(each.filename) for each in archive.infolist())
     for each in archive.infolist():
         if not is_inside(each.orig_filename.removesuffix("/")):
-            found[each.filename] = "is no path in it"
-        elif names[_folded(each.filename)] > 1:
-            found[each.filename] = "is one of two members of that name"
+            faults[each.filename] = "is no path in it"
+        elif names[_fold_name(each.filename)] > 1:
+            faults[each.filename] = "is one of two members of that name"
         elif S_ISLNK(each.external_attr >> 16):
-            found[each.filename] = "is a link"
+            faults[each.filename] = "is a link"
         elif each.flag_bits & 1:
-            found[each.filename] = "is encrypted"
+            faults[each.filename] = "is encrypted"
     ends = sorted((each.header_offset, each.compress_size, each.filename) for each in archive.infolist())
     for (at, packed, name), following in zip(ends, [*ends[1:], (size, 0, "")], strict=True):
         if at + LOCAL_HEADER.size + packed > following[0]:
-            found[name] = "overlaps another member"
-    return found
+            faults[name] = "overlaps another member"
+    return faults
 
 
 def is_inside(name: str) -> bool:
@@ -413,19 +413,19 @@ def is_inside(name: str) -> bool:
     return not {"", ".", ".."} & set(parts) and not PureWindowsPath(name).drive
 
 
-def _folded(name: str) -> str:
+def _fold_name(name: str) -> str:
     """Return a name as a file system has it that ignores case and Unicode normalization."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold()).rstrip("/")
 
 
-def collisions(names: Sequence[str]) -> list[str]:
+def colliding_names(names: Sequence[str]) -> list[str]:
     """Return the names that denote the same file on some file system.
 
-    >>> collisions(["a/B", "a/b", "c"]), collisions(["a", "b"])
+    >>> colliding_names(["a/B", "a/b", "c"]), colliding_names(["a", "b"])
     (['a/B', 'a/b'], [])
     """
-    counts = Counter(map(_folded, names))
-    return [name for name in names if counts[_folded(name)] > 1]
+    counts = Counter(map(_fold_name, names))
+    return [name for name in names if counts[_fold_name(name)] > 1]
 
 
 class SourceArchive:
@@ -439,7 +439,7 @@ class SourceArchive:
         try:
             self.file = zipfile.ZipFile(raw)
             size = os.fstat(raw.fileno()).st_size
-            growth = max(ALWAYS_FINE, MOST_GROWTH * size)
+            growth = max(ALWAYS_ALLOWED_BYTES, MAX_EXPANSION * size)
             most = min(source.folder.access.trust.limits.data_bytes, growth)
             if len(self.file.filelist) > MOST_MEMBERS:
                 raise ValueError(f"it has more than {MOST_MEMBERS:,} members")

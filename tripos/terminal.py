@@ -21,7 +21,7 @@ from typing import TextIO
 
 from tripos_compiler.diagnostics.i18n import localized
 
-ERRORS = "tripos.shown"
+ERROR_HANDLER = "tripos.shown"
 """The name of our error handler in Python's registry of codecs."""
 SIGNS = {
     "─": "-",
@@ -46,28 +46,28 @@ LAST_OF_UNICODE_16 = 0xFFFF
 
 
 # Encodings of streams
-def write_every_character() -> None:
+def replace_unencodable() -> None:
     """Let standard output and standard error accept every character, whatever their encoding."""
-    codecs.register_error(ERRORS, _shown)
+    codecs.register_error(ERROR_HANDLER, _replacement)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=ERRORS)
+            stream.reconfigure(errors=ERROR_HANDLER)
 
 
-def spelt(char: str) -> str:
+def escape_repr(char: str) -> str:
     r"""Return the escape sequence of a character in a Python literal.
 
-    >>> print(spelt("\x1b"), spelt("学"), spelt("🎓"))
+    >>> print(escape_repr("\x1b"), escape_repr("学"), escape_repr("🎓"))
     \x1b \u5b66 \U0001f393
     """
     code = ord(char)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code <= LAST_OF_UNICODE_16 else f"\\U{code:08x}"
 
 
-def escaped(char: str) -> str:
+def escape_json(char: str) -> str:
     r"""Return the escape sequence of a character in JSON.
 
-    >>> print(escaped("学"), escaped("🎓"))
+    >>> print(escape_json("学"), escape_json("🎓"))
     \u5b66 \ud83c\udf93
     """
     code = ord(char)
@@ -77,19 +77,19 @@ def escaped(char: str) -> str:
     return f"\\u{0xD800 + (rest >> 10):04x}\\u{0xDC00 + (rest & 0x3FF):04x}"
 
 
-def json_for(text: str, stream: TextIO) -> str:
+def encodable_json(text: str, stream: TextIO) -> str:
     r"""Return equal JSON in characters that the encoding of a stream has.
 
-    >>> print(json_for('"é学"', io.TextIOWrapper(io.BytesIO(), "cp1252")))
+    >>> print(encodable_json('"é学"', io.TextIOWrapper(io.BytesIO(), "cp1252")))
     "é\u5b66"
     """
     encoding = getattr(stream, "encoding", None)
-    if text.isascii() or not encoding or _takes(text, encoding):
+    if text.isascii() or not encoding or _can_encode(text, encoding):
         return text
-    return "".join(char if _takes(char, encoding) else escaped(char) for char in text)
+    return "".join(char if _can_encode(char, encoding) else escape_json(char) for char in text)
 
 
-def _takes(text: str, encoding: str) -> bool:
+def _can_encode(text: str, encoding: str) -> bool:
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
@@ -97,48 +97,48 @@ def _takes(text: str, encoding: str) -> bool:
     return True
 
 
-def _shown(error: UnicodeError) -> tuple[str, int]:
+def _replacement(error: UnicodeError) -> tuple[str, int]:
     """Return the replacement for unencodable characters, and the position after them, as `codecs.register_error`
     expects."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     wrong = error.object[error.start : error.end]
-    return "".join(SIGNS.get(char) or spelt(char) for char in wrong), error.end
+    return "".join(SIGNS.get(char) or escape_repr(char) for char in wrong), error.end
 
 
 # Texts that cannot control the terminal
-def harmless(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Return a text with escaped control characters and marks of text direction. Line ends and tabs stay.
 
-    >>> harmless("red \\x1b[31m, bell \\x07, turned \\u202e")
+    >>> escape_controls("red \\x1b[31m, bell \\x07, turned \\u202e")
     'red \\\\x1b[31m, bell \\\\x07, turned \\\\u202e'
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(char if not _is_obeyed(char) else spelt(char) for char in text)
+    return "".join(char if not _is_control(char) else escape_repr(char) for char in text)
 
 
-def harmless_json(text: str) -> str:
+def escape_controls_json(text: str) -> str:
     """Return equal JSON with such characters escaped. In JSON they occur only inside of texts.
 
-    >>> harmless_json('"turned \u202e"')
+    >>> escape_controls_json('"turned \u202e"')
     '"turned \\\\u202e"'
     """
     if text.isascii() and "\x7f" not in text:
         return text
-    return "".join(escaped(char) if _is_obeyed(char) else char for char in text)
+    return "".join(escape_json(char) if _is_control(char) else char for char in text)
 
 
-def with_marks(text: str) -> str:
+def replace_controls(text: str) -> str:
     """Return a text of the same length, with U+FFFD in place of such characters.
 
-    >>> with_marks("red \\x1b[31m")
+    >>> replace_controls("red \\x1b[31m")
     'red �[31m'
     """
-    return text if text.isascii() and text.isprintable() else "".join("\ufffd" if _is_obeyed(c) else c for c in text)
+    return text if text.isascii() and text.isprintable() else "".join("\ufffd" if _is_control(c) else c for c in text)
 
 
-def _is_obeyed(char: str) -> bool:
+def _is_control(char: str) -> bool:
     """Return true if a terminal may interpret a character. Line ends, tabs, and the joiners that scripts need may
     stay."""
     return (
@@ -164,15 +164,15 @@ def show_text(
     """Print texts as `print` does, with control characters escaped. All output to a terminal goes through this
     function. A `styled` text keeps its colours."""
     stream = stream or (sys.stderr if stderr else sys.stdout)
-    whole = sep.join(map(str, texts)) + end
-    parts = _STYLE.split(whole) if styled else [whole]
-    clean = "".join(part if place % 2 else harmless(part) for place, part in enumerate(parts))
+    text = sep.join(map(str, texts)) + end
+    parts = _STYLE.split(text) if styled else [text]
+    clean = "".join(part if place % 2 else escape_controls(part) for place, part in enumerate(parts))
     print(clean, file=stream, end="", flush=flush)
 
 
 def show_json(text: str) -> None:
     """Print JSON on standard output."""
-    print(json_for(harmless_json(text), sys.stdout).removesuffix("\n"), flush=True)
+    print(encodable_json(escape_controls_json(text), sys.stdout).removesuffix("\n"), flush=True)
 
 
 def show_output(text: str) -> None:
@@ -181,7 +181,7 @@ def show_output(text: str) -> None:
     terminal = sys.stdout.isatty()
     if not terminal and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
-    print(harmless(text) if terminal else text, end="")
+    print(escape_controls(text) if terminal else text, end="")
 
 
 def print_stderr(text: str, stream: TextIO | None = None) -> None:
@@ -190,7 +190,7 @@ def print_stderr(text: str, stream: TextIO | None = None) -> None:
     try:
         show_text(text, stream=stream, flush=True)
     except (OSError, ValueError):
-        to_nowhere(stream)
+        discard_output(stream)
 
 
 def print_json(value: object) -> None:
@@ -199,7 +199,7 @@ def print_json(value: object) -> None:
     show_json(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def to_nowhere(stream: TextIO) -> None:
+def discard_output(stream: TextIO) -> None:
     """Discard all further output to `stream`. Otherwise Python flushes it again at exit, and reports the failure in its
     exit code."""
     with contextlib.suppress(OSError, ValueError):
@@ -239,15 +239,15 @@ NARROWEST = 20
 
 
 def show_message(
-    text: str, *, stderr: bool = False, stream: TextIO | None = None, flush: bool = False, whole: bool = False
+    text: str, *, stderr: bool = False, stream: TextIO | None = None, flush: bool = False, unwrapped: bool = False
 ) -> None:
     """Print a message in the reader's language. On a terminal, wrap it with a hanging indent; elsewhere keep each line
     whole, so that logs can be searched. A `whole` message, such as a command to copy, is never wrapped."""
 
     stream = stream or (sys.stderr if stderr else sys.stdout)
     lines = localized(text).split("\n")
-    if not whole:
-        lines = [hung(line[: len(line) - len(line.lstrip(" "))], line.lstrip(" "), stream) for line in lines]
+    if not unwrapped:
+        lines = [hanging_indent(line[: len(line) - len(line.lstrip(" "))], line.lstrip(" "), stream) for line in lines]
     show_text("\n".join(lines), stream=stream, flush=flush)
 
 
@@ -259,14 +259,14 @@ def show_diagnostic(kind: str, code: str, message: str, hint: str | None = None,
     parts = [(f"{localized(kind)}[{code}]{colon}", message), *(("  = ", each) for each in places)]
     parts += [(f"  = {localized('help')}{colon}", hint)] if hint else []
     for begin, text in parts:
-        show_text(hung(begin, harmless(localized(text)), sys.stderr), stderr=True)
+        show_text(hanging_indent(begin, escape_controls(localized(text)), sys.stderr), stderr=True)
 
 
-def hung(begin: str, text: str, stream: TextIO) -> str:
+def hanging_indent(begin: str, text: str, stream: TextIO) -> str:
     """Return a text with a prefix and a hanging indent. For a terminal, wrap it too.
 
     >>> import io
-    >>> print(hung("  = help: ", "write\\ninput = ...", io.StringIO()))
+    >>> print(hanging_indent("  = help: ", "write\\ninput = ...", io.StringIO()))
       = help: write
               input = ...
     """

@@ -28,7 +28,7 @@ from tripos_compiler.lowering.measures.measures import (
     lower_headline,
     lower_measures,
 )
-from tripos_compiler.lowering.protocol_checks import check_kept_out, check_learned, check_unused_declarations
+from tripos_compiler.lowering.protocol_checks import check_held_out, check_learned, check_unused_declarations
 from tripos_compiler.lowering.scenarios import lower_scenarios
 from tripos_compiler.lowering.scorers import (
     lower_aggregates,
@@ -37,13 +37,13 @@ from tripos_compiler.lowering.scorers import (
     lower_functions,
     lower_scorers,
 )
-from tripos_compiler.plan import Extended, Plan
+from tripos_compiler.plan import ExtendedRelease, Plan
 from tripos_compiler.resolve.files import check_released, resolve
 from tripos_compiler.resolve.incremental import Memory
 from tripos_compiler.resolve.program import Index, Program, ReadText
 from tripos_compiler.secrecy.proof import check_marks, prove
 from tripos_compiler.source.data_classes import dataclass
-from tripos_compiler.source.inputs import DataReader, FoundRelease, NoData, ReleaseFinder
+from tripos_compiler.source.inputs import DataReader, NoData, ReleaseFinder, ResolvedRelease
 from tripos_compiler.source.text import Source
 
 
@@ -58,9 +58,9 @@ class Compilation:
     """Warnings silenced by a comment; they are not in `diagnostics`."""
     index: Index = field(default_factory=Index)
     """Declarations and uses of names, for editors."""
-    releases: tuple[FoundRelease, ...] = ()
+    releases: tuple[ResolvedRelease, ...] = ()
     """Releases of other benchmarks that the spec extends."""
-    unpinned: tuple[FoundRelease, ...] = ()
+    unpinned: tuple[ResolvedRelease, ...] = ()
     """Releases that the spec names without a digest."""
 
     @property
@@ -109,10 +109,10 @@ def compile_spec(
         lower_metrics(program)
         lower_trees(program)
         lower_tools(program)
-        waiting = lower_early_scorers(program)
+        deferred = lower_early_scorers(program)
         lower_datasets(program, memory)
         check_origins(program)
-        lower_scorers(program, waiting)
+        lower_scorers(program, deferred)
         lower_allocation(program)
         lower_scenarios(program, memory)
         lower_measures(program)
@@ -124,7 +124,7 @@ def compile_spec(
         if secrecy:
             prove(program)
         check_learned(program)
-        check_kept_out(program)
+        check_held_out(program)
         check_marks(program)
         check_released(program)
         check_unused_declarations(program)
@@ -154,9 +154,9 @@ def _plan(program: Program) -> Plan:
     skips the validator of whole plans.
     """
     assert program.benchmark is not None
-    lost = [name for each in program.of("scenario") if (name := each.name().text) not in program.scenarios]
-    assert not lost, (
-        f"nothing was said of what is wrong with {', '.join(lost)}"
+    missing = [name for each in program.of("scenario") if (name := each.name().text) not in program.scenarios]
+    assert not missing, (
+        f"nothing was said of what is wrong with {', '.join(missing)}"
     )  # a plan without them would run nothing
     return Plan.model_construct(
         benchmark=program.benchmark,
@@ -184,11 +184,11 @@ def _plan(program: Program) -> Plan:
     )
 
 
-def _extended(program: Program) -> Iterator[Extended]:
+def _extended(program: Program) -> Iterator[ExtendedRelease]:
     for release in program.releases.values():
         scenarios = [name for name in program.scenarios if program.home("scenario", name) == release.name]
         made = [name for name in program.made if program.home("dataset", name) == release.name]
-        yield Extended(
+        yield ExtendedRelease(
             name=release.name,
             version=release.version,
             digest=release.digest,

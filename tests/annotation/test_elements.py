@@ -247,7 +247,7 @@ def test_a_mean_over_elements_is_corrected_by_those_that_were_drawn(
     tones: list[str], tripos: Command, ask: Rows
 ) -> None:
     from tripos_compiler.plan import Plan
-    from tripos_warehouse.measures.evaluation import find_corrected
+    from tripos_warehouse.measures.evaluation import find_corrected_inputs
 
     drawn = grade_tones(tripos, "--sample", "15")
     assert len(drawn) == 15
@@ -258,9 +258,9 @@ def test_a_mean_over_elements_is_corrected_by_those_that_were_drawn(
     [measure] = [each for each in plan.measures if each.name == "warmth"]
     connection, _ = connect_run(Store.open(Path("results"), create=False))
     with connection:
-        [found] = find_corrected(connection, plan, measure).values()
+        [found] = find_corrected_inputs(connection, plan, measure).values()
     assert found.judge.value == pytest.approx(np.mean([judge[part] for part in tones]))
-    assert found.on_graded.value == pytest.approx(np.mean([judge[part] for part in drawn]))
+    assert found.judge_labelled.value == pytest.approx(np.mean([judge[part] for part in drawn]))
     assert found.people.value == pytest.approx(np.mean([TONES[toned(part)] for part in drawn]))
 
 
@@ -306,7 +306,7 @@ def test_the_page_shows_each_element_and_keeps_its_label(claims: Path, tripos: C
     connection, run = connect_run(store)
     with connection:
         desk = AssignmentDesk(store, connection, get_plan(connection, run), run, "judge", "anna")
-        hand = desk.hand(AssignmentOptions(), lambda: AT)
+        hand = desk.assign(AssignmentOptions(), lambda: AT)
     grades = GradesFile(PATH, hand.batch, AT.isoformat())
     response, page = got(hand, grades, f"/{TOKEN}/grading.json")
     assert response.status == 200 and all(page.count(each["text"]) == 1 for each in CLAIMS)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from tripos.annotation.batch import Answers, Batch, EnteredGrade, HandedReply, WantedGrade, check
+from tripos.annotation.batch import Answers, AssignedReply, Batch, EnteredGrade, RequestedGrade, check
 
-MARK = WantedGrade("CLEAR", "CLEAR", "score", 1, 5, True)
+MARK = RequestedGrade("CLEAR", "CLEAR", "score", 1, 5, True)
 
 
-def reply(row: str) -> HandedReply:
+def reply(row: str) -> AssignedReply:
     names = {"scenario": "sums", "item_id": "i", "language": "en", "sample_id": f"sample {row}", "model": "m"}
     judged = {"scorer": "rubric", "judgement_id": f"judgement {row}", "judgement": "j", "fingerprint": "f"}
-    return HandedReply(row=row, binding="b", marks=(MARK,), **names, **judged)
+    return AssignedReply(row=row, binding="b", marks=(MARK,), **names, **judged)
 
 
 def answers(**values: object) -> Answers:

@@ -20,7 +20,7 @@ from tripos.annotation.assignment import Assignment, AssignmentDesk, AssignmentO
 from tripos.annotation.page import GradingPage
 from tripos.annotation.sheet import GradesFile, read_grades
 from tripos.errors import Failure
-from tripos.view.server import app_of, runner_of, serve
+from tripos.view.server import make_app, make_runner, serve
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import get_plan
@@ -36,7 +36,7 @@ def hand(ran: Path) -> Assignment:
     connection, run = connect_run(store)
     with connection:
         desk = AssignmentDesk(store, connection, get_plan(connection, run), run, "judge", "anna")
-        return desk.hand(AssignmentOptions(), lambda: AT)
+        return desk.assign(AssignmentOptions(), lambda: AT)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def grades(hand: Assignment) -> GradesFile:
 def app(hand: Assignment, grades: GradesFile) -> web.Application:
     """Return the page's server for a batch."""
     page = GradingPage(hand, grades, lambda: AT)
-    return app_of(page, TOKEN, page.take)
+    return make_app(page, TOKEN, page.take)
 
 
 def asked(hand: Assignment, grades: GradesFile, go: Callable[[TestClient[Any, Any]], Awaitable[Any]]) -> Any:
@@ -109,7 +109,7 @@ def test_what_is_no_http_is_refused_without_a_word_to_who_serves(
     hand: Assignment, grades: GradesFile, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def told() -> bytes:
-        runner = runner_of(app(hand, grades))
+        runner = make_runner(app(hand, grades))
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         reader, writer = await asyncio.open_connection(*runner.addresses[0])

@@ -20,7 +20,7 @@ from tests.view.test_view_page import HOSTILE, check_rules
 from tripos.annotation.assignment import Assignment, AssignmentDesk, AssignmentOptions
 from tripos.annotation.page import GradingPage
 from tripos.annotation.sheet import GradesFile, read_grades
-from tripos.view.server import app_of
+from tripos.view.server import make_app
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import get_plan
@@ -76,7 +76,7 @@ def assignment(quiz: Path, tripos: Command, once: Command) -> Assignment:
     connection, run = connect_run(store)
     with connection:
         desk = AssignmentDesk(store, connection, get_plan(connection, run), run, "judge", "anna")
-        return desk.hand(AssignmentOptions(), lambda: AT)
+        return desk.assign(AssignmentOptions(), lambda: AT)
 
 
 def graded(assignment: Assignment, go: Callable[[Page, str], Awaitable[None]], hear: bool = True) -> GradesFile:
@@ -85,7 +85,7 @@ def graded(assignment: Assignment, go: Callable[[Page, str], Awaitable[None]], h
     desk = GradingPage(assignment, grades, lambda: AT)
 
     async def served(page: Page) -> None:
-        async with TestServer(app_of(desk, TOKEN, desk.take)) as server:
+        async with TestServer(make_app(desk, TOKEN, desk.take)) as server:
             await go(page, str(server.make_url(f"/{TOKEN}/")))
         if hear:
             assert page.problems == []
@@ -235,7 +235,7 @@ def test_a_grade_that_could_not_be_sent_is_told_and_sent_later(assignment: Assig
         return desk.take(body)
 
     async def served(page: Page) -> None:
-        async with TestServer(app_of(desk, TOKEN, take)) as server:
+        async with TestServer(make_app(desk, TOKEN, take)) as server:
             await page.open(f"{server.make_url(f'/{TOKEN}/')}?lang=en#/grade")
             await page.evaluate("document.querySelector('fieldset input[type=radio]').focus()")
             await press(page, "1")

@@ -17,7 +17,7 @@ from tests.conftest import Command, Doing
 from tests.view.chromium import PROGRAM, Page, shown
 from tests.view.test_view_page import check_rules
 from tripos.view.files import ViewFiles
-from tripos.view.server import app_of
+from tripos.view.server import make_app
 from tripos_warehouse.store.store import Store
 
 MODELS = "mock/careful,mock/careful:b,mock/careless"
@@ -219,7 +219,7 @@ def test_the_page_shows_people_apart(
     run_id = json.loads(view.json("index.json") or b"")["runs"][0]["run_id"]
 
     async def go(page: Page) -> None:
-        async with TestServer(app_of(view, "t" * 32)) as server:
+        async with TestServer(make_app(view, "t" * 32)) as server:
             for path in ("#/boards", f"#/run/{run_id}"):
                 await page.open(f"{server.make_url('/' + 't' * 32 + '/')}?lang=en{path}")
                 await page.until(

@@ -13,7 +13,7 @@ from openpyxl.utils.escape import unescape
 
 from tests.annotation.conftest import MODELS, Rows, cells, grades_sheet
 from tests.conftest import Command
-from tripos.annotation.batch import Batch, HandedReply, WantedGrade
+from tripos.annotation.batch import AssignedReply, Batch, RequestedGrade
 from tripos.annotation.replies import GradableReply, ShownReply, ShownScale
 from tripos.annotation.sheet import sheet_bytes
 
@@ -100,8 +100,8 @@ def test_a_file_is_never_written_over(book: Workbook, tripos: Command) -> None:
 
 def one(text: str, language: str = "en", scale: ShownScale | None = None) -> Workbook:
     scale = scale or ShownScale("CLEAR", "Clarity", "Clear?", 1, 5, True, ((3, 5, "yes"), (1, 2, "no")))
-    mark = WantedGrade(scale.metric, scale.metric, "s", scale.low, scale.high, scale.whole)
-    row = HandedReply("r1", "sums", "i", language, "s", "m", "b", "rubric", "j", "jf", "f", (mark,))
+    mark = RequestedGrade(scale.metric, scale.metric, "s", scale.low, scale.high, scale.whole)
+    row = AssignedReply("r1", "sums", "i", language, "s", "m", "b", "rubric", "j", "jf", "f", (mark,))
     batch = Batch("b1", "run", "quiz", "judge", "anna", 0, "2026-03-01T08:00:00+00:00", {}, (row,))
     shown = ShownReply(language, "Sums", (("Task", text),), (scale,), cast("GradableReply", None))
     path = Path("one.xlsx")

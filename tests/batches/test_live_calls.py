@@ -9,7 +9,7 @@ import pytest
 
 from tripos_runtime.models.base import Message, Request
 from tripos_runtime.models.families import open_model
-from tripos_runtime.scheduling.batch_queue import beside_batches
+from tripos_runtime.scheduling.batch_queue import refuse_batched_requests
 from tripos_runtime.scheduling.batch_records import COLLECTED, INTENDED, KEPT, BatchRecord, request_name
 from tripos_runtime.scheduling.budget import Stopped
 from tripos_runtime.scheduling.calling import Caller, open_callers
@@ -39,7 +39,7 @@ def asked(text: str, samples: int = 1) -> Request:
 
 
 def live(log: Noted) -> Caller:
-    return beside_batches(open_callers({MODEL: open_model(MODEL)}, Limits()), log)[MODEL]
+    return refuse_batched_requests(open_callers({MODEL: open_model(MODEL)}, Limits()), log)[MODEL]
 
 
 def holds(caller: Caller, request: Request) -> bool:

@@ -342,12 +342,12 @@ def named(m: int) -> list[str]:
 
 def of_many(what: str, settings: str, draw: Draw) -> float:
     """Return a statistic of a large number of items."""
-    from tripos_warehouse.query.aggregates import find_statistic, statistic
+    from tripos_warehouse.query.aggregates import compute_statistic, statistic
 
     drawn = draw(np.random.default_rng(5), LARGE // len(draw(np.random.default_rng(5), 1).items))
     if "rubric" in drawn.values:
         flat = drawn.values["rubric"].reshape(len(drawn.values["rubric"]), -1)
-        value = find_statistic(what, settings, flat).value
+        value = compute_statistic(what, settings, flat).value
     else:
         keys, subjects = ([repr(each) for each in drawn.values[place].ravel().tolist()] for place in (0, 1))
         items = ["all"] * len(keys)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tripos_warehouse.report.comparison import HEADLINE_SHARE, LEVEL, ComparedRow, Section, corrected
 from tripos_warehouse.statistics.intervals import mean_of_cells, upper_bound
 from tripos_warehouse.statistics.multiple_tests import fixed_sequence, holm
-from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.statistics.result import Estimate
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]
@@ -62,7 +62,7 @@ def bounds(rng: np.random.Generator, repetitions: int) -> None:
         for _ in range(repetitions):
             values = draw(rng, n)
             error = float(values.std(ddof=1)) / math.sqrt(n)
-            found = StatisticResult(float(values.mean()), standard_error=error, df=n - 1)
+            found = Estimate(float(values.mean()), standard_error=error, df=n - 1)
             farthest = float(np.abs(values).max())
             told = [upper_bound(found, LEVEL, end=1.0), upper_bound(found, LEVEL, farthest=farthest, end=1.0)]
             beyond += [each is not None and each < true - 1e-12 for each in told]

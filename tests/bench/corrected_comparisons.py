@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from tests.compiler.compiling import compile_text, plan_of
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures.differences import corrected_difference, three_by_cell
+from tripos_warehouse.measures.differences import corrected_difference, corrected_inputs
 from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.query.connection import add_functions
@@ -181,7 +181,7 @@ def held(world: World, draws: int, seed: int = 1) -> dict[str, Held]:
                 sum(_holds(row, truth[measure.name, row.model]) for row in rows) / len(rows),
                 sum(own for own, _ in both) / sum(other for _, other in both),
             )
-            threes = three_by_cell(connection, plan, measure)
+            threes = corrected_inputs(connection, plan, measure)
             ends = None if measure.low is None else (-1.0, 1.0)
             apart = truth[measure.name, "a"] - truth[measure.name, "b"]
             cells = {cell for cell, _ in threes}

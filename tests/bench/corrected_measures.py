@@ -23,12 +23,12 @@ import numpy as np
 from tests.compiler.compiling import compile_text, plan_of
 from tests.warehouse.synthetic import Results
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures.differences import corrected_difference, three_by_cell
+from tripos_warehouse.measures.differences import corrected_difference, corrected_inputs
 from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.statistics.intervals import bounded
-from tripos_warehouse.statistics.result import StatisticResult, t_quantile
+from tripos_warehouse.statistics.result import Estimate, t_quantile
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
 
@@ -190,16 +190,16 @@ def _width(row: MeasureRow) -> float | None:
 def _of_differences(connection: Connection, plan: Plan) -> Iterator[tuple[str, Held]]:
     """Yield the outcome of differences whose truth is 0, of models with the same graded items and with others."""
     measure = next(each for each in plan.measures if each.name == "marks_mean")
-    threes = {model: three for (_, model), three in three_by_cell(connection, plan, measure).items()}
+    threes = {model: three for (_, model), three in corrected_inputs(connection, plan, measure).items()}
     names = sorted(threes)
     kinds: dict[str, list[tuple[bool, bool, float]]] = {"same items graded": [], "other items graded": []}
     for place in range(0, len(names) - 1, 2):
         first, second = (threes[name] for name in names[place : place + 2])
         corrected, _ = corrected_difference([first], [second], (-4.0, 4.0))
-        pulls = second.judge.pulls - first.judge.pulls
-        alone = StatisticResult(second.judge.value - first.judge.value, clusters=ITEMS)
+        pulls = second.judge.influences - first.judge.influences
+        alone = Estimate(second.judge.value - first.judge.value, clusters=ITEMS)
         judge = bounded(alone, float(np.sqrt((pulls**2).sum())), ITEMS - 1, (-4.0, 4.0))
-        pulls = second.people.pulls - first.people.pulls
+        pulls = second.people.influences - first.people.influences
         reach = t_quantile(0.975, GRADED - 1) or 0.0
         width = (corrected.high or 0.0) - (corrected.low or 0.0)
         of_people = 2 * reach * float(np.sqrt((pulls**2).sum()))
@@ -211,7 +211,7 @@ def _of_differences(connection: Connection, plan: Plan) -> Iterator[tuple[str, H
         yield f"difference, {kind}", Held(means[0], means[1], means[2], len(those))
 
 
-def _is_within(found: StatisticResult, truth: float) -> bool:
+def _is_within(found: Estimate, truth: float) -> bool:
     return found.low is not None and found.high is not None and found.low <= truth <= found.high
 
 

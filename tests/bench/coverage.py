@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tripos_warehouse.statistics.intervals import FEW_OF_A_CLASS, clopper_pearson, of_classes, shares_between
+from tripos_warehouse.statistics.intervals import MIN_CLASS_ITEMS, class_mean_ends, clopper_pearson, shares_between
 from tripos_warehouse.statistics.result import Floats
 
 FEWEST = 0.93
@@ -258,8 +258,8 @@ def _macro(over: Floats, under: Floats, truths: Floats) -> tuple[Floats, Floats,
         ratios = np.divide(above.sum(1), total, out=np.zeros(number), where=total > 0)
         seen = total > 0
         shares_of, items_of = ratios[seen], behind[seen]
-        if items_of.min() < FEW_OF_A_CLASS or (shares_of * items_of).min() < FEW_OF_A_CLASS / 2:
-            low, high = of_classes(shares_of.tolist(), items_of.tolist())
+        if items_of.min() < MIN_CLASS_ITEMS or (shares_of * items_of).min() < MIN_CLASS_ITEMS / 2:
+            low, high = class_mean_ends(shares_of.tolist(), items_of.tolist())
         else:
             pulls = ((above - ratios[:, None] * below)[seen] / total[seen, None]).sum(0) / seen.sum()
             error = np.sqrt((pulls**2).sum() * m / (m - 1))

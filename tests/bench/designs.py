@@ -27,7 +27,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtr
 
-from tripos_warehouse.measures.study_design import label_lessons
+from tripos_warehouse.measures.study_design import label_variance
 from tripos_warehouse.statistics.power import (
     MOST_ITEMS,
     LabelComponents,
@@ -227,7 +227,7 @@ def taught(people: Floats, judges: Floats) -> LabelComponents:
     items, models = people.shape
     rows = np.stack([people.ravel(), judges[:, :, 0].mean(axis=(2, 3)).ravel()], axis=1)
     names = [str(item) for item in range(items) for _ in range(models)]
-    return label_lessons(rows, names, [str(model) for _ in range(items) for model in range(models)])
+    return label_variance(rows, names, [str(model) for _ in range(items) for model in range(models)])
 
 
 def by_people(setting: Setting, labels: LabelComponents) -> float:

@@ -29,7 +29,7 @@ from pygls.lsp.client import LanguageClient
 from pygls.uris import from_fs_path
 
 from tripos.lsp.diagnostics import Reports
-from tripos.lsp.server import RARELY
+from tripos.lsp.server import GC_THRESHOLDS
 from tripos.lsp.session import EditorSession
 from tripos_compiler.compile import compile_spec
 from tripos_runtime.datasets.data_files import DataFolders
@@ -61,7 +61,7 @@ def in_process(path: Path, text: str, edits: list[Edit]) -> tuple[list[float], l
     session.put(uri, text, 0)
     reports.after(path.as_posix())
     gc.freeze()
-    gc.set_threshold(*RARELY)
+    gc.set_threshold(*GC_THRESHOLDS)
     clock, processor = [], []
     for version, (_, _, _, changed) in enumerate(edits, 1):
         started, worked = time.perf_counter(), time.process_time()

@@ -30,7 +30,7 @@ from aiohttp.test_utils import TestServer  # noqa: E402
 
 from tests.view.chromium import PROGRAM, Browser, Page  # noqa: E402
 from tripos.view.files import ViewFiles  # noqa: E402
-from tripos.view.server import app_of  # noqa: E402
+from tripos.view.server import make_app  # noqa: E402
 from tripos_warehouse.store.store import Store  # noqa: E402
 
 TOKEN = "t" * 32
@@ -92,7 +92,7 @@ async def new_store(root: Path, made: Path, lasting: Path) -> dict[str, float]:
     """Measure a store of which nobody looked at this state."""
     view = ViewFiles(lambda: Store.open(root, create=False), made, lasting=lasting)
     found: dict[str, float] = {}
-    async with Browser() as browser, browser.page() as page, TestServer(app_of(view, TOKEN)) as server:
+    async with Browser() as browser, browser.page() as page, TestServer(make_app(view, TOKEN)) as server:
         where = str(server.make_url(f"/{TOKEN}/"))
         found["first picture: runs, seconds"] = await opened(page, f"{where}#/", ".list tbody tr")
         samples = f"{where}#/run/{RUN}/samples"
@@ -121,7 +121,7 @@ async def known_store(root: Path, made: Path, lasting: Path) -> dict[str, float]
     """Measure a store that another process looked at before, in the same state."""
     view = ViewFiles(lambda: Store.open(root, create=False), made, lasting=lasting)
     found: dict[str, float] = {}
-    async with Browser() as browser, browser.page() as page, TestServer(app_of(view, TOKEN)) as server:
+    async with Browser() as browser, browser.page() as page, TestServer(make_app(view, TOKEN)) as server:
         where = str(server.make_url(f"/{TOKEN}/"))
         samples = f"{where}#/run/{RUN}/samples"
         found["first picture: samples again, seconds"] = await opened(page, samples, ".line .score")

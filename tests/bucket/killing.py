@@ -25,7 +25,7 @@ from tests.kills.proof import Peace, Scene, peace
 from tests.kills.work import Work
 from tripos_warehouse.maintenance.check import check_store
 from tripos_warehouse.store.bucket.bucket import LOGS, Bucket, read_slot, sealed_by
-from tripos_warehouse.store.bucket.catalog import Objects, at_once
+from tripos_warehouse.store.bucket.catalog import Objects, map_concurrently
 from tripos_warehouse.store.index import FAILED
 from tripos_warehouse.store.store import Store
 
@@ -184,7 +184,7 @@ def read_uploads(objects: Objects) -> Uploads:
     """Read all logs of a bucket, of which nothing has been collected."""
     found = Uploads()
     names = sorted(objects.sizes(LOGS))
-    for name, held in zip(names, at_once(objects.get, names), strict=True):
+    for name, held in zip(names, map_concurrently(objects.get, names), strict=True):
         _, session, number = name.split("/")
         assert held is not None
         slot = read_slot(int(number), held.content, name)

@@ -58,7 +58,7 @@ def again(address: str) -> tuple[str | None, list[str | None], str]:
     """Return the reply that a worker here finds once it has claimed the case, the statuses of it and of the judgement,
     and what it was told."""
     told: list[StoreError] = []
-    with open_ledger(Store.open(address, create=False, tell=told.append), PRINTS) as ledger:
+    with open_ledger(Store.open(address, create=False, on_damage=told.append), PRINTS) as ledger:
         assert ledger.statuses("judgements", [name("judgement", 2)]) == [None], "nothing without a claim"
         assert ledger.claim(KEY)
         ledger.refresh()

@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from tests.warehouse.keeping import PRINTS, sample
-from tripos.runs.records import stored_media
+from tripos.runs.records import media_store
 from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.maintenance.compaction import collect
 from tripos_warehouse.store.bucket.bucket import Bucket
@@ -28,7 +28,7 @@ def store(plain: str) -> Store:
     mark = f"⟦image/png 2x1 9 bytes sha256:{name(NAMED)}⟧"
     found.append({"samples": [{**sample(1), "messages": f'[{{"role":"user","content":"{mark}"}}]'}]})
     for content in (NAMED, STRAY):
-        stored_media(found).keep(name(content), content)
+        media_store(found).keep(name(content), content)
     return found
 
 
@@ -40,7 +40,7 @@ def removed(store: Store, grace_s: float = -1, *, dry_run: bool = False) -> list
 def test_an_image_that_no_row_names_goes_once_it_is_old(store: Store) -> None:
     assert removed(store, 3600) == []
     assert removed(store, dry_run=True) == removed(store) == [name(STRAY)]
-    media = stored_media(Store.open(store.place, create=False))
+    media = media_store(Store.open(store.place, create=False))
     assert (media.read(name(NAMED)), media.read(name(STRAY))) == (NAMED, None)
 
 
@@ -56,10 +56,10 @@ def test_an_image_is_there_again_where_a_worker_began_in_between(store: Store, m
 
     def catalog(bucket: Bucket) -> Catalog:
         found = real(bucket)
-        looks.append(stored_media(store).read(name(STRAY)) is None)
+        looks.append(media_store(store).read(name(STRAY)) is None)
         return found.following() if looks[-1] else found
 
     monkeypatch.setattr(Bucket, "catalog", catalog)
     assert removed(store) == []
     assert any(looks), "it was not there at one look"
-    assert stored_media(store).read(name(STRAY)) == STRAY
+    assert media_store(store).read(name(STRAY)) == STRAY

@@ -13,7 +13,7 @@ from tests.warehouse.test_merging import asked, content
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.maintenance.compaction import compact
 from tripos_warehouse.maintenance.merging import merge_stores
-from tripos_warehouse.store.bucket.bucket import Bucket, only_one
+from tripos_warehouse.store.bucket.bucket import Bucket, exclusive
 from tripos_warehouse.store.store import Store
 
 TIMES = (200, 100, 300)
@@ -72,7 +72,7 @@ def test_a_merge_begins_anew_where_another_machine_compacted_meanwhile(
 def test_of_two_merges_at_once_one_is_refused(plain: str, tmp_path: Path) -> None:
     sources, target, _ = rows_of(tmp_path, plain)
     assert target.bucket is not None
-    with only_one(target.bucket, "merge"), pytest.raises(StoreError, match="S0406"):
+    with exclusive(target.bucket, "merge"), pytest.raises(StoreError, match="S0406"):
         merge_stores(target, sources)
 
 

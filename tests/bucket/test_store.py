@@ -126,7 +126,7 @@ def test_a_silent_worker_is_sealed_and_what_it_uploaded_is_committed_once(
         first.close()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     told: list[StoreError] = []
-    store = Store.open(plain, create=False, tell=told.append)
+    store = Store.open(plain, create=False, on_damage=told.append)
     assert names(store) == wanted(1, 2)
     assert store.rows("samples", [name("sample", 2)])[name("sample", 2)]["reply"] == "of the second"
     assert [table.doubles for table in check_store(store).tables if table.table == "samples"] == [0]

@@ -10,8 +10,8 @@ import pytest
 
 from tests.annotation.conftest import JUDGE, MODELS, fill
 from tests.conftest import Command
-from tripos_warehouse.ledger.imported_scores import alone
-from tripos_warehouse.store.bucket.bucket import only_one
+from tripos_warehouse.ledger.imported_scores import exclusive_import
+from tripos_warehouse.store.bucket.bucket import exclusive
 from tripos_warehouse.store.store import Store
 
 READING = (
@@ -108,16 +108,16 @@ def test_replies_are_imported(ran: str, tripos: Command, quiz: Path, monkeypatch
 def test_of_two_imports_at_once_one_waits(ran: str) -> None:
     store = Store.open(ran, create=False)
     assert store.bucket is not None
-    with only_one(store.bucket, "scores") as first:
+    with exclusive(store.bucket, "scores") as first:
         assert first
-        with pytest.raises(Exception, match="S0506"), alone(store):
+        with pytest.raises(Exception, match="S0506"), exclusive_import(store):
             pass
-    with alone(store), only_one(store.bucket, "scores") as second:
+    with exclusive_import(store), exclusive(store.bucket, "scores") as second:
         assert not second
     store.bucket.lease_s = 0.0
-    with only_one(store.bucket, "scores"):
+    with exclusive(store.bucket, "scores"):
         time.sleep(1.1)
-        with only_one(store.bucket, "scores") as third:
+        with exclusive(store.bucket, "scores") as third:
             assert third  # whoever began so long ago has died
 
 

@@ -65,11 +65,12 @@ def test_shards_on_a_cluster_of_our_own_have_the_niceness_of_the_command(
 ) -> None:
     """On two cores at a load of 10, shards of niceness 15 made half the calls a second of those by hand."""
     at_start: list[str | None] = []
-    monkeypatch.setenv(ray_tasks.NICENESS, given or "")
+    monkeypatch.setenv(ray_tasks.NICENESS_VARIABLE, given or "")
     if given is None:
-        monkeypatch.delenv(ray_tasks.NICENESS)
+        monkeypatch.delenv(ray_tasks.NICENESS_VARIABLE)
     fake = SimpleNamespace(
-        init=lambda **_: at_start.append(os.environ.get(ray_tasks.NICENESS)), shutdown=lambda: at_start.append(None)
+        init=lambda **_: at_start.append(os.environ.get(ray_tasks.NICENESS_VARIABLE)),
+        shutdown=lambda: at_start.append(None),
     )
     monkeypatch.setitem(sys.modules, "ray", fake)
     with ray_tasks._cluster():

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import ITEMS, QUIZ, Command
 from tests.each import each
-from tripos.terminal import harmless
+from tripos.terminal import escape_controls
 from tripos_compiler.diagnostics.codes import CODES, find_page
 from tripos_compiler.diagnostics.text_format import display_width
 
@@ -204,7 +204,7 @@ def test_a_page_fits_80_columns_but_for_its_code(tripos: Command, monkeypatch: p
     assert max(map(display_width, prose.splitlines())) <= 80
     page = find_page(code)
     assert page is not None
-    assert text.split() == harmless(page).split()
+    assert text.split() == escape_controls(page).split()
 
 
 def test_a_page_on_a_terminal_is_drawn_and_names_the_files_of_its_example(

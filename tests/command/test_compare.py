@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import ITEMS, QUIZ, Command
 from tests.lengths import spread
-from tripos_warehouse.measures.differences import Half, remeasure
+from tripos_warehouse.measures.differences import ModelSide, jackknife_difference
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import get_plan
@@ -295,9 +295,9 @@ def test_a_comparison_leaves_the_views_of_a_connection_as_they_were(quiz: Path, 
         plan = get_plan(connection, found)
         measure = next(each for each in plan.measures if each.name == "ratio")
         before = connection.execute("select count(*) from quiz.scores").fetchall()
-        half, other = (Half(connection, "quiz", (model,)) for model in found.models)
+        half, other = (ModelSide(connection, "quiz", (model,)) for model in found.models)
         [item, *_] = connection.execute("select item_id from quiz.scores order by 1").fetchall()[0]
-        remeasure(half, other, plan, measure, [item])
+        jackknife_difference(half, other, plan, measure, [item])
         assert connection.execute("select count(*) from quiz.scores").fetchall() == before
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import Command
 from tripos_warehouse.maintenance.check import check_store
-from tripos_warehouse.query.statements import names_of
+from tripos_warehouse.query.statements import tables_and_macros
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
 
@@ -118,6 +118,6 @@ def one_id(store: Store) -> str:
 
 def test_the_shell_completes_the_view_and_its_columns(ran: dict[str, Any]) -> None:
     with connect(Store.open(Path("results"), create=False)) as connection:
-        names = names_of(connection)
+        names = tables_and_macros(connection)
     assert {"first_model", "second_model", "value", "topic"} <= set(names["essays.comparisons"])
     assert "comparison_id" in names["comparisons"]

@@ -14,7 +14,7 @@ import pytest
 from pyarrow import parquet
 
 from tests.conftest import Command
-from tripos.cli.parser import GROUPS, VERBS, build_parser
+from tripos.cli.parser import COMMANDS, GROUPS, build_parser
 
 SHELLS = ("bash", "zsh", "fish", "powershell")
 RUN = "20261123-082056-e61a"
@@ -138,7 +138,7 @@ def _shown(terminal: int, wanted: str, seconds: float = 30) -> str:
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_script_has_every_verb_and_no_place_of_this_machine(shell: str, tripos: Command) -> None:
     text = tripos("completion", shell).out
-    assert [verb for verb in VERBS if verb not in text] == []
+    assert [verb for verb in COMMANDS if verb not in text] == []
     assert str(Path(__file__).parents[2]) not in text
     assert "--max-connections" in text
 
@@ -153,7 +153,7 @@ def test_help_lists_every_verb_once_in_a_group_and_fits_80_columns(tripos: Comma
     lines = build_parser().format_help().splitlines()
     assert max(map(len, lines)) <= 80
     listed = [line.split()[0] for line in lines if line.startswith("  ") and not line.startswith("  tripos")]
-    assert listed == list(VERBS)
+    assert listed == list(COMMANDS)
     assert [line.removesuffix(":") for line in lines if line.endswith(":")] == [*GROUPS, "examples"]
     assert lines == build_parser("nothing").format_help().splitlines()
     assert tripos().out.splitlines() == lines

@@ -354,7 +354,7 @@ def bare(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("HOME", str(folder))
-    monkeypatch.setattr(readiness, "is_there", lambda module: module != "google.auth")
+    monkeypatch.setattr(readiness, "is_importable", lambda module: module != "google.auth")
     return folder
 
 

@@ -16,8 +16,8 @@ import pytest
 from tests.each import each
 from tests.lengths import ALL
 from tripos.cli.main import run_command
-from tripos.cli.parser import VERBS
-from tripos.terminal import show_json, show_output, show_text, write_every_character
+from tripos.cli.parser import COMMANDS
+from tripos.terminal import replace_unencodable, show_json, show_output, show_text
 
 SPEC = """\
 benchmark letters "1.0.0" {
@@ -136,14 +136,14 @@ def told(words: tuple[str, ...], encoding: str, monkeypatch: pytest.MonkeyPatch)
         patched.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"" if words[0] == "lsp" else said), "utf-8"))
         patched.setattr(sys, "stdout", streams[0])
         patched.setattr(sys, "stderr", streams[1])
-        write_every_character()
+        replace_unencodable()
         code = run_command(words)
     out, err = (stream.buffer.getvalue() for stream in streams)  # type: ignore[attr-defined]
     return code, out, err
 
 
 def test_every_verb_is_tried() -> None:
-    assert {words[0] for words in commands("a", "b")} == set(VERBS)
+    assert {words[0] for words in commands("a", "b")} == set(COMMANDS)
 
 
 @pytest.mark.long
@@ -201,7 +201,7 @@ def written(show: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> bytes:
     stream = io.TextIOWrapper(io.BytesIO(), "cp1252", errors="strict", write_through=True)
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stdout", stream)
-        write_every_character()
+        replace_unencodable()
         show()
     return stream.buffer.getvalue()  # type: ignore[attr-defined, no-any-return]
 

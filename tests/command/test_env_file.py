@@ -22,26 +22,26 @@ from tests.conftest import Command
 from tests.lengths import ALL
 from tripos.errors import Failure
 from tripos.settings.env_file import env_files, load_env, split_env
-from tripos.settings.environment import OF_A_FILE, ROLE, VARIABLES
+from tripos.settings.environment import ENV_FILE_VARIABLES, ROLE, VARIABLES
 from tripos_compiler.plan import Settings
 from tripos_runtime.datasets.trust import UNTRUSTED
 from tripos_runtime.models import readiness
 from tripos_runtime.models.base import Endpoint, Message, ModelError, Request
 from tripos_runtime.models.catalog import (
-    FOREIGN,
     KEYED,
     LITELLM,
+    NATIVE_PROVIDERS,
     PROVIDERS,
     Provider,
-    every_variable,
-    give_variables,
+    all_variables,
     key_names,
+    set_file_variables,
     variable,
 )
 from tripos_runtime.models.chat_completions import base_url_of, key_of, openai_headers
 from tripos_runtime.models.embeddings import open_embedding
 from tripos_runtime.models.families import open_model
-from tripos_runtime.models.litellm_models import given_place
+from tripos_runtime.models.litellm_models import file_arguments
 
 READ_BY_PROGRAMS = """
 LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES GCONV_PATH LOCPATH MALLOC_CONF GLIBC_TUNABLES TMPDIR HOME PATH
@@ -86,7 +86,7 @@ COMMANDS = (
 @pytest.fixture(autouse=True)
 def _nothing_given() -> Iterator[None]:
     yield
-    give_variables(())
+    set_file_variables(())
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def names() -> list[str]:
 
 def may(name: str) -> bool:
     """Return true if the page says that a file may set a variable, whatever else is in it."""
-    return name in key_names() or name in OF_A_FILE or (name.startswith(ROLE) and name != ROLE)
+    return name in key_names() or name in ENV_FILE_VARIABLES or (name.startswith(ROLE) and name != ROLE)
 
 
 def written(folder: Path, variables: Mapping[str, str]) -> Path:
@@ -122,7 +122,7 @@ def test_each_variable_alone_is_taken_only_if_it_is_listed(
     for name in names:
         written(tmp_path, {name: CANARY})
         found = load_env(tmp_path)
-        alone = [each for each in (*PROVIDERS.values(), *FOREIGN.values()) if name in each.beside_key]
+        alone = [each for each in (*PROVIDERS.values(), *NATIVE_PROVIDERS.values()) if name in each.other_variables]
         taken = may(name) or any(each.key_unset is not None for each in alone)
         assert (found.get(name) == CANARY) is taken, name
         assert dict(os.environ) == before, name
@@ -268,19 +268,19 @@ def test_a_provider_is_ready_only_if_what_the_file_says_reaches_litellm(
     """Each key of each provider, with its address and the rest in the file, and with these exported."""
     ready = 0
     monkeypatch.setattr(readiness, "missing_packages", lambda provider: ())
-    monkeypatch.setattr(readiness, "_elsewhere", lambda needs: False)
-    for provider in {**LITELLM, **PROVIDERS, **FOREIGN}:
+    monkeypatch.setattr(readiness, "_has_other_credentials", lambda needs: False)
+    for provider in {**LITELLM, **PROVIDERS, **NATIVE_PROVIDERS}:
         needs = readiness.needs_of(provider)
         for each in {*needs.keys, *needs.address, *(name for group in needs.more for name in group)}:
             monkeypatch.delenv(each, raising=False)
         beside = {group[0]: "http://127.0.0.1:9" for group in (needs.address, *needs.more) if group}
         for key, exported in itertools.product(needs.keys, (False, True)):
             path = written(tmp_path, {key: CANARY} | ({} if exported else beside))
-            give_variables([split_env(path, tmp_path)[0]])
+            set_file_variables([split_env(path, tmp_path)[0]])
             with monkeypatch.context() as patched:
                 for name, text in beside.items() if exported else ():
                     patched.setenv(name, text)
-                place = given_place(provider)
+                place = file_arguments(provider)
                 try:
                     found = readiness.require_ready(f"{provider}/x", provider)
                 except ModelError as error:
@@ -293,7 +293,7 @@ def test_a_provider_is_ready_only_if_what_the_file_says_reaches_litellm(
 
 
 def test_what_stands_in_a_file_in_vain_is_to_be_exported() -> None:
-    give_variables([{"AZURE_API_KEY": CANARY, "AZURE_API_BASE": "http://127.0.0.1:9"}])
+    set_file_variables([{"AZURE_API_KEY": CANARY, "AZURE_API_BASE": "http://127.0.0.1:9"}])
     for name in ("azure_text/x", "azure/o1/x"):
         with pytest.raises(ModelError) as caught:
             readiness.require_ready(name, name.partition("/")[0])
@@ -307,18 +307,18 @@ MODELS_OF = {
 KINDS = ("", "key", "address", "key address")
 
 
-@pytest.mark.parametrize("name", [*PROVIDERS, *FOREIGN])
+@pytest.mark.parametrize("name", [*PROVIDERS, *NATIVE_PROVIDERS])
 def test_a_key_goes_to_no_address_of_another_place(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment and two files set a key, an address, a header, or not: 64 cases of each provider."""
-    provider = {**PROVIDERS, **FOREIGN}[name]
-    for variable_ in (*provider.keys, *provider.beside_key):
+    provider = {**PROVIDERS, **NATIVE_PROVIDERS}[name]
+    for variable_ in (*provider.keys, *provider.other_variables):
         monkeypatch.delenv(variable_, raising=False)
     for kinds in itertools.product(KINDS, repeat=3):
         with monkeypatch.context() as patched:
             places = [_variables(provider, place, kind) for place, kind in zip("sab", kinds, strict=True)]
             for variable_, text in places[0].items():
                 patched.setenv(variable_, text)
-            give_variables(places[1:])
+            set_file_variables(places[1:])
             _check_place(name, provider, kinds)
 
 
@@ -343,13 +343,13 @@ def _check_place(name: str, provider: Provider, kinds: tuple[str, ...]) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", [*PROVIDERS, *FOREIGN])
+@pytest.mark.parametrize("name", [*PROVIDERS, *NATIVE_PROVIDERS])
 @pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarning")
 def test_no_secret_of_the_environment_is_sent_to_an_address_of_the_file(
     names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)  # `SSLKEYLOGFILE` makes a file
-    provider, got = {**PROVIDERS, **FOREIGN}[name], list[str]()
+    provider, got = {**PROVIDERS, **NATIVE_PROVIDERS}[name], list[str]()
 
     class Stranger(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -362,7 +362,9 @@ def test_no_secret_of_the_environment_is_sent_to_an_address_of_the_file(
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    for each in {*names, "ANTHROPIC_AUTH_TOKEN", *key_names(), *PROVIDERS["openai"].beside_key} - set(provider.keys):
+    for each in {*names, "ANTHROPIC_AUTH_TOKEN", *key_names(), *PROVIDERS["openai"].other_variables} - set(
+        provider.keys
+    ):
         if re.search("KEY|TOKEN|SECRET|PASS|AUTH|CRED|_ORG|_PROJECT", each) and each not in os.environ:
             monkeypatch.setenv(each, f"{CANARY}-{each}")
     for each in provider.keys:
@@ -370,7 +372,7 @@ def test_no_secret_of_the_environment_is_sent_to_an_address_of_the_file(
     with ThreadingHTTPServer(("127.0.0.1", 0), Stranger) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}/v1"
-        give_variables([{provider.keys[0]: "of-the-file", **dict.fromkeys(provider.base_urls, address)}])
+        set_file_variables([{provider.keys[0]: "of-the-file", **dict.fromkeys(provider.base_urls, address)}])
         for model in MODELS_OF.get(name, ("some-model",)):
             with contextlib.suppress(ModelError):
                 opened = open_embedding(model) if "embedding" in model else open_model(f"{name}/{model}")
@@ -398,7 +400,7 @@ def test_a_file_that_is_a_link_elsewhere_or_no_file_is_not_read(
     (folder / "keys").write_text(f"OPENAI_API_KEY={CANARY}\n")
     (folder / ".env").symlink_to("keys")
     assert load_env(folder)["OPENAI_API_KEY"] == CANARY
-    assert "OPENAI_API_KEY" not in load_env(folder, UNTRUSTED) and "OPENAI_API_KEY" not in every_variable()
+    assert "OPENAI_API_KEY" not in load_env(folder, UNTRUSTED) and "OPENAI_API_KEY" not in all_variables()
 
 
 @pytest.mark.parametrize("raw", [b"A=\xff\n", b"A=" + b"x" * 2**20], ids=["no UTF-8", "too large"])
@@ -480,7 +482,9 @@ def table() -> str:
     def row(name: str, *names: tuple[str, ...]) -> str:
         return f"| `{name}` | " + " | ".join(", ".join(f"`{each}`" for each in some) for some in names) + " |\n"
 
-    rows = {name: row(name, each.keys, each.beside_key) for name, each in {**PROVIDERS, **FOREIGN}.items()}
+    rows = {
+        name: row(name, each.keys, each.other_variables) for name, each in {**PROVIDERS, **NATIVE_PROVIDERS}.items()
+    }
     rows |= {name: row(name, keys, ()) for name, keys in KEYED.items()}
     return HEAD + "".join(rows[name] for name in sorted(rows)).replace("|  |", "| |")
 
@@ -496,5 +500,5 @@ def test_the_page_on_settings_lists_what_a_file_may_set() -> None:
     assert section.endswith(f"\n\n{table()}")
     refused = {"TRIPOS_STORE", "TRIPOS_REUSE", "TRIPOS_DATA"}
     named = set(re.findall(r"`(TRIPOS_\w+[A-Z])`", section))
-    assert named == {*OF_A_FILE, f"{ROLE}NAME", *refused}
-    assert refused == VARIABLES.keys() - set(OF_A_FILE)
+    assert named == {*ENV_FILE_VARIABLES, f"{ROLE}NAME", *refused}
+    assert refused == VARIABLES.keys() - set(ENV_FILE_VARIABLES)

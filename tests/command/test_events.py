@@ -12,9 +12,18 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
-from tripos.cli.progress import Ended, EventLines, Events, Moment, Pace, progress_table, shown_progress, summary_data
+from tripos.cli.progress import (
+    EventLines,
+    Events,
+    Pace,
+    ProgressSnapshot,
+    RunSummary,
+    progress_table,
+    shown_progress,
+    summary_data,
+)
 from tripos.errors import Failure
-from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.endpoint import Snapshot
 
@@ -30,8 +39,8 @@ def read(stream: io.StringIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
-def a_tally() -> CallCounters:
-    tally = CallCounters()
+def a_tally() -> RunProgress:
+    tally = RunProgress()
     tally.planned["candidate", "sums"] = 4
     tally.asked["candidate", "sums"] = 1
     return tally
@@ -45,9 +54,9 @@ def a_run(stream: io.StringIO) -> list[dict[str, Any]]:
     events.started(
         run_id="r1", benchmark="quiz", benchmark_version="1.0.0", store="results", roles=roles, budget=budget
     )
-    events.progress(Moment(tally, Pace(), 1.0, (ENDPOINT,), budget))
+    events.progress(ProgressSnapshot(tally, Pace(), 1.0, (ENDPOINT,), budget))
     events.note("`x/y` is slow")
-    events.finished(summary_data(Ended("r1", "finished", tally, 2.0, budget=budget)))
+    events.finished(summary_data(RunSummary("r1", "finished", tally, 2.0, budget=budget)))
     return read(stream)
 
 
@@ -82,7 +91,7 @@ def test_every_field_is_in_the_page_on_settings(kind: str) -> None:
 
 
 def test_progress_tells_of_each_role_and_scenario_and_endpoint() -> None:
-    table = progress_table(Moment(a_tally(), Pace(), 1.0, (ENDPOINT,)))
+    table = progress_table(ProgressSnapshot(a_tally(), Pace(), 1.0, (ENDPOINT,)))
     counts = {"done": 1, "planned": 4, "asked": 1, "reused": 0, "skipped": 0, "failed": 0, "left": 3}
     assert table["lanes"] == [{"role": "candidate", "scenario": "sums", **counts}]
     state = {"state": "ready", "in_flight": 2, "limit": 16, "waiting": 3, "retries": 1}
@@ -101,7 +110,7 @@ def test_an_event_comes_every_second_while_something_changes_and_every_30_second
     for quarter in range(4 * 100):
         if quarter < 40:
             tally.asked["candidate", "sums"] += 1
-        lines.look(Moment(tally, Pace(), quarter / 4))
+        lines.look(ProgressSnapshot(tally, Pace(), quarter / 4))
     times = [event["elapsed_s"] for event in read(stream)]
     assert times[:10] == [float(second) for second in range(10)]
     assert times[11:] == [40.0, 70.0] or times[10:] == [times[10], times[10] + 30, times[10] + 60]

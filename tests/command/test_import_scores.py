@@ -13,7 +13,7 @@ from openpyxl import Workbook
 
 from tests.conftest import QUIZ, Command, Outcome
 from tests.lengths import spread
-from tripos_warehouse.ledger.imported_scores import alone
+from tripos_warehouse.ledger.imported_scores import exclusive_import
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect, connect_run
@@ -434,7 +434,7 @@ def test_a_file_in_another_folder_is_found(graded: Path, tripos: Command, monkey
 
 def test_one_import_of_scores_goes_after_the_other(graded: Path, tripos: Command) -> None:
     path = write(graded / "long.csv", LONG)
-    with alone(Store.open("results", create=False)):
+    with exclusive_import(Store.open("results", create=False)):
         done = take(tripos, path)
     assert (done.code, done.err.startswith("error[S0506]")) == (2, True)
     assert take(tripos, path).code == 0

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from tests.conftest import Command
 from tripos.runs.compilation import find_spec
-from tripos_warehouse.report.leaderboard import Board, Standing, mean_win_rates
+from tripos_warehouse.report.leaderboard import Board, BoardEntry, mean_win_rates
 
 ITEMS = 12
 NUMBERS = """\
@@ -308,7 +308,7 @@ def test_mean_win_rates_take_shared_ranks_as_half_and_benchmarks_as_one(numbers:
 
     def board(name: str, **ranks: int) -> Board:
         standings = tuple(
-            Standing(model, 0.0, None, None, 1, 1, 1, 1.0, rank, False, "a", ()) for model, rank in ranks.items()
+            BoardEntry(model, 0.0, None, None, 1, 1, 1, 1.0, rank, False, "a", ()) for model, rank in ranks.items()
         )
         return Board(name, "1.0.0", plan.measures[0], standings)
 

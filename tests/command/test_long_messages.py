@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.conftest import Command
-from tripos.cli.parser import LONGEST
+from tripos.cli.parser import MAX_MESSAGE
 
 
 def test_a_message_is_no_longer_than_a_page(quiz: Path, tripos: Command) -> None:
@@ -13,4 +13,4 @@ def test_a_message_is_no_longer_than_a_page(quiz: Path, tripos: Command) -> None
     done = tripos("check", "quiz.tripos")
     assert done.code == 2
     assert done.err.startswith("error[R0203]: ") and "more characters)" in done.err
-    assert len(done.err) < 2 * LONGEST + 500
+    assert len(done.err) < 2 * MAX_MESSAGE + 500

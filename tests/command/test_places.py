@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.each import each
-from tripos.cli.parser import VERBS, build_parser
+from tripos.cli.parser import COMMANDS, build_parser
 from tripos.errors import USAGE, Failure
 from tripos.settings.load import load_config
 from tripos_warehouse.errors import StoreError
@@ -22,7 +22,7 @@ def options() -> list[tuple[list[str], str]]:
     """Return every option that takes a folder or a file, after the words of its verb."""
     found = []
     waiting: list[tuple[list[str], argparse.ArgumentParser]] = [
-        ([verb], parser) for verb, parser in _below(build_parser()).items() if verb in VERBS
+        ([verb], parser) for verb, parser in _below(build_parser()).items() if verb in COMMANDS
     ]
     while waiting:
         words, parser = waiting.pop()

@@ -10,28 +10,28 @@ import pytest
 from rich.console import Console
 
 from tripos.cli.progress import (
-    Ended,
-    Moment,
     Pace,
     ProgressLines,
+    ProgressSnapshot,
+    RunSummary,
     Screen,
-    counts,
-    line,
+    format_counts,
+    format_shares,
     live_view,
-    shares,
     shown_lanes,
     shown_progress,
+    status_line,
     summary_data,
     summary_lines,
 )
-from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.endpoint import Snapshot
 
 
-def a_tally(scenarios: int = 2) -> CallCounters:
+def a_tally(scenarios: int = 2) -> RunProgress:
     """Half of each scenario's 200 calls are done, one of a hundred failed."""
-    tally = CallCounters(tokens_in=1_234_567, tokens_out=234_567, cost_usd=1.25)
+    tally = RunProgress(tokens_in=1_234_567, tokens_out=234_567, cost_usd=1.25)
     for number in range(scenarios):
         for role in ("candidate", "judge"):
             lane = (role, f"scenario_with_a_long_name_{number}")
@@ -49,7 +49,7 @@ ENDPOINTS = (
 )
 
 
-def drawn(moment: Moment, height: int = 24) -> list[str]:
+def drawn(moment: ProgressSnapshot, height: int = 24) -> list[str]:
     console = Console(file=io.StringIO(), width=80, height=height, force_terminal=True, color_system=None)
     with console.capture() as captured:
         console.print(live_view(moment, height))
@@ -59,20 +59,22 @@ def drawn(moment: Moment, height: int = 24) -> list[str]:
 @pytest.mark.parametrize("scenarios", [1, 2, 30])
 @pytest.mark.parametrize("height", [24, 12, 50])
 def test_the_picture_fits_the_terminal(scenarios: int, height: int) -> None:
-    moment = Moment(a_tally(scenarios), Pace(), 10.0, ENDPOINTS, Budget(usd=5.0, tokens=10_000_000, calls=100))
+    moment = ProgressSnapshot(
+        a_tally(scenarios), Pace(), 10.0, ENDPOINTS, Budget(usd=5.0, tokens=10_000_000, calls=100)
+    )
     lines = drawn(moment, height)
     assert len(lines) < height
     assert max(map(len, lines)) <= 80
 
 
 def test_the_picture_has_a_row_for_each_role_and_scenario_where_they_are_few() -> None:
-    text = "\n".join(drawn(Moment(a_tally(2), Pace(), 10.0)))
+    text = "\n".join(drawn(ProgressSnapshot(a_tally(2), Pace(), 10.0)))
     assert text.count("candidate") == text.count("judge") == 2
     assert "more" not in text
 
 
 def test_the_picture_says_how_many_have_no_row() -> None:
-    text = "\n".join(drawn(Moment(a_tally(30), Pace(), 10.0)))
+    text = "\n".join(drawn(ProgressSnapshot(a_tally(30), Pace(), 10.0)))
     rows = text.count("candidate") + text.count("judge")
     assert f"and {60 - rows} more" in text
 
@@ -83,7 +85,7 @@ def test_the_picture_tells_rate_cost_budget_failures_and_calls_under_way() -> No
     pace.mark(0.0, tally)
     tally.asked[lane] += 50
     pace.mark(10.0, tally)
-    text = "\n".join(drawn(Moment(tally, pace, 10.0, ENDPOINTS, Budget(usd=5.0))))
+    text = "\n".join(drawn(ProgressSnapshot(tally, pace, 10.0, ENDPOINTS, Budget(usd=5.0))))
     for words in (
         "450 of 800 calls",
         "56%",
@@ -100,8 +102,8 @@ def test_the_picture_tells_rate_cost_budget_failures_and_calls_under_way() -> No
 
 def test_an_endpoint_that_is_well_is_shown_to_those_who_ask() -> None:
     tally = a_tally()
-    assert "one/a" not in "\n".join(drawn(Moment(tally, Pace(), 1.0, ENDPOINTS)))
-    text = "\n".join(drawn(Moment(tally, Pace(), 1.0, ENDPOINTS, verbose=True)))
+    assert "one/a" not in "\n".join(drawn(ProgressSnapshot(tally, Pace(), 1.0, ENDPOINTS)))
+    text = "\n".join(drawn(ProgressSnapshot(tally, Pace(), 1.0, ENDPOINTS, verbose=True)))
     assert "one/a: ready; 16 of at most 16 calls under way, 40 waiting, 2 made" in text
 
 
@@ -116,7 +118,7 @@ def test_the_busiest_have_a_row_first() -> None:
 
 
 def test_the_rate_is_that_of_the_last_ten_seconds() -> None:
-    tally, pace = CallCounters(), Pace()
+    tally, pace = RunProgress(), Pace()
     lane = ("candidate", "sums")
     for second in range(121):
         tally.asked[lane] += 1 if second <= 100 else 5
@@ -125,7 +127,7 @@ def test_the_rate_is_that_of_the_last_ten_seconds() -> None:
 
 
 def test_marks_are_kept_for_a_minute_only() -> None:
-    tally, pace = CallCounters(), Pace()
+    tally, pace = RunProgress(), Pace()
     for second in range(1000):
         pace.mark(float(second), tally)
     assert len(pace.marks) <= 62
@@ -166,8 +168,8 @@ def shown(
     seconds: float,
     stream: io.StringIO,
     environ: dict[str, str],
-    tally: CallCounters | None = None,
-    meanwhile: Callable[[CallCounters], Awaitable[None]] | None = None,
+    tally: RunProgress | None = None,
+    meanwhile: Callable[[RunProgress], Awaitable[None]] | None = None,
     quiet: bool = False,
 ) -> str:
     tally = tally or a_tally()
@@ -208,7 +210,7 @@ def test_a_terminal_gets_a_picture_that_goes_away() -> None:
 
 
 def test_notes_are_told_at_once_and_once_and_without_keys() -> None:
-    async def meanwhile(tally: CallCounters) -> None:
+    async def meanwhile(tally: RunProgress) -> None:
         tally.notes.append("`x/y` does not answer, key hush-hush")
 
     text = shown(4, io.StringIO(), {}, meanwhile=meanwhile)
@@ -229,7 +231,7 @@ class Gone(io.StringIO):
 def test_a_run_goes_on_where_nobody_can_see_it_any_more() -> None:
     went_on = []
 
-    async def meanwhile(tally: CallCounters) -> None:
+    async def meanwhile(tally: RunProgress) -> None:
         tally.notes.append("a note")
         for _ in range(5):
             await asyncio.sleep(0)
@@ -251,28 +253,28 @@ def test_lines_do_not_pile_up_where_someone_looks_late() -> None:
     stream = io.StringIO()
     lines = ProgressLines(stream)
     for elapsed in (200.0, 200.1, 209.9):
-        lines.look(Moment(a_tally(), Pace(), elapsed))
+        lines.look(ProgressSnapshot(a_tally(), Pace(), elapsed))
     assert len(stream.getvalue().splitlines()) == 1
 
 
 def test_counts_name_what_there_was() -> None:
-    assert counts(CallCounters()) == "0 asked"
-    assert counts(a_tally()) == "316 asked, 80 reused, 4 failed"
+    assert format_counts(RunProgress()) == "0 asked"
+    assert format_counts(a_tally()) == "316 asked, 80 reused, 4 failed"
 
 
 def test_the_summary_of_a_run_without_trouble_is_one_line() -> None:
-    tally = CallCounters(cost_usd=0.5)
+    tally = RunProgress(cost_usd=0.5)
     tally.asked["candidate", "sums"] = 3
     tally.samples["ok"] = tally.scores["scored"] = 3
-    assert summary_lines(Ended("r", "finished", tally, 3.0, command="tripos run x")) == [
+    assert summary_lines(RunSummary("r", "finished", tally, 3.0, command="tripos run x")) == [
         "finished: 3 calls asked; 0 tokens in, 0 out; cost 0.50 USD"
     ]
 
 
 def test_the_summary_of_one_call_counts_one() -> None:
-    tally = CallCounters(tokens_in=1, tokens_out=1, cost_usd=0.5)
+    tally = RunProgress(tokens_in=1, tokens_out=1, cost_usd=0.5)
     tally.asked["candidate", "sums"] = tally.reused["candidate", "sums"] = 1
-    assert summary_lines(Ended("r", "finished", tally, 3.0, command="tripos run x")) == [
+    assert summary_lines(RunSummary("r", "finished", tally, 3.0, command="tripos run x")) == [
         "finished: 1 call asked, 1 reused; 1 token in, 1 out; cost 0.50 USD"
     ]
 
@@ -282,7 +284,7 @@ def test_the_summary_fits_80_columns_and_tells_shares_unknown_prices_and_what_to
     tally.samples.update(ok=998, parse_failure=1, refused=1)
     tally.scores.update(scored=10_000, parse_failure=1)
     tally.cost_unknown, tally.unpriced = 7, {"hosted_vllm/a-model", "openai/a-fine-tuned-one"}
-    ended = Ended("r", "finished", tally, 3700.0, budget=Budget(usd=5.0), command="tripos run specs/x --limit 4")
+    ended = RunSummary("r", "finished", tally, 3700.0, budget=Budget(usd=5.0), command="tripos run specs/x --limit 4")
     lines = summary_lines(ended)
     text = "\n".join(lines)
     assert max(map(len, lines)) <= 80
@@ -308,35 +310,35 @@ def test_the_summary_fits_80_columns_and_tells_shares_unknown_prices_and_what_to
     ],
 )
 def test_the_summary_says_how_to_go_on(status: str, code: str | None, words: str) -> None:
-    ended = Ended("r", status, a_tally(), 1.0, code=code, command="tripos run x")
+    ended = RunSummary("r", status, a_tally(), 1.0, code=code, command="tripos run x")
     assert words in summary_lines(ended)[-1] + summary_lines(ended)[-2]
 
 
 def test_nothing_to_do_is_said() -> None:
-    tally = CallCounters()
+    tally = RunProgress()
     tally.reused["candidate", "sums"] = 3
-    assert "nothing was left to ask" in summary_lines(Ended("r", "finished", tally, 0.1))[-1]
+    assert "nothing was left to ask" in summary_lines(RunSummary("r", "finished", tally, 0.1))[-1]
 
 
 def test_a_share_is_never_rounded_to_all_or_nothing() -> None:
-    tally = CallCounters()
+    tally = RunProgress()
     tally.scores.update(scored=1_000_000, parse_failure=1)
-    assert shares(tally.scores) == "1,000,000 scored (99.9%), 1 parse_failure (0.1%)"
+    assert format_shares(tally.scores) == "1,000,000 scored (99.9%), 1 parse_failure (0.1%)"
 
 
 def test_an_unknown_cost_is_null_for_machines_and_what_is_known_stands_beside_it() -> None:
     tally = a_tally()
-    assert summary_data(Ended("r", "finished", tally, 2.0))["cost_usd"] == 1.25
+    assert summary_data(RunSummary("r", "finished", tally, 2.0))["cost_usd"] == 1.25
     tally.cost_unknown = 1
-    table = summary_data(Ended("r", "finished", tally, 2.0, budget=Budget(calls=9)))
+    table = summary_data(RunSummary("r", "finished", tally, 2.0, budget=Budget(calls=9)))
     assert (table["cost_usd"], table["cost_known_usd"]) == (None, 1.25)
     assert table["budget"] == {"calls": {"most": 9, "spent": 0}}
     assert table["calls_per_s"] == 160.0
 
 
 def test_no_run_is_done_more_than_whole_where_a_condition_rules_out_more_than_was_planned() -> None:
-    tally = CallCounters()
+    tally = RunProgress()
     tally.planned["judge", "sums"] = tally.planned["candidate", "sums"] = 10
     tally.asked["candidate", "sums"] = 5
     tally.skipped["judge", "sums"] = 20
-    assert line(Moment(tally, Pace(), 10.0)).startswith("25 of 30 calls (83%)")
+    assert status_line(ProgressSnapshot(tally, Pace(), 10.0)).startswith("25 of 30 calls (83%)")

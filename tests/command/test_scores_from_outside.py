@@ -63,7 +63,7 @@ def handed(of_run: str | None = None, name: str = "ben") -> Assignment:
     connection, found = connect_run(store, of_run)
     with connection:
         desk = AssignmentDesk(store, connection, get_plan(connection, found), found, "judge", name)
-        return desk.hand(ALL, lambda: datetime.now(UTC))
+        return desk.assign(ALL, lambda: datetime.now(UTC))
 
 
 def take(tripos: Command, hand: Assignment, values: dict[str, float]) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.releases.test_releases import LESSONS
-from tripos.terminal import show_json, show_output, show_text, with_marks
+from tripos.terminal import replace_controls, show_json, show_output, show_text
 
 PRODUCT = Path(__file__).parents[2] / "tripos"
 ODD = "x\x1b[8m\x1b]0;t\x07\u202etxt\u2066\x9b5m\x7f"
@@ -144,7 +144,7 @@ def test_styled_text_keeps_colours_and_nothing_else(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == "\x1b[1mbold\x1b[0m \\x1b[2J\\x1b]0;t\\x07\n"
     show_text("\x1b[1mbold", sep="", end="", stderr=True)
     assert capsys.readouterr().err == "\\x1b[1mbold"
-    assert len(with_marks(ODD)) == len(ODD) and raw(with_marks(ODD)) == set()
+    assert len(replace_controls(ODD)) == len(ODD) and raw(replace_controls(ODD)) == set()
 
 
 def writes(path: Path) -> list[int]:

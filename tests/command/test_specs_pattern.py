@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Command
-from tripos.runs.compilation import find_spec, holds_parts
+from tripos.runs.compilation import find_spec, has_shared_parts
 
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ["specs/cjeval", "specs/edubench", "specs/mathtutorbench", "specs/teachbench"]
@@ -31,8 +31,8 @@ def pattern(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_specs_holds_the_four_benchmarks_and_what_they_share(pattern: list[str]) -> None:
-    assert [path for path in pattern if not holds_parts(Path(path))] == BENCHMARKS
-    assert [path for path in pattern if holds_parts(Path(path))] == ["specs/common", "specs/gallery"]
+    assert [path for path in pattern if not has_shared_parts(Path(path))] == BENCHMARKS
+    assert [path for path in pattern if has_shared_parts(Path(path))] == ["specs/common", "specs/gallery"]
 
 
 @pytest.mark.long

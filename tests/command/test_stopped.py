@@ -13,7 +13,12 @@ import pytest
 
 from tests.command.test_until import MANY, SPEC, run, settled, sums
 from tests.conftest import Command
-from tripos_warehouse.measures.measure_rows import OF_TWO_RUNS, STOPPED_EARLY, TOO_FAR_APART, UNFOLLOWED
+from tripos_warehouse.measures.measure_rows import (
+    EXAGGERATED_DIFFERENCES,
+    STOPPED_EARLY,
+    TWO_RUNS_UNFOLLOWED,
+    UNFOLLOWED,
+)
 
 __all__ = ["sums"]
 TWICE = "measure twice = median(right)\n"
@@ -45,7 +50,7 @@ def test_a_difference_is_that_of_the_sequence_wherever_it_is_shown(sums: Path, t
     for row in others:  # by level, by metric, by scenario: no sequence follows these
         assert (row["difference"], row["low"], row["p"], row["p_holm"], row["q"]) == (None,) * 5
         assert row["reason"] == UNFOLLOWED
-    assert TOO_FAR_APART in found["cautions"]
+    assert EXAGGERATED_DIFFERENCES in found["cautions"]
     text = plain(tripos("compare").out)
     assert f"A is better by {pair['value']:.3f} ({pair['low']:.3f} to {pair['high']:.3f})" in text
     assert f"not compared: {UNFOLLOWED}" in text
@@ -53,7 +58,7 @@ def test_a_difference_is_that_of_the_sequence_wherever_it_is_shown(sums: Path, t
     for verb in (["report"], ["leaderboard"], ["history", "accuracy"]):
         shown = plain(tripos(*verb).out)
         assert STOPPED_EARLY in shown, verb
-        assert TOO_FAR_APART in shown, verb
+        assert EXAGGERATED_DIFFERENCES in shown, verb
     tables = tripos("report", "--format", "markdown").out
     assert STOPPED_EARLY in tables
     accuracy, by_level = tables.split("### by_level", 1)
@@ -82,7 +87,7 @@ def test_a_pair_that_saw_all_items_is_not_shrunk_and_holds_what_the_run_said(sum
     assert (first["method"], first["p"]) == ("sequence", pairs[alike]["p_alone"])
     assert first["difference"] == pytest.approx(first["b"] - first["a"])
     assert all(row["low"] is not None for row in others), "both saw all items: no stopping chose them"
-    assert TOO_FAR_APART not in found["cautions"]
+    assert EXAGGERATED_DIFFERENCES not in found["cautions"]
     early = compared(tripos, "--models", f"{alike[0]},mock/student-0-0")
     assert early["rows"][0]["items"] == told["models"]["mock/student-0-0"] < MANY
     assert abs(early["rows"][0]["difference"]) < early["rows"][0]["a"] - early["rows"][0]["b"]
@@ -101,7 +106,7 @@ def test_two_runs_of_which_one_stopped_have_no_test(sums: Path, tripos: Command)
     run(tripos)
     runs = json.loads(tripos("sql", "select run_id from runs order by run_id", "--format", "json").out)
     found = compared(tripos, *(each["run_id"] for each in runs))
-    assert {row["reason"] for row in found["rows"]} == {OF_TWO_RUNS}
+    assert {row["reason"] for row in found["rows"]} == {TWO_RUNS_UNFOLLOWED}
     assert {row["p"] for row in found["rows"]} == {None}
     whole = compared(tripos, runs[1]["run_id"])
     assert all(row["p"] is not None and row["method"] is None for row in whole["rows"])

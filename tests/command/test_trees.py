@@ -21,7 +21,7 @@ from tests.conftest import Command
 from tests.each import each
 from tests.lengths import sized
 from tripos.errors import Failure
-from tripos.importing.trees import approve, read_outline, tree_text
+from tripos.importing.trees import approve, format_tree, read_outline
 from tripos_compiler.library.functions.trees import ParsedTree, read_tree
 
 ALGEBRA = {"代数": {"集合": ["交集", "并集"], "逻辑": None}, "几何": ["圆"]}
@@ -107,7 +107,7 @@ def outlined(tree: dict[str, Any], blank: str, mark: str, level: int = 0) -> Ite
 @pytest.mark.parametrize("suffix", [".yaml", ".json"])
 def test_a_tree_that_was_written_is_read_as_it_was(suffix: str) -> None:
     tree = read_tree({**ALGEBRA, "1848": {"no": ["yes: no", "- 3", "#"]}}).tree
-    assert read_tree(yaml.safe_load(tree_text(tree, suffix, "said"))).tree == tree
+    assert read_tree(yaml.safe_load(format_tree(tree, suffix, "said"))).tree == tree
 
 
 NAMED = st.sampled_from(["name", "children", "null", "true", "~", "2020-01-01", "<<", "=", "&a", "- a", "集合"])
@@ -118,7 +118,7 @@ BRANCHED = st.recursive(st.just({}), lambda below: st.dictionaries(NAMED, below,
 @given(BRANCHED.filter(bool), st.sampled_from([".yaml", ".json"]))
 @example({"name": {}, "children": {"a": {}}}, ".json")
 def test_no_name_is_taken_for_what_it_looks_like_in_a_file(tree: dict[str, Any], suffix: str) -> None:
-    document = yaml.safe_load(tree_text(ParsedTree(tree), suffix))
+    document = yaml.safe_load(format_tree(ParsedTree(tree), suffix))
     assert read_tree(document).tree == ParsedTree(tree)
 
 
@@ -429,7 +429,7 @@ def test_questions_without_a_place_are_counted_with_the_reason(
 ) -> None:
     from tripos_runtime.models import mocks
 
-    monkeypatch.setattr(mocks, "points_chosen", lambda messages, value, key: {name: [] for name in value})
+    monkeypatch.setattr(mocks, "choose_points", lambda messages, value, key: {name: [] for name in value})
     assert tripos("run", "s.tripos", *ROLES).code == 0
     report = tripos("report")
     assert "question: 3 given up; rejected: require 6" in report.out

@@ -12,8 +12,8 @@ import pytest
 
 from tests.conftest import Command
 from tests.lengths import spread
-from tripos.cli.progress import Ended, summary_data, summary_lines
-from tripos_runtime.asking.progress import CallCounters
+from tripos.cli.progress import RunSummary, summary_data, summary_lines
+from tripos_runtime.asking.progress import RunProgress
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
 
@@ -110,11 +110,11 @@ def test_what_is_undefined_fails_a_test_of_junit(folder: Path, tripos: Command) 
 
 
 def test_the_end_of_a_run_says_what_was_not_asked_and_why() -> None:
-    tally = CallCounters(unasked=Counter({("helper", "`nth` has no value"): 1, ("judge", "`/` has no value"): 2}))
-    said = "\n".join(summary_lines(Ended("r1", "finished", tally, 1.0)))
+    tally = RunProgress(unasked=Counter({("helper", "`nth` has no value"): 1, ("judge", "`/` has no value"): 2}))
+    said = "\n".join(summary_lines(RunSummary("r1", "finished", tally, 1.0)))
     assert "unasked  2 calls of judge: `/` has no value" in said
     assert "unasked  1 call of helper: `nth` has no value" in said
-    assert summary_data(Ended("r1", "finished", tally, 1.0))["unasked"] == [
+    assert summary_data(RunSummary("r1", "finished", tally, 1.0))["unasked"] == [
         {"role": "helper", "reason": "`nth` has no value", "calls": 1},
         {"role": "judge", "reason": "`/` has no value", "calls": 2},
     ]

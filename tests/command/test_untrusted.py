@@ -16,7 +16,7 @@ import tripos as api
 from tests.conftest import Command
 from tests.releases.test_releases import LESSONS, release
 from tripos.api.errors import ReleaseError, RunError, SpecError
-from tripos.cli.parser import VERBS, build_parser
+from tripos.cli.parser import COMMANDS, build_parser
 from tripos.errors import Failure
 from tripos.settings.trust import time_limit, trust_in
 from tripos_runtime.datasets import trust as trusting
@@ -64,7 +64,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_verb_that_reads_a_benchmark_has_the_option(verb: str) -> None:
     given = {"diff": ["a", "b"], "report": [], "teach": ["a", "--name", "x"]}.get(verb, ["a"])
     assert build_parser(verb).parse_args([verb, *given, "--untrusted"]).untrusted
-    assert verb in VERBS
+    assert verb in COMMANDS
 
 
 @pytest.mark.parametrize("by", ["option", "variable"])

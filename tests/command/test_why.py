@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
-from tripos.terminal import harmless
+from tripos.terminal import escape_controls
 from tripos_warehouse.tables.text import fold
 
 CHAIN = """\
@@ -192,7 +192,7 @@ def test_folding_loses_no_character() -> None:
 
 
 def test_joiners_of_scripts_that_need_them_stay() -> None:
-    assert harmless("می\u200cخواهم\tok") == "می\u200cخواهم\tok"
+    assert escape_controls("می\u200cخواهم\tok") == "می\u200cخواهم\tok"
 
 
 def test_the_benchmark_need_not_lie_beside_the_store(

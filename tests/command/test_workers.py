@@ -12,7 +12,7 @@ import tripos
 from tests.kills.contents import contents
 from tests.kills.work import KEPT, Work
 from tripos.cli.main import run_command
-from tripos.settings.runtime import divided
+from tripos.settings.runtime import limits_share
 from tripos_runtime.scheduling.limits import Limits
 
 MODELS = ["--model", "mock/careful,mock/careless"]
@@ -81,7 +81,7 @@ def test_workers_of_the_python_api_are_counted_as_one_run(work: Work) -> None:
 
 def test_parts_of_limits_add_up_to_the_whole() -> None:
     whole = Limits(max_connections=7, connections={"a": 5}, requests_per_minute={"a": 60}, tokens_per_minute={"*": 900})
-    parts = [divided(whole, number, 3) for number in range(3)]
+    parts = [limits_share(whole, number, 3) for number in range(3)]
     assert sum(part.max_connections for part in parts) == 7
     assert sum(part.connections["a"] for part in parts) == 5
     assert sum(part.requests_per_minute["a"] for part in parts) == pytest.approx(60)

@@ -14,10 +14,10 @@ from tripos_compiler.diagnostics.codes import CODES
 from tripos_compiler.diagnostics.diagnostic import Diagnostic, Diagnostics
 from tripos_compiler.diagnostics.renderers import render_text, to_data, to_sarif
 from tripos_compiler.diagnostics.text_format import printable
-from tripos_compiler.editing.formatter import Unparsable, format_text, same
+from tripos_compiler.editing.formatter import Unparsable, format_text, is_same_tree
 from tripos_compiler.library.media import MediumKind
 from tripos_compiler.plan import Plan
-from tripos_compiler.source.inputs import DataError, FoundFile
+from tripos_compiler.source.inputs import DataError, ResolvedFile
 from tripos_compiler.source.text import Source, Span
 from tripos_compiler.syntax.parser import parse
 from tripos_runtime.datasets.data_files import DataFolders
@@ -37,23 +37,23 @@ class KeptData:
     folders: DataFolders = field(default_factory=DataFolders)
     kept: dict[tuple[str, ...], Any] = field(default_factory=dict)
 
-    def find(self, source: str, near: str) -> list[FoundFile]:
+    def find(self, source: str, near: str) -> list[ResolvedFile]:
         """Return the files that a spec at path `near` means by `source`."""
         return self._kept(("find", source, str(Path(near).parent)), lambda: self.folders.find(source, near))
 
-    def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
+    def rows(self, file: ResolvedFile) -> Iterator[dict[str, Any]]:
         """Return the raw records of a file."""
         return iter(self._kept(("rows", file.location), lambda: list(self.folders.rows(file))))
 
-    def medium(self, file: FoundFile, kind: MediumKind, value: Any) -> str:
+    def medium(self, file: ResolvedFile, kind: MediumKind, value: Any) -> str:
         """Return the mark of what a cell holds or names."""
         return self.folders.medium(file, kind, value)
 
-    def document(self, file: FoundFile) -> Any:
+    def document(self, file: ResolvedFile) -> Any:
         """Return what a file that is one JSON or YAML value says."""
         return self._kept(("document", file.location), lambda: self.folders.document(file))
 
-    def placed(self, file: FoundFile) -> Any:
+    def placed(self, file: ResolvedFile) -> Any:
         """Return the same with the lines of its texts."""
         return self._kept(("placed", file.location), lambda: self.folders.placed(file))
 
@@ -123,7 +123,7 @@ def examine_format(files: Mapping[str, str], path: str) -> str | None:
     if format_text(formatted, path) != formatted:
         raise Fault("the formatter changes what it has formatted")
     before, after = (parse(Source(path, each.removeprefix("\ufeff")), Diagnostics()) for each in (text, formatted))
-    if not same(before, after):
+    if not is_same_tree(before, after):
         raise Fault("the formatter changes the tree")
     return formatted
 

@@ -10,13 +10,13 @@ import re
 from pathlib import Path
 
 from tripos_compiler.language.plan_diff import version_order
-from tripos_compiler.source.inputs import FoundRelease, ReleaseRequest, UnfitRelease
+from tripos_compiler.source.inputs import ReleaseRequest, ResolvedRelease, UnfitRelease
 
 
 class StandInReleases:
     """Finds the highest version that fits, or that of the digest."""
 
-    def find(self, asked: ReleaseRequest, near: str) -> FoundRelease:
+    def find(self, asked: ReleaseRequest, near: str) -> ResolvedRelease:
         places = [asked.place] if asked.place is not None else ["releases"]
         above = [Path(near).parent, *Path(near).parent.parents]
         folders = [
@@ -33,7 +33,7 @@ class StandInReleases:
         return same[0]
 
 
-def _release(folder: Path) -> FoundRelease:
+def _release(folder: Path) -> ResolvedRelease:
     name, _, version = folder.name.partition("-")
     main = folder / "spec" / f"{name}.tripos"
     text = main.read_text("utf-8") if main.exists() else ""
@@ -41,7 +41,7 @@ def _release(folder: Path) -> FoundRelease:
     data = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (folder / "spec").glob("*.jsonl")}
     if (folder / "manifest.json").exists():
         data |= json.loads((folder / "manifest.json").read_text("utf-8")).get("data", {})
-    return FoundRelease(
+    return ResolvedRelease(
         name,
         version,
         hashlib.sha256(text.encode()).hexdigest(),

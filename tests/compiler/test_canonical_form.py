@@ -17,7 +17,7 @@ from tests.changed_fields import STEPS, changed
 from tests.compiler.compiling import ROOT, compile_file, compile_text, plan_of
 from tests.each import each
 from tripos_compiler.lowering.fingerprints import StepFingerprints
-from tripos_compiler.plan import Grade, Judging, Part, Plan, Settings, Step
+from tripos_compiler.plan import Grade, JudgedStep, Part, Plan, Settings, Step
 from tripos_compiler.plan.base import canonical, digest
 from tripos_compiler.resolve.program import Program
 
@@ -118,7 +118,7 @@ def prints_of(step: Step) -> str:
     program.scorers = {scorer.name: scorer for scorer in plan.scorers}
     program.metrics = {metric.name: metric for metric in plan.metrics}
     found = StepFingerprints(cast("Program", program), "sums").of(step)
-    return found.judgement if isinstance(found, Judging) else found.fingerprint
+    return found.judgement if isinstance(found, JudgedStep) else found.fingerprint
 
 
 @each("case", changed)

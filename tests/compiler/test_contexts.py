@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from tests.each import each
 from tests.lengths import sized
 from tripos_compiler.language.contexts import allowed_cells, axes_in_guards, broken_guard, count_cells
-from tripos_compiler.language.evaluation import Missing, Unavailable, evaluate
+from tripos_compiler.language.evaluation import MissingValue, Unavailable, evaluate
 from tripos_compiler.language.rendering import PLACEHOLDER, render
 from tripos_compiler.language.rows import DoesNotFit, Misfit, item_id, read_row, read_value
 from tripos_compiler.plan import (
@@ -220,8 +220,10 @@ def test_placeholders_stand_just_where_the_values_will_be_printed(data: st.DataO
     template = Template(parts=tuple(passages))
     names = {**values, "yes": True, "no": False}
     whole = render(template, {**names, "later": True}, "en", {"stage": STAGE})
-    there = {name: Missing(name, "pending") if name in waiting else value for name, value in names.items()}
-    drafted = render(template, {**there, "later": Missing("later", "pending")}, "en", {"stage": STAGE}, (), Marks())
+    there = {name: MissingValue(name, "pending") if name in waiting else value for name, value in names.items()}
+    drafted = render(
+        template, {**there, "later": MissingValue("later", "pending")}, "en", {"stage": STAGE}, (), Marks()
+    )
     shown = [place for place, each in enumerate(passages) if each.when is None or each.when.path != ("no",)]
     for place in shown:
         if f"x{place}" in waiting:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies
 
 from tests.compiler.compiling import compile_text, plan_of
-from tripos_compiler.language.sequential_stopping import settling_figure
+from tripos_compiler.language.sequential_stopping import sequential_figure
 from tripos_compiler.plan import Constant, Expectation, Formula, Measured
 
 SPEC = """
@@ -97,7 +97,7 @@ def test_a_side_that_goes_by_nothing_is_the_same_number_in_each_cell_of_the_othe
 
 def test_a_difference_and_an_end_are_followed_by_sequences() -> None:
     plan = plan_of(compile_text(f"{SPEC}expect lower(a) > 0.5 until settled\nexpect a >= b - 0.1 until settled\n"))
-    assert not [each for each in plan.expectations if isinstance(settling_figure(plan, each), str)]
+    assert not [each for each in plan.expectations if isinstance(sequential_figure(plan, each), str)]
 
 
 NUMBERS = strategies.decimals(0, 9, places=2).map(str)

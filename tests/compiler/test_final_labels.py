@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from tests.lengths import spread
 from tripos_compiler.library.functions.answers import final_number
-from tripos_compiler.library.signature import Unread
+from tripos_compiler.library.signature import AmbiguousAnswer
 
 ANNOUNCED = {
     "en": (
@@ -148,7 +148,7 @@ def test_a_reply_that_repeats_itself_is_read_in_time(piece: str) -> None:
     def seconds(length: int) -> float:
         text = f"{piece * (length // len(piece))} none"
         started = time.process_time()
-        with suppress(Unread):
+        with suppress(AmbiguousAnswer):
             final_number(text, "fr")
         return time.process_time() - started
 

@@ -18,7 +18,15 @@ from tests.each import each
 from tests.lengths import sized
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.diagnostics.text_format import display_width
-from tripos_compiler.editing.formatter import TYPES, Scan, Unfaithful, Unparsable, format_text, require_faithful, same
+from tripos_compiler.editing.formatter import (
+    TYPES,
+    Scan,
+    Unfaithful,
+    Unparsable,
+    format_text,
+    is_same_tree,
+    require_faithful,
+)
 from tripos_compiler.source.text import Source, find_comments
 from tripos_compiler.source.tree import Block
 from tripos_compiler.syntax.parser import parse
@@ -49,7 +57,7 @@ def comments_of(text: str) -> list[tuple[str, bool]]:
 def formatted(text: str) -> str:
     """Return the text in the layout, checked: it says what it said, and formatting it again changes nothing."""
     found = format_text(text, "x.tripos")
-    assert same(tree_of(text.removeprefix("\ufeff")), tree_of(found))
+    assert is_same_tree(tree_of(text.removeprefix("\ufeff")), tree_of(found))
     assert comments_of(text) == comments_of(found)
     assert format_text(found, "x.tripos") == found
     return found

@@ -13,8 +13,8 @@ from hypothesis import given, strategies as st
 
 from tests.each import each
 from tripos_compiler.library.functions.answers import json_part
-from tripos_compiler.library.types import notated_type, type_notation
-from tripos_compiler.plan import IntegerType, JsonType, ListType, RecordType, arguments_fitting
+from tripos_compiler.library.types import parse_type_notation, type_notation
+from tripos_compiler.plan import IntegerType, JsonType, ListType, RecordType, fit_arguments
 
 NAMES = st.text(alphabet="ab.0 é", min_size=1, max_size=3)
 VALUES = st.recursive(
@@ -97,7 +97,7 @@ def test_a_value_that_is_null_has_no_parts() -> None:
 
 @each("notation", TYPES)
 def test_a_notation_is_that_of_its_type(notation: str) -> None:
-    found = notated_type(notation)
+    found = parse_type_notation(notation)
     assert found is not None and type_notation(found) == notation
 
 
@@ -106,21 +106,21 @@ def test_a_notation_is_that_of_its_type(notation: str) -> None:
     ["dialogue", "text?", "set<text>", "{ a path }", "list<{ a text, b tools }>", "list<path>", "choice(a, b)", ""],
 )
 def test_no_other_type_is_one_of_json(notation: str) -> None:
-    assert notated_type(notation) is None
+    assert parse_type_notation(notation) is None
 
 
 def test_an_argument_of_any_json_that_is_not_given_is_none() -> None:
     of = RecordType(fields={"a": JsonType()})
-    assert arguments_fitting(of, {"a": [None]}) == {"a": [None]}
-    assert arguments_fitting(of, {}) is arguments_fitting(of, {"a": None}) is None
+    assert fit_arguments(of, {"a": [None]}) == {"a": [None]}
+    assert fit_arguments(of, {}) is fit_arguments(of, {"a": None}) is None
 
 
 def test_a_whole_number_of_any_length_fits() -> None:
     """A model may write one of hundreds of digits as an argument."""
     of = RecordType(fields={"n": IntegerType(), "more": ListType(of=IntegerType(low=0, high=9))})
-    assert arguments_fitting(of, {"n": 10**400, "more": []}) == {"n": 10**400, "more": []}
-    assert arguments_fitting(of, {"n": 1, "more": [10**400]}) is None
-    assert arguments_fitting(of, json.loads('{"n": 1e999, "more": []}')) is None
+    assert fit_arguments(of, {"n": 10**400, "more": []}) == {"n": 10**400, "more": []}
+    assert fit_arguments(of, {"n": 1, "more": [10**400]}) is None
+    assert fit_arguments(of, json.loads('{"n": 1e999, "more": []}')) is None
 
 
 SPEC = """benchmark b "1.0.0" {{ languages en }}

@@ -15,12 +15,13 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from tests.lengths import sized
-from tripos_compiler.language.evaluation import Fault, NoValue, Unavailable, evaluate
+from tripos_compiler.language.evaluation import InternalError, NoValue, Unavailable, evaluate
 from tripos_compiler.language.intervals import Ranges
-from tripos_compiler.library.definedness import lack_of
+from tripos_compiler.library.definedness import undefinedness_of
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.signature import (
-    Exactly,
+    AnyPattern,
+    ExactPattern,
     Function,
     ListOf,
     OneOf,
@@ -28,9 +29,8 @@ from tripos_compiler.library.signature import (
     Pattern,
     PatternKind,
     SetOf,
-    TypeItself,
+    TypeParameter,
     Variable,
-    Whatever,
 )
 from tripos_compiler.library.types import fits, type_notation
 from tripos_compiler.plan import (
@@ -202,9 +202,9 @@ def fitting(draw: st.DrawFn, pattern: Pattern, bound: dict[str, Type]) -> Type:
     from tripos_compiler.plan import TreeType
 
     match pattern:
-        case Exactly(type=type_):
+        case ExactPattern(type=type_):
             return draw(st.sampled_from([each for each in (*ANY, type_) if fits(each, type_)]))
-        case Whatever():
+        case AnyPattern():
             return draw(st.sampled_from(ANY))
         case PatternKind(kind="tree"):
             return TreeType(tree="tree")
@@ -224,7 +224,7 @@ def fitting(draw: st.DrawFn, pattern: Pattern, bound: dict[str, Type]) -> Type:
         case OptionalPattern(of=of):
             inner = draw(fitting(of, bound))
             return OptionalType(of=inner) if draw(st.booleans()) else inner
-        case TypeItself(of=of):
+        case TypeParameter(of=of):
             bound[of.name] = draw(st.sampled_from(READ_AS))
             return bound[of.name]
         case OneOf(patterns=patterns):
@@ -287,7 +287,7 @@ def test_a_function_gives_a_value_of_its_type_or_says_that_it_has_none(name: str
     try:
         value = evaluate(call, names)
     except NoValue as error:
-        assert UNBOUNDED in str(error) or lack_of(call, types) is not None, (
+        assert UNBOUNDED in str(error) or undefinedness_of(call, types) is not None, (
             "it has no value, and `check` did not say so"
         )
         return
@@ -319,7 +319,7 @@ def test_an_operator_gives_a_number_or_says_that_it_has_none(sign: Any, left: fl
     try:
         value = evaluate(expr, {})
     except NoValue as error:
-        assert UNBOUNDED in str(error) or lack_of(expr) is not None
+        assert UNBOUNDED in str(error) or undefinedness_of(expr) is not None
         return
     assert isinstance(value, bool if sign in OPERATORS[4:] else int | float) and math.isfinite(value)
 
@@ -344,5 +344,5 @@ def test_any_two_values_of_types_that_go_together_are_compared(sign: Any, data: 
 
 
 def test_a_failure_that_is_not_declared_names_the_function() -> None:
-    with pytest.raises(Fault, match=r"the function `words` failed: \w+Error"):
+    with pytest.raises(InternalError, match=r"the function `words` failed: \w+Error"):
         evaluate(Call(function="words", args=(Ref(path=("n",)),)), {"n": 3})

@@ -12,7 +12,7 @@ from tests.compiler.compiling import compile_files, plan_of
 from tests.each import each
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.library.registry import FUNCTIONS
-from tripos_compiler.library.signature import Unread
+from tripos_compiler.library.signature import AmbiguousAnswer
 from tripos_compiler.plan import Plan, Score
 from tripos_compiler.replies.number_tokens import convention_of
 
@@ -81,7 +81,7 @@ def test_a_number_is_read_as_the_locale_says(reader: str, text: str, locale: str
     ],
 )
 def test_a_number_that_may_mean_two_things_is_not_guessed_at(reader: str, text: str, locale: str) -> None:
-    with pytest.raises(Unread, match="numbers in LOCALE"):
+    with pytest.raises(AmbiguousAnswer, match="numbers in LOCALE"):
         FUNCTIONS[reader].python(text, locale)
 
 

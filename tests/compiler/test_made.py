@@ -11,7 +11,7 @@ from compiling import compile_files, plan_of
 from tests.conftest import SHARED_DATA
 from tests.lengths import spread
 from tripos_compiler.compile import Compilation, compile_spec
-from tripos_compiler.plan import Data, Made, Plan, Ref, Walk
+from tripos_compiler.plan import Data, GeneratedDataset, Plan, Ref, Walk
 from tripos_runtime.datasets.data_files import DataFolders
 
 DESIGN = SHARED_DATA.parent / "design" / "examples"
@@ -73,7 +73,7 @@ def planned(folder: Path, made: str, **files: str) -> Plan:
     return plan_of(compiled(folder, made, **files))
 
 
-def item_of(folder: Path, made: str, **files: str) -> Made:
+def item_of(folder: Path, made: str, **files: str) -> GeneratedDataset:
     return next(each for each in planned(folder, made, **files).made if each.name == "item")
 
 

@@ -13,7 +13,7 @@ from tests.compiler.counting import steps
 from tests.each import each
 from tests.lengths import sized
 from tripos_compiler.diagnostics.diagnostic import Diagnostic
-from tripos_compiler.diagnostics.renderers import MOST_SHOWN, render_text
+from tripos_compiler.diagnostics.renderers import MAX_SHOWN, render_text
 from tripos_compiler.diagnostics.text_format import wrap
 
 HEAD = """benchmark demo "1.0.0" { languages en }
@@ -27,7 +27,7 @@ MARKS = "a" + "\u0301\u0323" * 4_000
 
 
 def checked(text: str) -> str:
-    return render_text(compile_text(text).diagnostics, most=MOST_SHOWN)
+    return render_text(compile_text(text).diagnostics, most=MAX_SHOWN)
 
 
 SHAPES: dict[str, Callable[[int], str]] = {
@@ -63,8 +63,8 @@ def test_a_run_ends_with_its_line_and_with_another_character() -> None:
 
 def test_a_hundred_are_shown_and_the_rest_is_counted() -> None:
     found = compile_text(HEAD + "§\n" * 2_080).diagnostics
-    text = render_text(found, most=MOST_SHOWN, others=": `tripos check --all` shows them")
-    assert text.count("error[") == MOST_SHOWN
+    text = render_text(found, most=MAX_SHOWN, others=": `tripos check --all` shows them")
+    assert text.count("error[") == MAX_SHOWN
     assert text.endswith("\n\nand 1,980 more: `tripos check --all` shows them\n")
 
 

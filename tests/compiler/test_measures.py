@@ -16,7 +16,7 @@ from tripos_compiler.plan import Aggregate, Constant, Formula, Measure, Measured
 from tripos_compiler.plan.base import named
 from tripos_warehouse.measures.figure_sql import CellsSql, figure_query, sql_of
 from tripos_warehouse.measures.influences import Leaf, leaf_tables
-from tripos_warehouse.measures.query import Cut, Parts, Weights
+from tripos_warehouse.measures.query import Parts, RowSelection, Weights
 from tripos_warehouse.measures.rows import PlainMean
 
 HEAD = """\
@@ -411,7 +411,7 @@ def mean_sql(
     node = leaf_tables(parts, inner, Leaf("mean"), cells, units, weighted=True, failing=failing)
     if inner != dims:
         mean = Aggregate(function="mean", values=("rubric",))
-        node = CellsSql(parts, mean.model_copy(update={"of": mean}), node, Cut(dims), missing).write()
+        node = CellsSql(parts, mean.model_copy(update={"of": mean}), node, RowSelection(dims), missing).write()
     return figure_query(parts, node)
 
 

@@ -7,7 +7,7 @@ import random
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tripos_compiler.language.near_duplicates import ALIKE, NearTexts, jaccard_overlap, runs_of
+from tripos_compiler.language.near_duplicates import NEAR_DUPLICATE_OVERLAP, NearTexts, jaccard_overlap, runs_of
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_whatever_is_found_is_as_alike_as_it_must_be(one: str, two: str) -> None
     kept.add(1, one)
     found = kept.find(two)
     if found is not None:
-        assert found[1] == jaccard_overlap(runs_of(one), runs_of(two)) >= ALIKE
+        assert found[1] == jaccard_overlap(runs_of(one), runs_of(two)) >= NEAR_DUPLICATE_OVERLAP
     if runs_of(one) == runs_of(two) and runs_of(one):
         assert found == (1, 1.0)
 

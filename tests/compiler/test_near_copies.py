@@ -9,7 +9,7 @@ import pytest
 from tests.lengths import sized
 from tripos_compiler.language.near_duplicates import (
     LONG,
-    NEARLY,
+    NEAR_COPY_OVERLAP,
     NearCopies,
     jaccard_overlap,
     letters_and_digits,
@@ -37,7 +37,10 @@ def test_all_that_is_near_is_found_and_nothing_else(count: int, seed: int) -> No
             place
             for place, other in enumerate(texts)
             if letters_and_digits(other) == letters_and_digits(asked)
-            or (len(letters_and_digits(asked)) >= LONG and jaccard_overlap(runs_of(asked), runs_of(other)) >= NEARLY)
+            or (
+                len(letters_and_digits(asked)) >= LONG
+                and jaccard_overlap(runs_of(asked), runs_of(other)) >= NEAR_COPY_OVERLAP
+            )
         }
         answer = set(kept.like(asked))
         assert answer <= near

@@ -16,7 +16,7 @@ from compiling import compile_file, plan_of
 from tests.each import each
 from tests.lengths import sized
 from tripos_compiler.language.evaluation import Unavailable, _value, evaluate
-from tripos_compiler.plan import (  # fmt: skip
+from tripos_compiler.plan import (
     Binary,
     Call,
     Each,
@@ -30,9 +30,9 @@ from tripos_compiler.plan import (  # fmt: skip
     Plan,
     Ref,
     Unary,
-    share,
-    unshared,
-    written,
+    expand_shared,
+    serialized_form,
+    share_parts,
 )
 
 Done = TypeVar("Done")
@@ -228,18 +228,18 @@ def test_an_expression_with_named_parts_comes_to_what_the_tree_comes_to() -> Non
         expr = drawn(random.Random(seed), 6, (), [])
         for names in CASES:
             assert outcome(evaluate, expr, names) == outcome(_value, expr, names), seed
-        shared += isinstance(share(expr, invariant=True), Let)
-        named = share(expr)
+        shared += isinstance(share_parts(expr, invariant=True), Let)
+        named = share_parts(expr)
         if isinstance(named, Let):
-            assert unshared(Let.model_validate(named.model_dump(mode="json"))) == expr, seed
+            assert expand_shared(Let.model_validate(named.model_dump(mode="json"))) == expr, seed
         hole = Hole(expr=expr, type=NumberType())
         assert Hole.model_validate_json(hole.model_dump_json()) == hole, seed
     assert shared > 40
 
 
 def test_a_long_expression_is_written_with_names_and_a_short_one_without() -> None:
-    assert "$1" not in written(doubling(3)).model_dump_json()
-    assert "$1" in written(doubling(9)).model_dump_json()
+    assert "$1" not in serialized_form(doubling(3)).model_dump_json()
+    assert "$1" in serialized_form(doubling(9)).model_dump_json()
 
 
 def test_a_part_that_is_made_of_itself_is_refused() -> None:

@@ -91,7 +91,7 @@ def read(text: str, memory: ParseMemory | None = None) -> Read:
         (item.code, item.message, item.help, [(plain(label.span), label.text) for label in item.labels])
         for item in diagnostics.sorted()
     ]
-    return plain(tree), reported, diagnostics.lost_names, diagnostics.lost_files
+    return plain(tree), reported, diagnostics.skipped_names, diagnostics.skipped_files
 
 
 def entries(text: str, memory: ParseMemory) -> list[Entry]:

@@ -21,7 +21,7 @@ from tripos_compiler.constructs.table import CONSTRUCTS
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.diagnostics.renderers import render_text, to_data
 from tripos_compiler.plan import Plan
-from tripos_compiler.source.inputs import FoundFile
+from tripos_compiler.source.inputs import ResolvedFile
 from tripos_compiler.source.text import Source
 from tripos_compiler.syntax.parser import parse
 from tripos_runtime.datasets.data_files import DataFolders
@@ -73,10 +73,10 @@ class Rows:
 
     row: dict[str, Any]
 
-    def find(self, source: str, near: str) -> list[FoundFile]:
-        return [FoundFile(source, source, "0" * 64, {})]
+    def find(self, source: str, near: str) -> list[ResolvedFile]:
+        return [ResolvedFile(source, source, "0" * 64, {})]
 
-    def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
+    def rows(self, file: ResolvedFile) -> Iterator[dict[str, Any]]:
         yield dict(self.row)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from tests.compiler.compiling import compile_files, compile_text, plan_of
 from tests.lengths import sized
 from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.language.intervals import ranges_of, score_spans
+from tripos_compiler.language.intervals import ranges_of, score_ranges
 from tripos_compiler.plan import Binary, Call, Expr, Get, Literal_, Ref, Unary
 
 PLAN = plan_of(
@@ -124,4 +124,4 @@ def test_probabilities_lie_between_0_and_1_and_the_mean_of_a_scale_between_its_e
     share, unknown = (0.0, 1.0), (-math.inf, math.inf)
     names = dict.fromkeys(("sign", "first", "fit", "chosen", "second", "best", "true"), share)
     others = dict.fromkeys(("own", "other", "nats", "row", "cell"), unknown)
-    assert score_spans(plan) == {**names, **others, "mark": (2.0, 5.0), "scaled": (1.0, 3.0)}
+    assert score_ranges(plan) == {**names, **others, "mark": (2.0, 5.0), "scaled": (1.0, 3.0)}

@@ -11,7 +11,7 @@ from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import Call, Ref
 from tripos_compiler.resolve.program import Program
-from tripos_compiler.secrecy.flows import UNORDERED, Flows, SourcePlaces
+from tripos_compiler.secrecy.flows import UNORDERED, Flows, SourceMap
 from tripos_compiler.secrecy.labels import NONE, Flow, Secret, Secrets
 from tripos_compiler.secrecy.proof import Proof
 from tripos_compiler.source.inputs import NoData
@@ -27,14 +27,14 @@ def test_a_name_that_nobody_has_told_of_tells_everything() -> None:
     tables = Proof(program, {}).tables
     secret = {Secret("item", "answer"): ()}
     everything = SimpleNamespace(everything=secret, rows=tables.rows, impure=tables.impure)
-    flows = Flows({}, everything, lambda call, flow: None, SourcePlaces(program))
+    flows = Flows({}, everything, lambda call, flow: None, SourceMap(program))
     assert flows.of(Ref(path=("ghost", "field"))).all == secret
 
 
 def told_by_length(value: Flow) -> Secrets:
     """Return what the length of a value tells."""
     program = Program(Diagnostics(), NoData())
-    flows = Flows({"it": value}, Proof(program, {}).tables, lambda call, flow: None, SourcePlaces(program))
+    flows = Flows({"it": value}, Proof(program, {}).tables, lambda call, flow: None, SourceMap(program))
     return flows.of(Call(function="length", args=(Ref(path=("it",)),))).all
 
 
@@ -50,7 +50,7 @@ def test_rows_that_a_key_picks_tell_the_keys_of_all_of_them_and_the_key() -> Non
     column, key = {Secret("item", "answer"): ()}, {Secret("item", "topic"): ()}
     names = {"items": Flow(), "keys": Flow(each=Flow(column)), "key": Flow(key)}
     program = Program(Diagnostics(), NoData())
-    flows = Flows(names, Proof(program, {}).tables, lambda call, flow: None, SourcePlaces(program))
+    flows = Flows(names, Proof(program, {}).tables, lambda call, flow: None, SourceMap(program))
     call = Call(function="picked", args=tuple(Ref(path=(name,)) for name in names))
     assert flows.of(call).all.keys() >= {*column, *key}
 

@@ -13,13 +13,13 @@ from tests.each import each
 from tests.lengths import sized, spread
 from tripos_compiler.compile import compile_spec
 from tripos_runtime.datasets.data_files import DataFolders
-from tripos_runtime.secrecy_trial.trial import WorldTrial, try_worlds
+from tripos_runtime.secrecy_trial.trial import WorldTrial, run_trial
 
 
 def of_case(path: Path, pairs: int) -> WorldTrial:
     compilation = compile_spec(path.as_posix(), read, DataFolders(), releases=StandInReleases(), secrecy=False)
     files = tuple(source.path for source in compilation.sources)
-    return try_worlds(plan_of(compilation), DataFolders(), files, pairs)
+    return run_trial(plan_of(compilation), DataFolders(), files, pairs)
 
 
 @pytest.mark.parametrize(

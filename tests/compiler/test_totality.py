@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from tests.each import each
 from tests.lengths import sized
 from tripos_compiler.language.evaluation import NoValue, Unavailable, evaluate
-from tripos_compiler.library.definedness import facts_of, find_lacks, implied, known_of
+from tripos_compiler.library.definedness import facts_of, find_undefined, implied, static_facts
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import Binary, Call, Each, Expr, Items, Literal_, Loop, Ref, Unary
 
@@ -84,7 +84,7 @@ def guarded(draw: st.DrawFn) -> Expr:
 
 @given(expr=guarded(), n=SMALL, xs=LISTS)
 def test_an_expression_of_which_nothing_lacks_has_a_value(expr: Expr, n: int, xs: list[int]) -> None:
-    if next(find_lacks(expr), None) is None:
+    if next(find_undefined(expr), None) is None:
         evaluate(expr, {"n": n, "xs": xs})
 
 
@@ -99,14 +99,14 @@ def test_what_a_partial_function_declares_are_parameters_of_it(name: str) -> Non
 def test_an_item_that_is_written_out_is_there(count: int, index: int) -> None:
     items = Items(values=tuple(Literal_(value=each) for each in range(count)))
     expr = Call(function="nth", args=(items, Literal_(value=index)))
-    assert known_of(items).items == count
+    assert static_facts(items).items == count
     found: Any = None
     try:
         found = evaluate(expr, {})
     except NoValue:
-        assert next(find_lacks(expr), None) is not None
+        assert next(find_undefined(expr), None) is not None
     else:
-        assert found == index and next(find_lacks(expr), None) is None
+        assert found == index and next(find_undefined(expr), None) is None
 
 
 def called(name: str, *args: Expr) -> Call:
@@ -154,7 +154,7 @@ def test_a_list_has_the_items_that_it_is_known_to_have(expr: Expr, xs: list[str]
         found = evaluate(expr, {"xs": xs, "word": word})
     except (Unavailable, TypeError, AttributeError):  # lists of other lengths, or of what has no order
         return
-    assert len(found) >= known_of(expr).items
+    assert len(found) >= static_facts(expr).items
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_list_has_the_items_that_it_is_known_to_have(expr: Expr, xs: list[str]
     ],
 )
 def test_what_is_known_of_the_length_of_a_list(expr: Expr, known: int) -> None:
-    assert known_of(expr).items == known
+    assert static_facts(expr).items == known
 
 
 def test_a_set_is_the_order_that_a_rank_is_taken_in() -> None:
@@ -183,8 +183,8 @@ def test_what_stands_behind_an_or_is_looked_at_where_its_condition_does_not_hold
     zero = Literal_(value=0)
     positive = Binary(operator=">", left=Binary(operator="/", left=Literal_(value=1), right=N), right=zero)
     never, always = (Binary(operator=sign, left=N, right=zero) for sign in ("==", "!="))
-    assert next(find_lacks(Binary(operator="or", left=never, right=positive)), None) is None
-    assert next(find_lacks(Binary(operator="or", left=always, right=positive)), None) is not None
+    assert next(find_undefined(Binary(operator="or", left=never, right=positive)), None) is None
+    assert next(find_undefined(Binary(operator="or", left=always, right=positive)), None) is not None
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ import pytest
 from tests.each import each
 from tripos.cli.main import run_command
 from tripos.cli.parser import build_parser
-from tripos.errors import GOOD, INTERRUPTED, SOME_FAILED, USAGE
+from tripos.errors import INTERRUPTED, SOME_FAILED, SUCCESS, USAGE
 from tripos.runs.compilation import find_spec
 from tripos.settings.config import CheckConfig, Config, EndpointConfig, LimitsConfig, PriceConfig
 from tripos.settings.environment import OTHERS, VARIABLES
@@ -313,7 +313,7 @@ def test_the_parts_are_read_without_tripos_as_with_it_also_after_compacting(
     store: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(store, folder / "results")
-    assert run("tripos store compact")[0] == GOOD
+    assert run("tripos store compact")[0] == SUCCESS
     [script] = [block for block in blocks("results.md") if block.language == "python"]
     found: dict[str, Any] = {}
     exec(compile(script.text, script.place, "exec"), found)
@@ -392,7 +392,7 @@ def test_every_field_of_an_event_is_in_the_page_on_settings(folder: Path) -> Non
     asked = "run specs/edubench/shipped.tripos --limit 1 --scenario grading"
     asked += " --model mock/careful --role judge=mock/careful:a"
     code, printed = run(f"tripos {asked} --events events.jsonl")
-    assert code == GOOD, printed
+    assert code == SUCCESS, printed
     rows = {line.split("`")[1]: line for line in prose("settings.md").splitlines() if line.startswith("| `")}
     events = [json.loads(line) for line in Path("events.jsonl").read_text("utf-8").splitlines()]
     assert {event["event"] for event in events} == {"started", "progress", "finished"}
@@ -403,7 +403,7 @@ def test_every_field_of_an_event_is_in_the_page_on_settings(folder: Path) -> Non
 def test_every_mock_and_exit_code_is_in_the_page_on_running() -> None:
     text = prose("running.md")
     assert not [character for character in CHARACTERS if f"`mock/{character}`" not in text]
-    assert not [code for code in (GOOD, SOME_FAILED, USAGE, INTERRUPTED) if f"| {code} |" not in text]
+    assert not [code for code in (SUCCESS, SOME_FAILED, USAGE, INTERRUPTED) if f"| {code} |" not in text]
 
 
 def test_every_status_is_in_the_page_on_running() -> None:

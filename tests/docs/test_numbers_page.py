@@ -11,7 +11,7 @@ import pytest
 
 from tests.each import each
 from tripos_compiler.library.registry import FUNCTIONS
-from tripos_compiler.library.signature import Unread
+from tripos_compiler.library.signature import AmbiguousAnswer
 from tripos_compiler.plan import IntegerType, Metric, NumberType, Type
 from tripos_runtime.reading.judgements import read_metrics
 from tripos_runtime.reading.typed import read
@@ -43,7 +43,7 @@ def typed(type_: Type, text: str, locale: str = "en") -> object:
 def function(name: str, text: str, locale: str = "en") -> float | None:
     try:
         return FUNCTIONS[name].python(text, locale)
-    except Unread:
+    except AmbiguousAnswer:
         return None
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from tests.docs.test_docs import DOCS
 from tests.runtime.provider_forms import CASES
 from tests.runtime.test_providers import KEYS, TESTED
-from tripos_runtime.models.catalog import FOREIGN, LITELLM, PROVIDERS, LitellmProvider
+from tripos_runtime.models.catalog import LITELLM, NATIVE_PROVIDERS, PROVIDERS, LitellmProvider
 from tripos_runtime.models.readiness import OF_OPENAI, OTHERWISE, needs_of, package_error
 
 PAGE = DOCS / "providers.md"
@@ -50,12 +50,12 @@ def way_of(name: str) -> str:
         return "direct"
     if name == "azure":
         return "translated, litellm"
-    return "translated" if name in FOREIGN else "litellm"
+    return "translated" if name in NATIVE_PROVIDERS else "litellm"
 
 
 def part() -> str:
     """Return what the page says of each provider."""
-    every = {name: needs_of(name) for name in sorted({*LITELLM, *PROVIDERS, *FOREIGN, OF_OPENAI})}
+    every = {name: needs_of(name) for name in sorted({*LITELLM, *PROVIDERS, *NATIVE_PROVIDERS, OF_OPENAI})}
     chats = {name: needs for name, needs in every.items() if needs.chats}
     tried = {name: needs for name, needs in chats.items() if not needs.untested}
     untried = {name: needs for name, needs in chats.items() if needs.untested}

@@ -17,7 +17,7 @@ import pytest
 
 from tests.docs.test_docs import DOCS, EDUBENCH_RUN, heard
 from tripos.cli.main import run_command
-from tripos_warehouse.query.statements import names_of
+from tripos_warehouse.query.statements import tables_and_macros
 from tripos_warehouse.store.schemas import MEANINGS, OF_TABLES, meaning
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
@@ -81,7 +81,7 @@ def test_every_column_is_listed_with_its_type_and_meaning(connection: duckdb.Duc
 
 def test_every_table_and_macro_is_on_the_page(connection: duckdb.DuckDBPyConnection) -> None:
     text = PAGE.read_text("utf-8")
-    for name, parameters in names_of(connection).items():
+    for name, parameters in tables_and_macros(connection).items():
         if name.endswith("()"):
             row = next(line for line in text.splitlines() if line.startswith("|") and f"`{name}`" in line)
             assert not [each for each in parameters if f"`{each}`" not in row], name

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import Command
 from tests.field.running import figures_in, lines
 from tests.runtime.foretelling import Bench, calls
-from tripos.runs.provenance import find
+from tripos.runs.provenance import find_trace
 from tripos_runtime.models.base import Request
 from tripos_warehouse.report.comparison import Side, compare
 from tripos_warehouse.store.store import Store
@@ -97,8 +97,8 @@ def test_why_follows_a_choice_to_its_own_judge(compared: Path) -> None:
     with connection:
         query = "select score_id, evaluator, choice from t.scores where element_place = '1' order by all"
         score, judge, choice = connection.sql(query).fetchall()[0]
-        told = find(connection, score)
-        whole = find(connection, score.partition(".")[0])
+        told = find_trace(connection, score)
+        whole = find_trace(connection, score.partition(".")[0])
     assert told.score is not None and (told.score["evaluator"], json.loads(told.score["given"])) == (judge, choice)
     (verdict,) = [each for each in told.others if each.table == "judgements"]
     assert verdict.row["evaluator"] == judge and verdict.row["element_place"] == "1"

@@ -13,8 +13,8 @@ import pytest
 
 from tests.field.running import Figures, figures_of, lines
 from tests.unit_errors import figure
-from tripos.cli.trace import lines_of
-from tripos.runs.provenance import find
+from tripos.cli.trace import trace_lines
+from tripos.runs.provenance import find_trace
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect_run
@@ -194,17 +194,17 @@ def test_why_follows_an_element_to_its_own_verdict(figures: Figures, folder: Pat
             """select score_id, element_place, element_value ->> '$.criterion' from health.scores
             where metric = 'meets' and element_place = '2' and value = 1 limit 1"""
         ).fetchall()
-        told = find(connection, score)
-        whole = find(connection, score.removesuffix(f".{place}"))
+        told = find_trace(connection, score)
+        whole = find_trace(connection, score.removesuffix(f".{place}"))
         with pytest.raises(StoreError, match="has no element `99`"):
-            find(connection, f"{score.removesuffix(place)}99")
+            find_trace(connection, f"{score.removesuffix(place)}99")
     assert told.score is not None
     assert (told.key, told.score["value"], told.score["element_place"]) == (score, 1.0, place)
     (verdict_,) = [each for each in told.others if each.table == "judgements"]
     assert criterion in verdict_.messages[-1]["content"]
     judged = [each for each in whole.others if each.table == "judgements"]
     assert len(judged) > 1
-    shown = [line for line in lines_of(whole, 80, full=True) if line.startswith("value ")]
+    shown = [line for line in trace_lines(whole, 80, full=True) if line.startswith("value ")]
     assert len(shown) == len(element_rows(whole.score or {})) == len(judged)
-    alone = [line for line in lines_of(told, 80, full=True) if line.startswith("element ")]
+    alone = [line for line in trace_lines(told, 80, full=True) if line.startswith("element ")]
     assert len(alone) == 1 and alone[0].startswith(f"element {place} ")

@@ -12,7 +12,7 @@ import pytest
 
 from tests.field.calling import allowed, altered, arguments, function, matches
 from tests.field.running import figures_of, lines
-from tripos_compiler.plan import call_of, write_calls
+from tripos_compiler.plan import parse_call, write_calls
 
 SPEC = """
 benchmark function_calling "1.0.0" { languages en }
@@ -86,10 +86,10 @@ def reply(given: dict[str, Any], dice: random.Random) -> tuple[str | None, list[
             calls = [{"another": each} for call in calls for each in call.values()]
         case 6:
             ((name, said),) = calls[0].items()
-            broken = call_of(name, json.dumps(said)[:-1])
-            return write_calls("", [broken, *(call_of(n, a) for each in calls[1:] for n, a in each.items())]), None
+            broken = parse_call(name, json.dumps(said)[:-1])
+            return write_calls("", [broken, *(parse_call(n, a) for each in calls[1:] for n, a in each.items())]), None
     dice.shuffle(calls)
-    return write_calls("Let me see.", [call_of(name, said) for each in calls for name, said in each.items()]), calls
+    return write_calls("Let me see.", [parse_call(name, said) for each in calls for name, said in each.items()]), calls
 
 
 def _unlisted(part: Any) -> Any:

@@ -315,8 +315,8 @@ def test_a_board_with_python_is_not_kept(tmp_path: Path, monkeypatch: pytest.Mon
     store = Store.open(tmp_path / "results", create=False)
 
     def values() -> list[float]:
-        [board] = named_boards.leaderboard_of(store, comparable=are_comparable)
-        return [each.value for each in board.standings]
+        [board] = named_boards.stored_leaderboard(store, comparable=are_comparable)
+        return [each.value for each in board.entries]
 
     def shown() -> list[bytes | None]:
         with closing(ViewFiles(lambda: store, tmp_path / "made", lasting=tmp_path / "lasting")) as view:

@@ -18,7 +18,7 @@ from typing import Any
 from tests.compiler.examining import examine
 from tests.fuzz.trying import BrokenRule, Refused
 from tripos_runtime.datasets.data_files import DataFolders
-from tripos_runtime.datasets.formats import document_in, placed_in, rows_in, unpacked_digest
+from tripos_runtime.datasets.formats import document_in, document_with_lines, rows_in, unpacked_digest
 
 ROWS: list[dict[str, Any]] = [
     {"question": "1+1", "answer": "2", "options": ["1", "2"], "n": 3, "score": 4.5, "right": True, "hint": None},
@@ -134,7 +134,7 @@ def document_of(suffix: str) -> Callable[[bytes], None]:
     def run(data: bytes) -> None:
         path = put(f"document{suffix}", data)
         plain = document_in(path, path.name)
-        placed = placed_in(path, path.name)
+        placed = document_with_lines(path, path.name)
         if placed != plain and "nan" not in repr(plain).casefold():
             raise BrokenRule("a document that is read with its lines is another")
 

@@ -24,13 +24,13 @@ from tests.fuzz.mutators import mutated_text, written
 from tests.fuzz.stores import say
 from tests.fuzz.trying import BrokenRule, Refused
 from tripos.annotation.assignment import Assignment
-from tripos.annotation.batch import Answers, Batch, HandedReply, WantedGrade, check
+from tripos.annotation.batch import Answers, AssignedReply, Batch, RequestedGrade, check
 from tripos.annotation.page import GradingPage
 from tripos.annotation.replies import GradableReply, ShownReply, ShownScale
 from tripos.annotation.sheet import FORMAT, GradesFile, read_grades, read_sheet, sheet_bytes
-from tripos.importing.rows import read_mapping, read_table, settle
+from tripos.importing.rows import read_mapping, read_table, report_row_errors
 from tripos.importing.scores import read_scores
-from tripos.view.server import HOST, LOG, app_of, runner_of
+from tripos.view.server import HOST, LOG, make_app, make_runner
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import get_plan
@@ -52,9 +52,12 @@ SHOWN = ShownReply(
 
 
 def _batch() -> Batch:
-    marks = (WantedGrade("clear", "clear", "s1", 1, 10, True), WantedGrade("right", "right", "s2", None, None, False))
+    marks = (
+        RequestedGrade("clear", "clear", "s1", 1, 10, True),
+        RequestedGrade("right", "right", "s2", None, None, False),
+    )
     rows = tuple(
-        HandedReply(f"row{n}", "sums", f"i{n}", "en", f"a{n}", "m", "b", "rubric", f"j{n}", "f", "f", marks)
+        AssignedReply(f"row{n}", "sums", f"i{n}", "en", f"a{n}", "m", "b", "rubric", f"j{n}", "f", "f", marks)
         for n in range(3)
     )
     return Batch("batch", "r1", "quiz", "judge", "anna", 1, AT.isoformat(), {}, rows)
@@ -165,12 +168,12 @@ class _Page:
         handler.emit = lambda record: self.broken.append(record.getMessage())  # type: ignore[method-assign]
         LOG.addHandler(handler)
         page = GradingPage(hand, GradesFile(path, batch, AT.isoformat()), lambda: AT)
-        app = app_of(page, TOKEN, page.take)
+        app = make_app(page, TOKEN, page.take)
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
         self.port = asyncio.run_coroutine_threadsafe(self._serve(app), self.loop).result()
 
     async def _serve(self, app: web.Application) -> int:
-        runner = runner_of(app)
+        runner = make_runner(app)
         await runner.setup()
         await web.TCPSite(runner, HOST, 0).start()
         return int(runner.addresses[0][1])
@@ -243,7 +246,7 @@ def take_scores(data: bytes) -> None:
     with connection:
         found = read_scores(table, get_plan(connection, run), run, connection)
     with contextlib.redirect_stderr(io.StringIO()):
-        settle(found.rejected, len(table.records), None, skip=False, what="score", options=())
+        report_row_errors(found.rejected, len(table.records), None, skip=False, what="score", options=())
 
 
 def sample_seeds() -> Sequence[bytes]:

@@ -10,7 +10,7 @@ from tests.fuzz.mutators import LONGEST, mutated_text, odd_value, written
 from tests.fuzz.trying import BrokenRule, Refused
 from tests.looping import BEGINNINGS, REPEATED
 from tests.reply_readers import READERS
-from tripos_compiler.library.signature import Undefined, Unread
+from tripos_compiler.library.signature import AmbiguousAnswer, Undefined
 from tripos_runtime.reading.typed import ReadReply
 
 SAID = (
@@ -58,7 +58,7 @@ def read_any(data: bytes) -> None:
     for name in random.sample(sorted(READERS), 3):
         try:
             found = READERS[name](text)
-        except (Undefined, Unread):
+        except (Undefined, AmbiguousAnswer):
             failed += 1
             continue
         if isinstance(found, ReadReply):

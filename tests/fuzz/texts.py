@@ -11,13 +11,13 @@ from tests.fuzz.data_files import folder, put
 from tests.fuzz.mutators import mutated_json, mutated_text, written
 from tests.fuzz.trying import BrokenRule
 from tripos.importing.rows import read_mapping, read_table
-from tripos.importing.trees import check_suffix, get_tree, read_outline, sound, tree_text
+from tripos.importing.trees import check_suffix, check_tree, format_tree, read_outline, read_tree_file
 from tripos.releases.lock import Lock, check_lock, check_served, read_lock
 from tripos.releases.manifest import check_license, read_release_toml
 from tripos.settings.load import load_settings
 from tripos_runtime.models.base import Price
 from tripos_runtime.models.chat_completions import completion
-from tripos_runtime.models.errors import CallPlace, answer_error
+from tripos_runtime.models.errors import CallTarget, answer_error
 from tripos_runtime.models.replies import read_reply
 
 ROOT = Path(__file__).parents[2]
@@ -123,10 +123,10 @@ def outline_seeds() -> Sequence[bytes]:
 
 def read_points(data: bytes) -> None:
     """Read an outline, and write the tree that it is."""
-    tree = sound(read_outline(data.decode("utf-8", "replace")), "the reply", "S0835")
+    tree = check_tree(read_outline(data.decode("utf-8", "replace")), "the reply", "S0835")
     for path in (Path("a.yaml"), Path("a.json")):
         check_suffix(path)
-        tree_text(tree, path, "Drafted.")
+        format_tree(tree, path, "Drafted.")
 
 
 def tree_seeds() -> Sequence[bytes]:
@@ -140,7 +140,7 @@ def tree_seeds() -> Sequence[bytes]:
 
 def read_branches(data: bytes) -> None:
     """Read a tree."""
-    tree = get_tree(put("tree.yaml", data))
+    tree = read_tree_file(put("tree.yaml", data))
     for leaf in tree.leaves():
         tree.children(leaf)
     if tree.depth < 0 or tree.inner < 0:
@@ -150,7 +150,7 @@ def read_branches(data: bytes) -> None:
 # --- providers ---
 
 
-PLACE = CallPlace("openai/a", "https://api.example.org/v1", "A_KEY", ("sk-secret-key-0123456789",))
+PLACE = CallTarget("openai/a", "https://api.example.org/v1", "A_KEY", ("sk-secret-key-0123456789",))
 HEADERS = (
     "",
     "7",

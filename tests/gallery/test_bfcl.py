@@ -12,7 +12,7 @@ import pytest
 
 from tests.gallery.originals.bfcl import CATEGORIES, calls, rows
 from tests.gallery.playing import facts_of, play
-from tripos_compiler.plan import call_of, write_calls
+from tripos_compiler.plan import parse_call, write_calls
 
 VERDICTS = Path(__file__).parent / "verdicts" / "bfcl.jsonl"
 
@@ -27,8 +27,8 @@ def said(row: dict[str, Any]) -> str | None:
     if found is None:
         return None if row["ground_truth"] else "No function fits."
     if isinstance(found, str):
-        return write_calls("", [call_of("weather.now", '{"city": "Rome"')])
-    return write_calls("Let me see.", [call_of(name, each) for call in found for name, each in call.items()])
+        return write_calls("", [parse_call("weather.now", '{"city": "Rome"')])
+    return write_calls("Let me see.", [parse_call(name, each) for call in found for name, each in call.items()])
 
 
 def test_verdicts_are_those_of_ast_checker(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.gallery.originals.tau_bench import TRIALS, TURNS, answer, script, tasks
 from tests.gallery.playing import GALLERY, facts_of, play
-from tripos_compiler.plan import call_of, write_calls
+from tripos_compiler.plan import parse_call, write_calls
 
 VERDICTS = Path(__file__).parent / "verdicts" / "tau_bench.jsonl"
 TOOLS = runpy.run_path(str(GALLERY / "tau_bench" / "retail.py"))
@@ -46,7 +46,7 @@ def test_rewards_are_those_of_the_original(tmp_path: Path) -> None:
         step = script(number, trial)[len(marks)]
         if isinstance(step, str):
             return f"[trial {trial}] {step}"
-        return write_calls(f"[trial {trial}]", [call_of(*step)])
+        return write_calls(f"[trial {trial}]", [parse_call(*step)])
 
     def user(messages: list[str]) -> str:
         if messages[-1] == "Hi! How can I help you today?":

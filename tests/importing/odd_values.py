@@ -17,8 +17,8 @@ from tripos.errors import Failure
 from tripos.importing import datasets
 from tripos.importing.datasets import propose
 from tripos.importing.logs.opening import find_logs, open_logs, source_of
-from tripos.importing.logs.runs import Gathering
-from tripos.importing.rows import read_fixed, read_mapping, read_table
+from tripos.importing.logs.runs import LogCollector
+from tripos.importing.rows import parse_constants, read_mapping, read_table
 from tripos.importing.tasks.lm_eval import group_of, read_folder, read_task, spec_of, spec_of_group
 from tripos.importing.tasks.promptfoo import is_promptfoo, promptfoo_spec
 from tripos.source_files import SourceFolder
@@ -239,11 +239,11 @@ def _whole(made: Any) -> object:
 def _log(path: Path) -> object:
     for file in find_logs(path):
         for log in open_logs(file) or ():
-            gathering = Gathering("log", path.parent / "imported")
+            gathering = LogCollector("log", path.parent / "imported")
             try:
                 gathered = gathering.take(log, source_of(file))
                 list(gathered.check.differences(log.header.figures))
-                gathered.check.unheld(log.header.figures)
+                gathered.check.means_without_scores(log.header.figures)
                 json.dumps([gathered.left.to_json(), log.header.about], default=str)
                 gathering.whole_spec.text.encode()
             finally:
@@ -257,7 +257,7 @@ def _rows(path: Path) -> object:
 
 
 def _table(path: Path) -> object:
-    table = read_table(str(path), read_mapping(None, (), read_fixed(()), "entries"))
+    table = read_table(str(path), read_mapping(None, (), parse_constants(()), "entries"))
     return [[row.get(name) for name in ("item", "reply", "value", "sample", "model")] for row in table.records]
 
 

@@ -11,23 +11,23 @@ from typing import IO
 
 import pytest
 
-from tripos.importing.logs.log import LeftOut, Log, LoggedItem, LoggedSample, LoggedScore, LogHeader, OwnFigure
-from tripos.importing.logs.runs import Gathering, ItemSums, ItemTable, SampleNumbers, mean_of, standard_error
+from tripos.importing.logs.log import Log, LoggedFigure, LoggedItem, LoggedSample, LoggedScore, LogHeader, Skipped
+from tripos.importing.logs.runs import ItemSums, ItemTable, LogCollector, SampleNumbers, mean_of, standard_error
 
 
 def log_of(many: int) -> Log:
-    def samples(_: LeftOut) -> Iterator[LoggedSample]:
+    def samples(_: Skipped) -> Iterator[LoggedSample]:
         for number in range(many):
             scores = [LoggedScore("right", "x/right", float(number % 2)), LoggedScore("length", "x/length", number / 7)]
             told = {"reply": f"It is {number}.", "messages": []}
             yield LoggedSample("", "sums", "m", LoggedItem(str(number), f"What is {number}?"), 0, told, scores)
 
-    return Log("log", LogHeader("x", "sums", "x:1", {}, (OwnFigure("sums", "right", "mean", 0.5),)), samples)
+    return Log("log", LogHeader("x", "sums", "x:1", {}, (LoggedFigure("sums", "right", "mean", 0.5),)), samples)
 
 
 def grown(folder: Path, many: int) -> int:
     """Return the most memory that a log of so many samples takes while it is gathered."""
-    gathering = Gathering("sums", folder / str(many))
+    gathering = LogCollector("sums", folder / str(many))
     tracemalloc.start()
     found = gathering.take(log_of(many), "log")
     peak = tracemalloc.get_traced_memory()[1]

@@ -12,7 +12,7 @@ import pytest
 
 from tests.compiler.compiling import plan_of
 from tests.conftest import Command
-from tripos.annotation.carry_over import carry_scores
+from tripos.annotation.carry_over import carry_over_scores
 from tripos.runs.compilation import find_spec
 from tripos_warehouse.store.store import Store
 
@@ -109,7 +109,7 @@ def test_a_failed_score_keeps_its_status_under_a_changed_plan(folder: Path, trip
     spec.write_text(changed, "utf-8")
     plan = plan_of(find_spec(str(spec)).compile({}))
     store = Store.open(folder / "results", create=False)
-    assert carry_scores(store, plan, log["run_id"]) == 13
+    assert carry_over_scores(store, plan, log["run_id"]) == 13
     (step,) = (each for each in plan.scenarios[0].steps if each.name == "match")
     query = f"select status, count(*) as n from main.scores where fingerprint = '{step.fingerprint}' group by all"
     assert {each["status"]: each["n"] for each in rows(tripos, query)} == {"scored": 12, "parse_failure": 1}

@@ -109,7 +109,7 @@ def test_yaml_that_aliases_make_huge_is_refused_and_a_small_one_read(tmp_path: P
 def test_tests_that_share_much_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tripos.importing.tasks import promptfoo
 
-    monkeypatch.setattr(promptfoo, "MOST_FILLED", 10_000)
+    monkeypatch.setattr(promptfoo, "MAX_CHARACTERS", 10_000)
     config = {"prompts": ["{{a}}"], "defaultTest": {"vars": {"a": "x" * 1_000}}, "tests": [{"vars": {"b": "1"}}] * 20}
     (tmp_path / "p.yaml").write_text(json.dumps(config), "utf-8")
     with pytest.raises(Failure, match="more than 10,000 characters"):

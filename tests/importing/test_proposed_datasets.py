@@ -21,7 +21,7 @@ from hypothesis import given, strategies as st
 
 from tests.conftest import Command
 from tests.releases.hub_server import Hub, Repo, serving
-from tripos.importing.datasets import ANYWHERE, PARTS, is_answer_name, propose
+from tripos.importing.datasets import ANYWHERE, WORDS_OF_PARTS, is_answer_name, propose
 from tripos_compiler.compile import compile_spec
 from tripos_runtime.datasets.data_files import DataFolders
 
@@ -377,7 +377,7 @@ def test_answers_have_their_names_in_many_languages_and_forms() -> None:
     names = [each(name) for some in NAMED.values() for name in some.split() for each in FORMS]
     assert [name for name in names if not is_answer_name(name)] == []
     assert [name for name in OPEN.split() for each in FORMS if is_answer_name(each(name))] == []
-    assert len(PARTS) + len(ANYWHERE) >= 60
+    assert len(WORDS_OF_PARTS) + len(ANYWHERE) >= 60
 
 
 def test_a_source_without_an_answer_says_so(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:

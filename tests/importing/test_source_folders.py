@@ -105,11 +105,11 @@ OPENED = Opened()
 
 
 def _logs(path: Path, **given: Any) -> None:
-    from tripos.importing.logs.log import LeftOut
+    from tripos.importing.logs.log import Skipped
 
     for file in find_logs(path, **given):
         for log in open_logs(file) or ():
-            list(log.samples(LeftOut()))
+            list(log.samples(Skipped()))
 
 
 def _dataset(path: Path, **given: Any) -> None:
@@ -327,8 +327,8 @@ def test_members_that_lead_out_or_stand_twice_are_left_out(attack: str, tmp_path
 
 
 def test_an_archive_that_grows_beyond_all_reason_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_files, "ALWAYS_FINE", 1_000)
-    monkeypatch.setattr(source_files, "MOST_GROWTH", 100)
+    monkeypatch.setattr(source_files, "ALWAYS_ALLOWED_BYTES", 1_000)
+    monkeypatch.setattr(source_files, "MAX_EXPANSION", 100)
     path = tmp_path / "bomb.eval"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("header.json", " " * 4_000_000)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import Command
 from tripos import source_files
-from tripos_warehouse.store.locks import IMPORT, Locks, place_of
+from tripos_warehouse.store.locks import IMPORT, Locks, lock_offset
 
 LOG = Path(__file__).parents[1] / "data" / "logs" / "inspect" / "quiz.eval"
 
@@ -73,7 +73,7 @@ def test_names_of_tasks_and_scores_are_names_and_no_paths(folder: Path, tripos: 
 def test_of_two_imports_into_a_folder_one_is_refused(folder: Path, tripos: Command) -> None:
     (folder / "imported").mkdir()
     other = Locks(folder / "imported", ".lock")
-    assert other.hold(place_of(IMPORT, "logs"))
+    assert other.hold(lock_offset(IMPORT, "logs"))
     outcome = tripos("import", "logs", str(LOG))
     assert (outcome.code, outcome.err.startswith("error[S0506]")) == (2, True)
     assert [path.name for path in folder.rglob("*")] == ["imported", ".lock"]

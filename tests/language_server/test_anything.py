@@ -11,16 +11,16 @@ from sample_quiz import QUIZ, SHARED, write
 
 from tests.lengths import sized
 from tripos.lsp.completion import completions
-from tripos.lsp.diagnostics import Reports, fixes
+from tripos.lsp.diagnostics import Reports, quick_fixes
 from tripos.lsp.hover import hover, lenses, signature_help
 from tripos.lsp.session import EditorSession
 from tripos.lsp.symbols import (
-    Refused,
+    RenameRefused,
     definitions,
-    folds,
+    folding_ranges,
     formatted,
     highlights,
-    prepare,
+    prepare_rename,
     references,
     rename,
     semantic_tokens,
@@ -80,7 +80,7 @@ def test_every_answer_at_every_place_is_one(
 
 def about(session: EditorSession, uri: str, place: Position) -> None:
     """Ask everything at a place."""
-    for ask in (hover, definitions, highlights, prepare, signature_help):
+    for ask in (hover, definitions, highlights, prepare_rename, signature_help):
         view = session.view(uri)
         assert view is not None
         ask(view, place)
@@ -89,10 +89,10 @@ def about(session: EditorSession, uri: str, place: Position) -> None:
     references(view, place, declared=True)
     try:
         rename(view, place, "another")
-    except Refused as refused:
+    except RenameRefused as refused:
         assert str(refused)
-    for whole in (symbols, folds, semantic_tokens, lenses, formatted):
+    for whole in (symbols, folding_ranges, semantic_tokens, lenses, formatted):
         whole(view)
-    fixes(view, Range(Position(0, 0), Position(10_000, 0)))
+    quick_fixes(view, Range(Position(0, 0), Position(10_000, 0)))
     workspace_symbols(session, "a")
     completions(view, place, snippets=True)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.each import each
 from tripos.lsp.completion import snippet_of
-from tripos.lsp.cursor import cursor_at, expected
+from tripos.lsp.cursor import cursor_at, expected_items
 from tripos.lsp.session import outline_of
 from tripos_compiler.constructs.signature import Slot
 from tripos_compiler.constructs.table import CONSTRUCTS, Construct
@@ -20,7 +20,7 @@ def next_at(marked: str) -> list[str]:
     before, after = marked.split("|")
     cursor = cursor_at(outline_of("x", before + after), len(before))
     found: list[str] = []
-    for item in expected(cursor):
+    for item in expected_items(cursor):
         found += [item.kind] if isinstance(item, Slot) else item.texts
     return found
 

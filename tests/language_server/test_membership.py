@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tripos.lsp.documents import KeptData
+from tripos.lsp.documents import DataCache
 from tripos.lsp.session import EditorSession
 from tripos_compiler.source.inputs import DataError
 from tripos_runtime.datasets.data_files import DataFolders
@@ -101,22 +101,22 @@ def test_files_that_came_are_found_once_the_session_is_told(tmp_path: Path) -> N
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> KeptData:
+def data(tmp_path: Path) -> DataCache:
     (tmp_path / "rows.jsonl").write_text(json.dumps({"a": 1}))
-    return KeptData(DataFolders())
+    return DataCache(DataFolders())
 
 
-def rows(data: KeptData, folder: Path) -> list[dict[str, object]]:
+def rows(data: DataCache, folder: Path) -> list[dict[str, object]]:
     [file] = data.find("rows.jsonl", (folder / "x.tripos").as_posix())
     return list(data.rows(file))
 
 
-def test_a_reader_stays_the_same_as_long_as_its_data_does(data: KeptData, tmp_path: Path) -> None:
+def test_a_reader_stays_the_same_as_long_as_its_data_does(data: DataCache, tmp_path: Path) -> None:
     assert rows(data, tmp_path) == [{"a": 1}]
     assert data.renewed() is data
 
 
-def test_saving_a_file_beside_the_data_changes_nothing(data: KeptData, tmp_path: Path) -> None:
+def test_saving_a_file_beside_the_data_changes_nothing(data: DataCache, tmp_path: Path) -> None:
     rows(data, tmp_path)
     (tmp_path / "new").write_text("x")
     (tmp_path / "new").unlink()
@@ -124,7 +124,7 @@ def test_saving_a_file_beside_the_data_changes_nothing(data: KeptData, tmp_path:
     assert data.renewed() is data
 
 
-def test_data_that_changed_makes_another_reader(data: KeptData, tmp_path: Path) -> None:
+def test_data_that_changed_makes_another_reader(data: DataCache, tmp_path: Path) -> None:
     rows(data, tmp_path)
     (tmp_path / "rows.jsonl").write_text(json.dumps({"a": 22}))
     renewed = data.renewed()
@@ -132,7 +132,7 @@ def test_data_that_changed_makes_another_reader(data: KeptData, tmp_path: Path) 
     assert rows(renewed, tmp_path) == [{"a": 22}]
 
 
-def test_a_file_that_comes_later_makes_another_reader(data: KeptData, tmp_path: Path) -> None:
+def test_a_file_that_comes_later_makes_another_reader(data: DataCache, tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").unlink()
     with pytest.raises(DataError):
         rows(data, tmp_path)
@@ -141,13 +141,13 @@ def test_a_file_that_comes_later_makes_another_reader(data: KeptData, tmp_path: 
     assert rows(data.renewed(), tmp_path) == [{"a": 3}]
 
 
-def test_a_file_is_read_once(data: KeptData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_read_once(data: DataCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = rows(data, tmp_path)
     monkeypatch.setattr("tripos_runtime.datasets.data_files.rows_in", None)
     assert rows(data, tmp_path) == first
 
 
-def test_what_could_not_be_read_is_not_tried_again(data: KeptData, tmp_path: Path) -> None:
+def test_what_could_not_be_read_is_not_tried_again(data: DataCache, tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text("{broken")
     for _ in range(2):
         with pytest.raises(DataError):

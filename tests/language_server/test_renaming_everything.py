@@ -9,7 +9,7 @@ import pytest
 
 from tests.lengths import spread
 from tripos.lsp.session import DocumentPlace, EditorSession, place_of
-from tripos.lsp.symbols import Refused, edited, rename
+from tripos.lsp.symbols import RenameRefused, apply_edits, rename
 
 CASES = Path(__file__).parents[1] / "cases"
 SPECS = [
@@ -40,14 +40,16 @@ def test_every_declared_name_can_be_renamed(name: str) -> None:
         assert view is not None
         try:
             edit = rename(view, document.lines.position(place.start), "quite_new")
-        except Refused as refused:
+        except RenameRefused as refused:
             assert NOT_OURS.match(str(refused)), f"{document.text[place.start : place.end]}: {refused}"
             continue
         changes = (edit.changes or {})[document.uri]
         stretches = [
             (document.lines.offset(e.range.start), document.lines.offset(e.range.end), e.new_text) for e in changes
         ]
-        assert edited(document.text, stretches).count("quite_new") == sum("quite_new" in e.new_text for e in changes)
+        assert apply_edits(document.text, stretches).count("quite_new") == sum(
+            "quite_new" in e.new_text for e in changes
+        )
 
 
 def declared(session: EditorSession, path: str) -> set[DocumentPlace]:

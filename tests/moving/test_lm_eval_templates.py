@@ -10,7 +10,7 @@ import pytest
 from jinja2 import Environment, StrictUndefined
 
 from tests.each import each
-from tripos.importing.spec_text import Untranslated, template
+from tripos.importing.spec_text import NotTranslatable, template
 from tripos.importing.tasks.lm_eval_templates import TaskColumns, TaskFields
 
 ROWS: list[dict[str, Any]] = [
@@ -120,5 +120,5 @@ def test_templates_print_what_jinja_prints(tmp_path: Path, capsys: pytest.Captur
 )
 def test_a_template_without_counterpart_is_refused(text: str) -> None:
     fields = TaskFields({}, TaskColumns.of_rows(ROWS), "doc")
-    with pytest.raises(Untranslated):
+    with pytest.raises(NotTranslatable):
         template(fields.translator(True).template(text))

@@ -11,9 +11,9 @@ from tripos.plots.models import leaderboard_picture
 from tripos.plots.picture import PlotOptions
 from tripos.plots.words import words_for
 from tripos_compiler.diagnostics.i18n import localized
-from tripos_warehouse.report.leaderboard import Board, Standing, board_notes
+from tripos_warehouse.report.leaderboard import Board, BoardEntry, board_notes
 
-STANDING = Standing("lab/one", 0.5, 0.4, 0.6, 10, 20, 20, 1.0, 1, False, "a", ())
+STANDING = BoardEntry("lab/one", 0.5, 0.4, 0.6, 10, 20, 20, 1.0, 1, False, "a", ())
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -21,7 +21,7 @@ import pytest
 from tests.lengths import sized
 from tripos.cli.main import run_command
 from tripos.errors import Failure
-from tripos.releases.locations import find_release, forget_opened, pack
+from tripos.releases.locations import forget_opened, open_location, pack
 from tripos.releases.manifest import checksum_line, parse_manifest
 from tripos.releases.opening import open_release
 from tripos.releases.publish import ReleaseInput, make_release
@@ -128,7 +128,7 @@ def test_a_zip_that_is_not_only_a_release_is_refused(attack: str, zipped: bytes,
     given = tmp_path / "given.zip"
     given.write_bytes(ATTACKS[attack](zipped))
     with pytest.raises(Failure) as caught:
-        find_release(str(given))
+        open_location(str(given))
     assert caught.value.code == "S0851"
     assert not list(tmp_path.parent.rglob("escaped"))
 
@@ -137,7 +137,7 @@ def test_a_zip_that_is_not_only_a_release_is_refused(attack: str, zipped: bytes,
 def test_what_is_added_to_a_zip_is_named_and_never_unpacked(name: str, zipped: bytes, tmp_path: Path) -> None:
     given = tmp_path / "given.zip"
     given.write_bytes(added(name, zipped)(zipped))
-    folder = find_release(str(given))
+    folder = open_location(str(given))
     assert folder is not None
     told = [f"{each.what} {each.told}" for each in verify(folder).wrong]
     assert any("is not in the manifest: it was added" in each for each in told), told
@@ -167,7 +167,7 @@ def test_a_changed_zip_is_refused_or_verified_and_never_breaks(zipped: bytes, ma
         given.write_bytes(content)
         forget_opened()
         try:
-            folder = find_release(str(given))
+            folder = open_location(str(given))
             found = None if folder is None else verify(folder)
         except Failure as failure:
             assert failure.code == "S0851", number

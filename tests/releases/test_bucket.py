@@ -11,7 +11,7 @@ from tests.conftest import Command
 from tests.releases.bucket_server import Bucket, serving
 from tests.releases.test_releases import LESSONS, contents, release
 from tripos.errors import Failure
-from tripos.releases.locations import find_release, forget_opened, push
+from tripos.releases.locations import forget_opened, open_location, push
 from tripos.releases.publish import WrittenRelease
 
 URL = "s3://lab/releases"
@@ -40,7 +40,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
 def test_a_release_in_a_bucket_is_read_back_as_it_was(made: WrittenRelease, bucket: Bucket, tripos: Command) -> None:
     place = push(made.path, URL)
     assert list(bucket.objects)[-1] == f"releases/{made.path.name}/manifest.json"
-    found = find_release(place)
+    found = open_location(place)
     assert found is not None and contents(found) == contents(made.path)
     done = tripos("verify", place, "--digest", made.digest)
     assert done.code == 0, done.err
@@ -53,10 +53,10 @@ def test_a_push_that_was_cut_short_is_no_release_and_is_gone_on_with(made: Writt
         push(made.path, URL)
     assert cut.value.code == "S0850"
     with pytest.raises(Failure) as read:
-        find_release(f"{URL}/{made.path.name}")
+        open_location(f"{URL}/{made.path.name}")
     assert read.value.code == "S0851"
     bucket.most = None
-    assert find_release(push(made.path, URL)) is not None
+    assert open_location(push(made.path, URL)) is not None
 
 
 def test_a_file_of_other_content_is_not_written_over(made: WrittenRelease, bucket: Bucket) -> None:

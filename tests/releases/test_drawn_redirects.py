@@ -16,7 +16,7 @@ import pytest
 from tests.lengths import sized
 from tripos.errors import Failure
 from tripos.releases.download import MOST_REDIRECTS, Web
-from tripos.releases.reach import Reach
+from tripos.releases.reach import NetworkPolicy
 
 PUBLIC = ("93.184.216.34", "8.8.8.8", "2606:2800:220:1:248:1893:25c8:1946")
 INSIDE = (
@@ -146,7 +146,7 @@ def test_no_drawn_redirect_leads_inside_or_takes_a_header_along(
         with monkeypatch.context() as patched:
             patched.setattr(socket, "getaddrinfo", net.resolve)
             patched.setattr(socket, "create_connection", net.connect)
-            web = Web("https://public.example/r", Reach(), headers={"Authorization": "Bearer mine"})
+            web = Web("https://public.example/r", NetworkPolicy(), headers={"Authorization": "Bearer mine"})
             try:
                 ends["saved" if web.save("manifest.json", tmp_path / "x", 4_000) else "empty"] += 1
             except Failure as failure:

@@ -20,7 +20,7 @@ from tripos.errors import Failure
 from tripos.releases import download
 from tripos.releases.download import download_release, is_public
 from tripos.releases.opening import open_release
-from tripos.releases.reach import Reach
+from tripos.releases.reach import NetworkPolicy
 
 SPEC = """
 benchmark more "1.0.0" { languages en }
@@ -134,7 +134,7 @@ def test_a_url_is_fetched_by_itself(server: _Server, tmp_path: Path, tripos: Com
     assert tripos("verify", str(next((tmp_path / "kept").glob("lessons-*")))).code == 0
 
 
-def failure(server: _Server, reach: Reach, to: Path) -> str:
+def failure(server: _Server, reach: NetworkPolicy, to: Path) -> str:
     to.mkdir()
     with pytest.raises(Failure) as caught:
         download_release(url_of(server), to, reach)
@@ -153,12 +153,12 @@ def test_a_redirect_is_checked_as_the_first_address_was(server: _Server, tmp_pat
     seen: list[str] = []
     real = download._connected
 
-    def connected(url: Any, reach: Reach) -> Any:
+    def connected(url: Any, reach: NetworkPolicy) -> Any:
         seen.append(url.netloc)
-        return real(url, Reach(private=len(seen) == 1))
+        return real(url, NetworkPolicy(private=len(seen) == 1))
 
     monkeypatch.setattr(download, "_connected", connected)
-    assert "S0879" in failure(server, Reach(), tmp_path / "to")
+    assert "S0879" in failure(server, NetworkPolicy(), tmp_path / "to")
     assert seen[1] == "127.0.0.1:9"
 
 
@@ -169,20 +169,20 @@ def test_a_circle_of_redirects_ends(server: _Server, tmp_path: Path) -> None:
         handler.end_headers()
 
     server.answer = redirect
-    assert "redirects more than 5 times" in failure(server, Reach(private=True), tmp_path / "to")
+    assert "redirects more than 5 times" in failure(server, NetworkPolicy(private=True), tmp_path / "to")
 
 
 def test_what_is_too_large_is_cut_off(server: _Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(download, "MOST_OF_A_MANIFEST", 100)
-    assert "more than 100 bytes" in failure(server, Reach(private=True), tmp_path / "to")
-    monkeypatch.setattr(download, "MOST_OF_A_MANIFEST", 2**20)
+    monkeypatch.setattr(download, "MOST_MANIFEST_BYTES", 100)
+    assert "more than 100 bytes" in failure(server, NetworkPolicy(private=True), tmp_path / "to")
+    monkeypatch.setattr(download, "MOST_MANIFEST_BYTES", 2**20)
     monkeypatch.setattr(download, "MOST_BYTES", 20_000)
-    assert "bytes" in failure(server, Reach(private=True), tmp_path / "again")
+    assert "bytes" in failure(server, NetworkPolicy(private=True), tmp_path / "again")
 
 
 @pytest.mark.parametrize("first", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nab"])
 def test_a_silent_server_is_not_waited_for(first: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(download, "SILENT_S", 0.2)
+    monkeypatch.setattr(download, "IDLE_TIMEOUT_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         ended = threading.Event()
 
@@ -195,7 +195,7 @@ def test_a_silent_server_is_not_waited_for(first: bytes, tmp_path: Path, monkeyp
         thread.start()
         started = time.monotonic()
         with pytest.raises(Failure, match="timed out"):
-            download_release(f"http://127.0.0.1:{listening.getsockname()[1]}/x", tmp_path, Reach(private=True))
+            download_release(f"http://127.0.0.1:{listening.getsockname()[1]}/x", tmp_path, NetworkPolicy(private=True))
         assert time.monotonic() - started < 15
         ended.set()
         thread.join()
@@ -204,7 +204,7 @@ def test_a_silent_server_is_not_waited_for(first: bytes, tmp_path: Path, monkeyp
 @pytest.mark.parametrize("url", ["file:///etc", "ftp://example.org/x", "memory:///x", "gopher://x/y"])
 def test_other_schemes_are_refused(url: str, tmp_path: Path) -> None:
     with pytest.raises(Failure):
-        download_release(url, tmp_path, Reach())
+        download_release(url, tmp_path, NetworkPolicy())
 
 
 @pytest.mark.parametrize(
@@ -222,8 +222,8 @@ def test_addresses_that_only_this_machine_reaches_are_private(address: str) -> N
 def test_an_object_store_is_asked_without_the_keys_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[dict[str, Any]] = []
     monkeypatch.setattr("obstore.store.from_url", lambda url, **options: given.append(options))
-    download._Bucket("s3://lab/releases", Reach())._store()
-    download._Bucket("s3://lab/releases", Reach(signed=True))._store()
+    download._Bucket("s3://lab/releases", NetworkPolicy())._store()
+    download._Bucket("s3://lab/releases", NetworkPolicy(signed=True))._store()
     assert given == [{"skip_signature": True}, {}]
 
 
@@ -265,7 +265,7 @@ def test_the_address_that_was_checked_is_the_one_that_is_reached(monkeypatch: py
     monkeypatch.setattr(socket, "getaddrinfo", resolved)
     monkeypatch.setattr(socket, "create_connection", connect)
     with pytest.raises(Failure, match="not in a test"):
-        download_release("https://example.org/x-1.0.0", Path("/nowhere"), Reach())
+        download_release("https://example.org/x-1.0.0", Path("/nowhere"), NetworkPolicy())
     assert (asked, reached) == (["example.org"], ["93.184.216.34"])
 
 
@@ -289,7 +289,7 @@ def test_headers_are_sent_to_the_first_server_alone(server: _Server, tmp_path: P
     server.answer, other.answer = redirect, answer
     threading.Thread(target=other.serve_forever, args=(0.01,), daemon=True).start()
     try:
-        web = download.Web(url_of(server), Reach(private=True), headers={"Authorization": "Bearer mine"})
+        web = download.Web(url_of(server), NetworkPolicy(private=True), headers={"Authorization": "Bearer mine"})
         assert web.save("x", tmp_path / "x", 10) == 1
     finally:
         other.shutdown()

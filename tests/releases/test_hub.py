@@ -15,7 +15,7 @@ from tests.releases.hub_server import TOKEN, Hub, Repo, serving
 from tests.releases.test_releases import LESSONS, contents, release
 from tripos.errors import Failure
 from tripos.releases import download
-from tripos.releases.locations import find_release, forget_opened, push_to_hub
+from tripos.releases.locations import forget_opened, open_location, push_to_hub
 from tripos.releases.publish import WrittenRelease
 
 PLACE = "hf://lab/lessons"
@@ -92,7 +92,7 @@ def test_a_later_version_becomes_the_head_and_the_earlier_one_stays_under_its_ta
     push_to_hub(later.path, PLACE)
     assert head(hub) == contents(later.path)
     assert set(hub.repos["lab/lessons"].tags) == {"1.2.3", "2.0.0"}
-    first, last = find_release(f"{PLACE}@1.2.3"), find_release(PLACE)
+    first, last = open_location(f"{PLACE}@1.2.3"), open_location(PLACE)
     assert first is not None and contents(first) == contents(made.path)
     assert last is not None and contents(last) == contents(later.path)
 
@@ -171,7 +171,7 @@ def test_a_hub_that_cannot_be_reached_is_told(made: WrittenRelease, hub: Hub, mo
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
     assert refused(made).code == "S0877"
     with pytest.raises(Failure) as caught:
-        find_release("hf://lab/unreached")
+        open_location("hf://lab/unreached")
     assert caught.value.code == "S0877"
 
 
@@ -227,9 +227,9 @@ def test_a_data_set_of_the_hub_is_fetched_within_the_limits_of_every_download(
     push_to_hub(made.path, PLACE)
     monkeypatch.setattr(download, "MOST_BYTES", 20_000)
     with pytest.raises(Failure, match="bytes") as caught:
-        find_release(PLACE)
+        open_location(PLACE)
     assert caught.value.code == "S0851"
     monkeypatch.setattr(download, "MOST_BYTES", 2**31)
     monkeypatch.setattr("tripos.releases.locations.MOST_FILES", 3)
     with pytest.raises(Failure, match="more than 3 files"):
-        find_release(PLACE)
+        open_location(PLACE)

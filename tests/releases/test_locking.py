@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.releases.test_releases import LESSONS
-from tripos.errors import GOOD, Failure
+from tripos.errors import SUCCESS, Failure
 from tripos.releases.lock import check_served, read_lock
 
 MODELS = ("--model", "mock/careful", "--role", "judge=mock/careless")
@@ -24,13 +24,13 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_run_with_what_was_pinned_goes_on(spec: Path, tripos: Command) -> None:
-    assert tripos("run", "spec", *MODELS).code == GOOD
+    assert tripos("run", "spec", *MODELS).code == SUCCESS
     assert tripos("lock", "spec", *MODELS).code == 0
     lock = read_lock(Path("tripos.lock"))
     assert lock.roles == {"candidate": ("mock/careful",), "judge": ("mock/careless",)}
     assert lock.data.keys() == {"items.jsonl"}
     assert all(model.served for model in lock.models.values())
-    assert tripos("run", "spec", *MODELS, "--locked").code == GOOD
+    assert tripos("run", "spec", *MODELS, "--locked").code == SUCCESS
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_price_that_was_set_since_is_a_drift(spec: Path, tripos: Command) -> N
 
 
 def test_another_snapshot_under_the_same_name_is_told(spec: Path, tripos: Command) -> None:
-    assert tripos("run", "spec", *MODELS).code == GOOD
+    assert tripos("run", "spec", *MODELS).code == SUCCESS
     assert tripos("lock", "spec", *MODELS).code == 0
     lock = read_lock(Path("tripos.lock"))
     check_served(lock, {"mock/careful": lock.models["mock/careful"].served, "mock/new": ["x"]})

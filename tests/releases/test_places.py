@@ -12,12 +12,12 @@ import pytest
 
 from tests.releases.test_releases import LESSONS, contents, release, wrong
 from tripos.errors import Failure
-from tripos.releases.locations import find_release, pack, push
+from tripos.releases.locations import open_location, pack, push
 from tripos.releases.opening import origin_of
 from tripos.releases.publish import WrittenRelease
-from tripos.releases.reach import Reach
+from tripos.releases.reach import NetworkPolicy
 from tripos.releases.verification import verify
-from tripos.runs.compilation import find_spec, holds_benchmark
+from tripos.runs.compilation import find_spec, has_benchmark
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_a_zip_is_the_release_and_has_the_same_bytes_each_time(made: WrittenRele
     first = pack(made.path).read_bytes()
     target = pack(made.path)
     assert target.read_bytes() == first
-    assert same(find_release(str(target)), made)
+    assert same(open_location(str(target)), made)
     assert origin_of(str(target), Path()).release == made.digest
     plan = find_spec(str(target)).compile().plan
     assert plan is not None and plan.digest == made.manifest.plan
@@ -60,7 +60,7 @@ def test_a_zip_is_the_release_and_has_the_same_bytes_each_time(made: WrittenRele
 def test_a_pushed_release_is_read_back_and_not_written_over(made: WrittenRelease, tmp_path: Path) -> None:
     place = push(made.path, f"file://{tmp_path}/store")
     assert push(made.path, f"file://{tmp_path}/store") == place
-    assert same(find_release(place), made)
+    assert same(open_location(place), made)
     (tmp_path / "store" / made.path.name / "README.md").write_text("mine")
     with pytest.raises(Failure) as caught:
         push(made.path, f"file://{tmp_path}/store")
@@ -72,7 +72,7 @@ def test_what_was_tampered_with_in_a_store_is_named(made: WrittenRelease, tmp_pa
     folder = tmp_path / "store" / made.path.name
     (folder / "LICENSE").write_text("mine")
     (folder / "spec/added.tripos").write_text("")
-    found = find_release(place)
+    found = open_location(place)
     assert found is not None
     named = {each.split()[0] for each in wrong(verify(found))}
     assert named == {"LICENSE", "spec/added.tripos"}
@@ -80,25 +80,25 @@ def test_what_was_tampered_with_in_a_store_is_named(made: WrittenRelease, tmp_pa
 
 def test_a_release_on_a_web_server_is_read(url: str, made: WrittenRelease) -> None:
     with pytest.raises(Failure, match="of this machine or its network"):
-        find_release(url)
-    assert same(find_release(url, Reach(private=True)), made)
+        open_location(url)
+    assert same(open_location(url, NetworkPolicy(private=True)), made)
 
 
 @pytest.mark.parametrize("given", ["http://127.0.0.1:1/x-1.0.0", "file:///nowhere/x-1.0.0"])
 def test_a_place_without_a_release_is_told_so(given: str) -> None:
     with pytest.raises(Failure) as caught:
-        find_release(given, Reach(private=True))
+        open_location(given, NetworkPolicy(private=True))
     assert caught.value.code == "S0851"
 
 
 def test_a_zip_that_is_none_is_told_so(tmp_path: Path) -> None:
     (tmp_path / "x.zip").write_text("no zip")
     with pytest.raises(Failure) as caught:
-        find_release(str(tmp_path / "x.zip"))
+        open_location(str(tmp_path / "x.zip"))
     assert caught.value.code == "S0851"
 
 
 def test_a_release_is_a_benchmark_among_those_that_a_pattern_names(made: WrittenRelease, tmp_path: Path) -> None:
-    assert holds_benchmark(made.path)
-    assert holds_benchmark(pack(made.path))
-    assert not holds_benchmark(tmp_path)
+    assert has_benchmark(made.path)
+    assert has_benchmark(pack(made.path))
+    assert not has_benchmark(tmp_path)

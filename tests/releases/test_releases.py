@@ -15,14 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from tripos.cli.main import run_command
-from tripos.errors import GOOD, Failure
+from tripos.errors import SUCCESS, Failure
 from tripos.releases.descriptions import croissant_faults
 from tripos.releases.frozen import canary_of
 from tripos.releases.manifest import Manifest, canonical, checksum_line
 from tripos.releases.opening import open_release
 from tripos.releases.publish import ReleaseInput, WrittenRelease, find_parent, follow, make_release
 from tripos.releases.signing import sign, signature_checks
-from tripos.releases.verification import Verified, verify
+from tripos.releases.verification import Verification, verify
 from tripos.runs.compilation import find_spec
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
@@ -59,7 +59,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def wrong(found: Verified) -> list[str]:
+def wrong(found: Verification) -> list[str]:
     return [f"{each.what} {each.told}" for each in found.wrong]
 
 
@@ -305,7 +305,7 @@ def test_every_row_of_a_run_bears_the_digest(
 ) -> None:
     store = tmp_path / "results"
     command = f"run {made.path} --model mock/careful --role judge=mock/careless --store {store}"
-    assert run_command(command.split()) == GOOD, capsys.readouterr().err
+    assert run_command(command.split()) == SUCCESS, capsys.readouterr().err
     connection = connect(Store.open(store, create=False))
     with connection:
         for table in ("runs", "samples", "judgements", "scores", "measures"):
@@ -323,9 +323,9 @@ def test_a_run_of_a_working_tree_bears_the_commit_and_whether_the_spec_differs(
     commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
     store = tmp_path / "results"
     command = f"run {tmp_path / 'tree'} --model mock/careful --role judge=mock/careless --limit 1 --store {store}"
-    assert run_command(command.split()) == GOOD
+    assert run_command(command.split()) == SUCCESS
     (tmp_path / "tree/notes.txt").write_text("not committed")
-    assert run_command(command.split()) == GOOD
+    assert run_command(command.split()) == SUCCESS
     capsys.readouterr()
     connection = connect(Store.open(store, create=False))
     with connection:

@@ -19,7 +19,7 @@ from tests.conftest import Command
 from tripos.cli.main import run_command
 from tripos.errors import Failure
 from tripos.files import MOST_BYTES
-from tripos.releases.locations import find_release, pack
+from tripos.releases.locations import open_location, pack
 from tripos.releases.manifest import canonical, check_license, checksum_line
 from tripos.releases.opening import open_release
 from tripos.releases.publish import ReleaseInput, make_release
@@ -165,14 +165,14 @@ def zipped(folder: Path, to: Path, *more: tuple[str, bytes]) -> Path:
 def test_a_zip_of_which_programs_may_read_different_things_is_refused(copy: Path, tmp_path: Path, name: str) -> None:
     given = zipped(copy, tmp_path / "given.zip", (name, b"All rights reserved"))
     with pytest.raises(Failure, match=r"is no path|two members") as caught:
-        find_release(str(given))
+        open_location(str(given))
     assert caught.value.code == "S0851"
 
 
 def test_a_zip_that_grows_beyond_all_reason_is_refused(copy: Path, tmp_path: Path) -> None:
     given = zipped(copy, tmp_path / "bomb.zip", (f"{copy.name}/bomb", bytes(300_000_000)))
     with pytest.raises(Failure, match="300") as caught:
-        find_release(str(given))
+        open_location(str(given))
     assert caught.value.code == "S0851"
 
 
@@ -188,7 +188,7 @@ def test_what_was_not_tampered_with_is_as_it_was_released(made: Path) -> None:
 
 def test_a_zip_at_a_url_is_a_release(made: Path, tmp_path: Path) -> None:
     shutil.copy(pack(made), tmp_path / "given.zip")
-    found = find_release(f"file://{tmp_path}/given.zip")
+    found = open_location(f"file://{tmp_path}/given.zip")
     assert found is not None
     assert open_release(found).digest == open_release(made).digest
 

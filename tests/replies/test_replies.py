@@ -89,7 +89,7 @@ def _function(name: str, entry: Entry) -> Any:
     }.get(name, lambda: (entry.get("locale", LOCALE),))
     try:
         return FUNCTIONS[name].python(entry["text"], *given())  # type: ignore[misc]
-    except signature.Unread:
+    except signature.AmbiguousAnswer:
         return None
 
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from tripos.api.job import Job
 from tripos.runs.compilation import find_spec
 from tripos_compiler.plan import Plan
-from tripos_runtime.asking.ledger import TakenCounts
+from tripos_runtime.asking.ledger import ReuseCounts
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.forecast.run_forecast import Forecast, forecast
@@ -144,7 +144,7 @@ class Ran:
     asked: int
     reused: int
     run_id: str
-    taken: TakenCounts
+    taken: ReuseCounts
     damages: list[StoreError]
 
 
@@ -202,7 +202,7 @@ class Bench:
         damages: list[StoreError] = []
         others = OtherStores([str(each) for each in self.others], self.store, damages.append)
         with open_ledger(store, plan.fingerprints) as ledger:
-            foreseen = forecast(plan, source, self.selection, binding, ledger, prices, others=others)
+            foreseen = forecast(plan, source, self.selection, binding, ledger, prices, other_stores=others)
         others = OtherStores([str(each) for each in self.others], self.store, damages.append)
         sent: Counter[str] = Counter()
         opened: dict[str, Any] = {}

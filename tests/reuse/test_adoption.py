@@ -12,11 +12,11 @@ from tests.reuse.edits import EDITS
 from tests.reuse.quiz import MODELS, ROLES, files
 from tests.runtime.small_runs import SmallRun, run_small
 from tests.warehouse.keeping import die, sample
-from tripos.cli.progress import cost
+from tripos.cli.progress import format_cost
 from tripos_compiler.plan import Settings
-from tripos_runtime.asking.questions import Adopted, PreparedQuestion, ReadOutcome, reread
+from tripos_runtime.asking.questions import Adopted, Question, ReadOutcome, read_again
 from tripos_runtime.models.base import Message, ModelError, Request
-from tripos_runtime.program.adoption import NOWHERE, Adoption, Own, Wanted
+from tripos_runtime.program.adoption import NOWHERE, ReplyReuse, RunResults, Wanted
 from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store.store import Store
 
@@ -50,7 +50,7 @@ def test_a_renamed_scenario_takes_over_every_reply_and_says_where_from(tmp_path:
     assert again.asked == {"a": 0}
     assert sorted(adopted(again, first)) == sorted(row["sample_id"] for row in first.table("samples"))
     assert again.engine.tally.done == again.engine.tally.total == 4
-    assert (sum(again.engine.tally.reused.values()), cost(again.engine.tally)) == (4, "0.00 USD")
+    assert (sum(again.engine.tally.reused.values()), format_cost(again.engine.tally)) == (4, "0.00 USD")
 
 
 def test_what_was_taken_over_is_told_by_the_name_that_it_was_asked_for_under(tmp_path: Path) -> None:
@@ -130,14 +130,14 @@ measure m = mean(long)
     assert told[len(told) // 2 :] == told[: len(told) // 2]
 
 
-def reads(errors: dict[str, str]) -> PreparedQuestion:
+def reads(errors: dict[str, str]) -> Question:
     """Return a question that cannot read some replies."""
 
     def reader(text: str) -> ReadOutcome:
         bad = errors.get(text)
         return ReadOutcome(None, None, bad, "parse_failure") if bad else ReadOutcome(text, text)
 
-    return PreparedQuestion(None, None, Settings(), {"type": "object"}, reader)
+    return Question(None, None, Settings(), {"type": "object"}, reader)
 
 
 KEPT = {"reply": "second", "finish_reason": None}
@@ -165,7 +165,7 @@ DRAFT |= {
 def test_a_reply_is_read_anew_and_asked_for_once_more_where_a_fresh_run_would(
     errors: dict[str, str], draft: dict[str, Any] | None, value: str | None
 ) -> None:
-    _, outcome = reread(reads(errors), KEPT, draft)
+    _, outcome = read_again(reads(errors), KEPT, draft)
     assert (None if outcome is None else outcome.value) == value
 
 
@@ -178,11 +178,11 @@ def store(tmp_path: Path) -> Store:
     return store
 
 
-def adoption(ledger: Any, prints: frozenset[str] = frozenset()) -> Adoption:
+def adoption(ledger: Any, prints: frozenset[str] = frozenset()) -> ReplyReuse:
     """Adopts for a run that has everything of these fingerprints."""
-    live = Own.__new__(Own)
+    live = RunResults.__new__(RunResults)
     live.has = lambda name, row, here: row["fingerprint"] in prints  # type: ignore[method-assign]
-    return Adoption(ledger, live)
+    return ReplyReuse(ledger, live)
 
 
 def wanted(number: object) -> Wanted:
@@ -230,8 +230,8 @@ def test_the_digest_of_a_request_is_of_all_that_is_sent_and_of_nothing_else() ->
         question.digest("b", sent),
         question.digest("a", (Message("system", "Why?"),)),
         question.digest("a", (*sent, Message("user", "Why?"))),
-        PreparedQuestion(None, None, Settings(temperature=0), question.schema, question.reader).digest("a", sent),
-        PreparedQuestion(None, None, Settings(), None, question.reader).digest("a", sent),
+        Question(None, None, Settings(temperature=0), question.schema, question.reader).digest("a", sent),
+        Question(None, None, Settings(), None, question.reader).digest("a", sent),
     ]
     assert len({digest, *others}) == 6
 

@@ -13,7 +13,7 @@ from tests.conftest import Command
 from tripos.runs.compilation import find_spec
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.drivers.prepared import with_majority
+from tripos_runtime.drivers.prepared import with_constant_baselines
 from tripos_runtime.models.base import Message, ModelError, Request
 from tripos_runtime.models.baselines import ECHOES, fitted
 from tripos_runtime.models.families import open_model
@@ -126,7 +126,7 @@ def filled(spec: Path, text: str | None = None, name: str = "baseline/majority")
     plan = found.compile().plan
     assert plan is not None
     source = CaseSource(plan, found.folders, (str(spec),))
-    return with_majority(bind(plan, ("m", name), {}), plan, source, Selection())
+    return with_constant_baselines(bind(plan, ("m", name), {}), plan, source, Selection())
 
 
 def test_majority_stands_for_the_most_frequent_right_answer_of_each_question(spec: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tripos_runtime.asking.ledger import Row
-from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.drivers.encoding import Encoder, NoVector
 from tripos_runtime.models.base import ModelError, Reply, Request
 from tripos_runtime.models.vectors import to_text
@@ -80,7 +80,7 @@ def encoder(model: Embedding, kept: Kept) -> Encoder:
     return Encoder(
         cast("Mapping[str, Caller]", {"m": model}),
         kept,
-        CallCounters(),
+        RunProgress(),
         "run",
         lambda: datetime(2026, 1, 1, tzinfo=UTC),
     )

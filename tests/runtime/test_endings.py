@@ -16,26 +16,26 @@ from hypothesis import given, strategies as st
 from tests.each import each
 from tests.runtime.contract_server import Sent, Server, completion, serving
 from tripos_compiler.plan import (
-    LEFT,
+    FINISH_REASONS,
+    MODEL_DEFAULTS,
     READINGS,
-    WORDS,
     Content,
     Ending,
     Form,
     IntegerType,
     Outcome,
     ToolCall,
-    call_of,
     ending_of,
+    finish_reasons_of,
     outcome_table,
+    parse_call,
     reply_status,
-    said_calls,
-    words_of,
+    split_text_and_calls,
     write_calls,
 )
 from tripos_compiler.plan.outcomes import Reading
 from tripos_runtime.asking.plan_questions import calls_reader, reply_reader
-from tripos_runtime.asking.questions import PreparedQuestion, content_of, text_reader
+from tripos_runtime.asking.questions import Question, content_of, text_reader
 from tripos_runtime.models.base import Message, Model, ModelError, Reply, Request
 from tripos_runtime.models.families import open_model
 from tripos_runtime.models.http import HttpAnswer
@@ -75,7 +75,7 @@ def table_of_endings() -> Iterator[str]:
 def table_of_words() -> Iterator[str]:
     yield "| ending | words of providers |"
     yield "| --- | --- |"
-    for ending, words in WORDS.items():
+    for ending, words in FINISH_REASONS.items():
         yield f"| `{ending}` | {' '.join(f'`{word}`' for word in words)} |"
 
 
@@ -112,11 +112,11 @@ def test_the_status_of_every_ending_content_form_and_reading() -> None:
 
 
 def test_a_word_has_one_ending_in_any_case() -> None:
-    every = [word.casefold() for words in WORDS.values() for word in words]
+    every = [word.casefold() for words in FINISH_REASONS.values() for word in words]
     assert len(every) == len(set(every))
-    for ending, words in WORDS.items():
+    for ending, words in FINISH_REASONS.items():
         assert all(ending_of(form) is ending for word in words for form in (word, word.lower(), word.upper()))
-        assert set(words_of(ending)) == {word.lower() for word in words}
+        assert set(finish_reasons_of(ending)) == {word.lower() for word in words}
     assert {ending_of(None), ending_of("anything else"), ending_of("")} == {Ending.UNKNOWN}
 
 
@@ -124,11 +124,11 @@ def test_a_word_has_one_ending_in_any_case() -> None:
 
 TOOL = '{"name": "add", "parameters": {"type": "object", "properties": {}}}'
 ADD = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": "{}"}}
-QUESTIONS: dict[Form, PreparedQuestion] = {
-    "text": PreparedQuestion(None, None, LEFT, None, text_reader),
-    "turn": PreparedQuestion(None, None, LEFT, None, text_reader, form="turn"),
-    "typed": PreparedQuestion(None, None, LEFT, {}, reply_reader(IntegerType(low=1, high=5), (), "en"), form="typed"),
-    "tools": PreparedQuestion(None, None, LEFT, None, calls_reader(()), form="tools"),
+QUESTIONS: dict[Form, Question] = {
+    "text": Question(None, None, MODEL_DEFAULTS, None, text_reader),
+    "turn": Question(None, None, MODEL_DEFAULTS, None, text_reader, form="turn"),
+    "typed": Question(None, None, MODEL_DEFAULTS, {}, reply_reader(IntegerType(low=1, high=5), (), "en"), form="typed"),
+    "tools": Question(None, None, MODEL_DEFAULTS, None, calls_reader(()), form="tools"),
 }
 TEXTS: Mapping[tuple[Form, Content, Reading], str | None] = {
     ("text", "answer", "read"): "The answer is 42.",
@@ -186,7 +186,7 @@ def gemini_body(text: str | None, word: str | None, calls: bool) -> dict[str, An
 
 
 WAYS = {
-    "direct": (Way("hosted_vllm/m", False, openai_body), tuple(word for words in WORDS.values() for word in words)),
+    "direct": (Way("hosted_vllm/m", False, openai_body), tuple(word for words in FINISH_REASONS.values() for word in words)),
     "litellm": (Way("hosted_vllm/m", True, openai_body), ("stop", "length", "tool_calls", "content_filter", "error", "abort", "network_error")),
     "Claude": (Way("anthropic/claude-sonnet-4-5", False, claude_body), ("end_turn", "stop_sequence", "max_tokens", "refusal", "pause_turn", "model_context_window_exceeded", "tool_use")),
     "Claude by litellm": (Way("anthropic/claude-sonnet-4-5", True, claude_body), ("end_turn", "max_tokens", "refusal", "tool_use")),
@@ -258,7 +258,7 @@ def choices_body(*words: str, content: str = "42") -> dict[str, Any]:
     return completion(choices=told)
 
 
-@given(st.lists(st.sampled_from([word for words in WORDS.values() for word in words]), min_size=1, max_size=5))
+@given(st.lists(st.sampled_from([word for words in FINISH_REASONS.values() for word in words]), min_size=1, max_size=5))
 def test_each_of_several_choices_is_what_it_is_alone(words: list[str]) -> None:
     from tripos_runtime.models.replies import read_reply
 
@@ -306,15 +306,15 @@ def test_refusals_and_errors_in_fields_of_their_own(choice: dict[str, Any], stat
 
 @each("arguments", [None, "", " ", "\n\t", '""', '" "', "null", " null ", "{}", {}, " {} "])
 def test_arguments_of_null_or_blank_are_empty(arguments: Any) -> None:
-    assert call_of("ping", arguments) == ToolCall("ping", {})
-    assert said_calls(write_calls("", [call_of("ping", arguments)])) == ("", (ToolCall("ping", {}),))
+    assert parse_call("ping", arguments) == ToolCall("ping", {})
+    assert split_text_and_calls(write_calls("", [parse_call("ping", arguments)])) == ("", (ToolCall("ping", {}),))
     kept = json.dumps({"text": "", "calls": [{"name": "ping", "arguments": arguments}]})
-    assert said_calls(kept)[1] == (ToolCall("ping", {}),), "a row of an earlier run too"
+    assert split_text_and_calls(kept)[1] == (ToolCall("ping", {}),), "a row of an earlier run too"
 
 
 @each("arguments", ["{a: 1", "[1]", "x", 3, [1], True, '"x"', "0", "false", "[]"])
 def test_arguments_that_are_something_else_are_unreadable(arguments: Any) -> None:
-    assert not call_of("ping", arguments).readable
+    assert not parse_call("ping", arguments).readable
 
 
 def test_what_a_reply_has_is_said_in_one_place() -> None:

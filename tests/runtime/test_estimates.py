@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 
 from tripos_compiler.plan import Settings
-from tripos_runtime.forecast.call_outcomes import Fate, Where
-from tripos_runtime.forecast.estimates import Estimate, Load, estimates, guess
+from tripos_runtime.forecast.call_outcomes import CallCertainty, CallGroup
+from tripos_runtime.forecast.estimates import CallLoad, Estimate, estimates, guessed_tokens
 from tripos_runtime.forecast.reasons import NO_HISTORY
 from tripos_runtime.forecast.sizes import Size
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"score": {"type": "integer"}}}
-HERE = Where("sums", "", "answer", "candidate", "lab/model")
+HERE = CallGroup("sums", "", "answer", "candidate", "lab/model")
 
 
 def estimate(schema: dict[str, Any] | None = None, **calls: int) -> Estimate:
     """The estimate of so many calls of each fate, of 400 characters and at most 100 tokens of reply each."""
-    load = Load(("samples", "sums", "answer"), Settings(max_tokens=100), schema)
+    load = CallLoad(("samples", "sums", "answer"), Settings(max_tokens=100), schema)
     for fate, times in calls.items():
-        load.add(Fate[fate], Size(narrow=400, messages=1), {}, times)
+        load.add(CallCertainty[fate], Size(narrow=400, messages=1), {}, times)
     return estimates({HERE: load}, {}, NO_HISTORY)[HERE]
 
 
@@ -44,4 +44,4 @@ def test_the_highest_estimate_has_the_repair_of_every_reply_that_is_read() -> No
 
 def test_a_guess_adds_up_the_fields_of_a_reply() -> None:
     fields = {"why": {"type": "string"}, "score": {"type": "integer"}, "sure": {"type": "boolean"}}
-    assert guess({"type": "object", "properties": fields}) == sum(map(guess, fields.values()))
+    assert guessed_tokens({"type": "object", "properties": fields}) == sum(map(guessed_tokens, fields.values()))

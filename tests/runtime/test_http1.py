@@ -152,7 +152,7 @@ def test_what_is_no_response_to_a_post_is_an_error(response: bytes) -> None:
 
 
 def test_a_header_with_a_line_break_has_no_place_in_a_request() -> None:
-    assert http.head_of("http://localhost/v1", {"Authorization": "Bearer a\r\nX: b"}) is None
+    assert http.request_head("http://localhost/v1", {"Authorization": "Bearer a\r\nX: b"}) is None
 
 
 @pytest.mark.parametrize(
@@ -166,12 +166,12 @@ def test_a_header_with_a_line_break_has_no_place_in_a_request() -> None:
     ],
 )
 def test_a_request_names_its_path_and_its_host(url: str, line: str, host: str) -> None:
-    assert http.head_of(url, {}) == f"POST {line} HTTP/1.1\r\nHost: {host}\r\nContent-Length: ".encode()
+    assert http.request_head(url, {}) == f"POST {line} HTTP/1.1\r\nHost: {host}\r\nContent-Length: ".encode()
 
 
 @pytest.mark.parametrize("url", ["http://a:b@localhost/v1", "http://münchen.example/v1", "http://localhost/a b"])
 def test_an_address_that_is_not_sent_as_it_is_is_left_to_the_session(url: str) -> None:
-    assert http.head_of(url, {}) is None
+    assert http.request_head(url, {}) is None
 
 
 def test_a_model_that_is_asked_directly_needs_no_aiohttp() -> None:

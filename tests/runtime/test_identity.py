@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from tests.each import each
 from tests.runtime.small_runs import SmallRun, run_small
 from tripos_runtime.models.base import Endpoint, Request
-from tripos_runtime.models.catalog import FOREIGN, PROVIDERS
+from tripos_runtime.models.catalog import NATIVE_PROVIDERS, PROVIDERS
 from tripos_runtime.models.families import identity_of, public_address
 from tripos_runtime.models.local import NAME, weights_digest
 from tripos_runtime.models.vectors import to_text
@@ -37,9 +37,9 @@ def test_a_name_that_says_who_answers_is_the_identity(name: str) -> None:
     assert identity_of(name, environ={}) == name
 
 
-@each("provider", sorted({**PROVIDERS, **FOREIGN}))
+@each("provider", sorted({**PROVIDERS, **NATIVE_PROVIDERS}))
 def test_the_address_of_the_provider_adds_nothing_however_it_is_said(provider: str) -> None:
-    own = {**PROVIDERS, **FOREIGN}[provider].base_url
+    own = {**PROVIDERS, **NATIVE_PROVIDERS}[provider].base_url
     if own is not None:
         assert identity_of(f"{provider}/x", {provider: Endpoint(own + "/")}, {}) == f"{provider}/x"
 

@@ -11,8 +11,8 @@ from tripos_compiler.library.functions.similarity import bm25_score, similarity
 from tripos_compiler.library.functions.texts import terms_of
 from tripos_compiler.plan import Ref
 from tripos_runtime.program import retrieval
-from tripos_runtime.program.retrieval import Collection, GramIndex, TermIndex, VectorIndex, name_of
-from tripos_warehouse.store.derived import SHELF, StoredIndexes
+from tripos_runtime.program.retrieval import Collection, GramIndex, TermIndex, VectorIndex, index_name
+from tripos_warehouse.store.derived import INDEX_FOLDER, StoredIndexes
 
 TEXTS = ["二次函数的图象", "光的折射", "The cat sat", "一次函数", "", "cat and dog", "函数 cat"]
 QUERIES = ["函数图象", "a cat", "", "折", "xyz"]
@@ -63,7 +63,7 @@ def test_an_index_is_kept_for_the_next_run_and_made_again_where_it_is_damaged(
 ) -> None:
     monkeypatch.setattr(retrieval, "WORTH_KEEPING", 1)
     first = looked_through(tmp_path)
-    (kept,) = (tmp_path / SHELF).iterdir()
+    (kept,) = (tmp_path / INDEX_FOLDER).iterdir()
     with monkeypatch.context() as without:
         without.setattr(TermIndex, "of", lambda texts: pytest.fail("it was there"))
         assert looked_through(tmp_path) == first
@@ -72,7 +72,7 @@ def test_an_index_is_kept_for_the_next_run_and_made_again_where_it_is_damaged(
 
 
 def test_a_shelf_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path) -> None:
-    (tmp_path / SHELF).write_text("a file in its place")
+    (tmp_path / INDEX_FOLDER).write_text("a file in its place")
     StoredIndexes(tmp_path).put("bm25-00", b"index")
     assert StoredIndexes(tmp_path).get("bm25-00") is None
 
@@ -82,4 +82,4 @@ def test_a_vector_of_zeros_is_like_no_other() -> None:
 
 
 def test_indexes_of_two_kinds_over_the_same_texts_have_two_names() -> None:
-    assert name_of("bm25", ["a"]) != name_of("similarity", ["a"])
+    assert index_name("bm25", ["a"]) != index_name("similarity", ["a"])

@@ -17,9 +17,9 @@ import pytest
 from tests.lengths import sized
 from tests.looping import REPEATED, looping
 from tests.reply_readers import LETTER, METRICS, READERS, TYPES
-from tripos_compiler.library.signature import Undefined, Unread
+from tripos_compiler.library.signature import AmbiguousAnswer, Undefined
 from tripos_compiler.plan import BoolType, DialogueType, IntegerType, ListType, RecordType, SetType, TextType
-from tripos_runtime.asking.replies import _at_leisure, run_reply
+from tripos_runtime.asking.replies import _read_text, run_reply
 from tripos_runtime.reading.judgements import read_metrics
 from tripos_runtime.reading.plain_text import LONG_REPLY, MOST_CHARACTERS
 from tripos_runtime.reading.typed import read
@@ -44,7 +44,7 @@ def steps(reader: Callable[[str], Any], text: str) -> int:
     sys.setprofile(step)
     try:
         reader(text)
-    except (Undefined, Unread):
+    except (Undefined, AmbiguousAnswer):
         pass
     finally:
         sys.setprofile(None)
@@ -74,7 +74,7 @@ def test_no_reader_hangs_on_a_reply_that_repeats_itself() -> None:
     for number, (name, text) in list(enumerate(looping(LENGTHS[-1])))[:: sized(12, 1)]:
         for reader in drawn(number + 1):
             before = time.process_time()
-            with suppress(Undefined, Unread):
+            with suppress(Undefined, AmbiguousAnswer):
                 READERS[reader](text)
             assert time.process_time() - before < SLOW, (reader, name)
 
@@ -124,7 +124,7 @@ def test_a_reply_that_is_too_long_is_not_read() -> None:
 
 def test_long_replies_are_read_in_a_thread() -> None:
     def read_in(length: int) -> int:
-        program = _at_leisure("a" * length, threading.get_ident)
+        program = _read_text("a" * length, threading.get_ident)
         return asyncio.run(run_reply(program, cast("Caller", None), ("role", "scenario"), lambda draft: None))
 
     assert read_in(LONG_REPLY) == threading.get_ident()

@@ -12,9 +12,9 @@ import pytest
 
 from tests.runtime.small_runs import SmallRun, run_small
 from tripos_compiler.plan import Ask, Settings, SetType, TextType
-from tripos_runtime.asking.questions import Answer, PreparedQuestion, ReadOutcome
+from tripos_runtime.asking.questions import Answer, Question, ReadOutcome
 from tripos_runtime.datasets.selection import NotApproved, Selection
-from tripos_runtime.generate.attempts import MOST_NAMED, among, matched, walk
+from tripos_runtime.generate.attempts import MOST_NAMED, match_branches, question_at_node, walk
 from tripos_runtime.generate.author import MakingProgram
 from tripos_runtime.models.base import Request
 from tripos_runtime.program.needs import drive
@@ -138,18 +138,18 @@ def test_whoever_walks_is_not_asked_for_another_place_of_a_row_that_repeats_one(
 
 
 def test_the_schema_of_a_reply_names_the_branches_and_nothing_else() -> None:
-    asked = PreparedQuestion(None, None, Settings(), {"type": "array"}, lambda text: ReadOutcome([text], [text]))
-    question = among(asked, ["lines", "circles"], CHOOSING)
+    asked = Question(None, None, Settings(), {"type": "array"}, lambda text: ReadOutcome([text], [text]))
+    question = question_at_node(asked, ["lines", "circles"], CHOOSING)
     assert json.dumps(["lines", "circles"]) in json.dumps(question.schema)
     assert question.reader("- Lines").value == ["lines"]
     assert question.reader("poems").error == "`poems` is none of the branches"
 
 
 def test_of_very_many_branches_the_schema_names_none() -> None:
-    asked = PreparedQuestion(None, None, Settings(), {"type": "array"}, lambda text: ReadOutcome([text], [text]))
+    asked = Question(None, None, Settings(), {"type": "array"}, lambda text: ReadOutcome([text], [text]))
     branches = [str(number) for number in range(MOST_NAMED + 1)]
-    assert among(asked, branches, CHOOSING).schema == {"type": "array"}
-    assert among(asked, branches[:-1], CHOOSING).schema != {"type": "array"}
+    assert question_at_node(asked, branches, CHOOSING).schema == {"type": "array"}
+    assert question_at_node(asked, branches[:-1], CHOOSING).schema != {"type": "array"}
 
 
 def test_what_is_said_beside_the_branches_is_kept_with_the_reply_and_is_no_field_of_the_row(tmp_path: Path) -> None:
@@ -382,4 +382,4 @@ def test_what_lies_beside_the_chosen_branches_is_not_gone_through() -> None:
 
 
 def test_branches_that_differ_in_case_alone_are_told_apart_by_it() -> None:
-    assert [matched([said], ["pH", "PH"]) for said in ("pH", "PH")] == [["pH"], ["PH"]]
+    assert [match_branches([said], ["pH", "PH"]) for said in ("pH", "PH")] == [["pH"], ["PH"]]

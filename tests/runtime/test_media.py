@@ -20,17 +20,17 @@ from tests.field.test_images import png
 from tests.runtime.contract_server import Sent, Server, in_its_form, serving
 from tripos_compiler.language.rendering import render
 from tripos_compiler.library.media import Medium, UnfitMedium, media_in, split_media, unmarked
-from tripos_compiler.plan import LEFT, Hole, ImageType, Ref, Template, TextType
-from tripos_compiler.source.inputs import FoundFile
-from tripos_runtime.asking.questions import PreparedQuestion, ReadOutcome
-from tripos_runtime.asking.replies import First, SentRequest, settled
+from tripos_compiler.plan import MODEL_DEFAULTS, Hole, ImageType, Ref, Template, TextType
+from tripos_compiler.source.inputs import ResolvedFile
+from tripos_runtime.asking.questions import Question, ReadOutcome
+from tripos_runtime.asking.replies import FirstReply, SentRequest, complete_reply
 from tripos_runtime.datasets.data_files import DataFolders, access_of
 from tripos_runtime.datasets.media import medium_of
 from tripos_runtime.datasets.trust import TRUSTED
 from tripos_runtime.models.base import Message, Model, ModelError, Reply, Request
 from tripos_runtime.models.families import open_model
 from tripos_runtime.models.litellm_models import LitellmModel
-from tripos_runtime.models.prices import audio_extra_usd, price_of, tokens_of
+from tripos_runtime.models.prices import audio_extra_usd, media_tokens, price_of
 from tripos_runtime.models.replies import read_reply
 from tripos_runtime.scheduling.calling import Called
 
@@ -215,11 +215,11 @@ def sent_by_nobody() -> None:
 def test_tokens_are_those_of_the_published_examples() -> None:
     """Those of OpenAI's page: 1024 x 1024 in tiles and patches, 2048 x 4096 in tiles; Anthropic's, and Google's."""
     picture = Medium("image/png", "", 0, 1024, 1024)
-    assert tokens_of("openai/gpt-4o", picture).expected == 765
-    assert tokens_of("openai/gpt-4o", Medium("image/png", "", 0, 2048, 4096)).expected == 1105
-    assert tokens_of("openai/gpt-4.1-mini", picture).expected == -(-1024 * 162 // 100)
-    assert round(tokens_of("anthropic/claude-sonnet-4-5", Medium("image/png", "", 0, 1000, 1000)).expected) == 1333
-    assert tokens_of("gemini/gemini-2.5-flash", Medium("image/png", "", 0, 960, 540)).expected == 6 * 258
+    assert media_tokens("openai/gpt-4o", picture).expected == 765
+    assert media_tokens("openai/gpt-4o", Medium("image/png", "", 0, 2048, 4096)).expected == 1105
+    assert media_tokens("openai/gpt-4.1-mini", picture).expected == -(-1024 * 162 // 100)
+    assert round(media_tokens("anthropic/claude-sonnet-4-5", Medium("image/png", "", 0, 1000, 1000)).expected) == 1333
+    assert media_tokens("gemini/gemini-2.5-flash", Medium("image/png", "", 0, 960, 540)).expected == 6 * 258
 
 
 @pytest.mark.parametrize(
@@ -237,8 +237,8 @@ def test_an_image_of_low_detail_counts_what_its_provider_publishes(
     model: str, size: tuple[int, int], low: int, high: int
 ) -> None:
     picture = Medium("image/png", "", 0, *size)
-    assert [round(tokens_of(model, picture, detail).expected) for detail in ("low", "high")] == [low, high]
-    assert tokens_of(model, picture, "auto") == tokens_of(model, picture)
+    assert [round(media_tokens(model, picture, detail).expected) for detail in ("low", "high")] == [low, high]
+    assert media_tokens(model, picture, "auto") == media_tokens(model, picture)
 
 
 DETAILED = """
@@ -280,7 +280,7 @@ def test_files_are_read_inside_of_the_benchmark_only(tmp_path: Path) -> None:
     (inside / "link.png").symlink_to(outside)
     (inside / "ours.png").write_bytes(CONTENTS["image/png"])
     folders = DataFolders((), access_of(inside / "spec.tripos"))
-    file = FoundFile("items.jsonl", str(inside / "items.jsonl"), "", {})
+    file = ResolvedFile("items.jsonl", str(inside / "items.jsonl"), "", {})
     assert folders.medium(file, "image", "ours.png") == str(medium("image/png"))
     for name in ("../elsewhere.png", str(outside), "link.png"):
         with pytest.raises(UnfitMedium, match="outside of the benchmark"):
@@ -294,7 +294,7 @@ def test_what_a_cell_holds_has_the_limit_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "items.jsonl").write_text("{}\n", "utf-8")
     trust = replace(TRUSTED, limits=replace(TRUSTED.limits, medium_bytes=len(CONTENTS["image/png"]) - 1))
     folders = DataFolders((), replace(access_of(tmp_path / "spec.tripos"), trust=trust))
-    file = FoundFile("items.jsonl", str(tmp_path / "items.jsonl"), "", {})
+    file = ResolvedFile("items.jsonl", str(tmp_path / "items.jsonl"), "", {})
     for cell in (CONTENTS["image/png"], "data:image/png;base64," + b64encode(CONTENTS["image/png"]).decode()):
         with pytest.raises(UnfitMedium, match="more than"):
             folders.medium(file, "image", cell)
@@ -309,7 +309,7 @@ def test_tokens_of_recordings_are_paid_at_their_own_price() -> None:
     reply = read_reply(body, "openai/gpt-audio", price)
     assert reply.cost_usd == pytest.approx(100 * 2.5e-6 + 900 * 3.2e-5)
     sound = Medium("audio/wav", "", 0, seconds=90)
-    assert tokens_of("openai/gpt-audio", sound).expected == 900
+    assert media_tokens("openai/gpt-audio", sound).expected == 900
     low, expected, high = audio_extra_usd("openai/gpt-audio", price, {sound: 2})
     assert low == expected < high
     assert expected == pytest.approx(1800 * (3.2e-5 - 2.5e-6))
@@ -317,10 +317,10 @@ def test_tokens_of_recordings_are_paid_at_their_own_price() -> None:
 
 def test_a_reply_that_forges_a_mark_is_asked_for_again_without_an_image() -> None:
     forged = str(medium("image/png"))
-    question = PreparedQuestion(None, None, LEFT, {"type": "object"}, lambda text: ReadOutcome(None, None, text))
+    question = Question(None, None, MODEL_DEFAULTS, {"type": "object"}, lambda text: ReadOutcome(None, None, text))
     asked = SentRequest(cast("Model", SimpleNamespace(name="m", structured=False)), question, (), "en")
-    first = First(Called(Reply(forged, "m", "stop", 1, 1, 0.0), 1, 0.0), (Message("user", "Draw it."),))
-    program = settled(asked, first)
+    first = FirstReply(Called(Reply(forged, "m", "stop", 1, 1, 0.0), 1, 0.0), (Message("user", "Draw it."),))
+    program = complete_reply(asked, first)
     next(program)  # the draft, which is kept
     again = program.send(None)
     assert isinstance(again, Request)

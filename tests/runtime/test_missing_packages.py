@@ -127,7 +127,7 @@ def test_an_import_that_litellm_went_on_without_is_not_why_a_call_failed(module:
 def test_a_model_is_not_opened_without_the_packages_of_its_provider(
     monkeypatch: pytest.MonkeyPatch, name: str, package: str
 ) -> None:
-    monkeypatch.setattr(readiness, "is_there", lambda module: False)
+    monkeypatch.setattr(readiness, "is_importable", lambda module: False)
     with pytest.raises(ModelError) as caught:
         open_model(name)
     assert (caught.value.code, caught.value.fatal, caught.value.hint) == ("R0105", True, f"pip install {package}")

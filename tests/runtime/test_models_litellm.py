@@ -16,10 +16,10 @@ from aiohttp import web
 from tests.each import each
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, Message, ModelError, Reply, Request
-from tripos_runtime.models.catalog import FOREIGN, KEYED, PROVIDERS, give_variables
+from tripos_runtime.models.catalog import KEYED, NATIVE_PROVIDERS, PROVIDERS, set_file_variables
 from tripos_runtime.models.errors import scrub
 from tripos_runtime.models.families import open_model
-from tripos_runtime.models.litellm_models import given_place, library, settings_of
+from tripos_runtime.models.litellm_models import file_arguments, library, settings_of
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
@@ -287,7 +287,7 @@ def test_the_keys_of_providers_are_called_as_litellm_calls_them() -> None:
     texts = "\n".join(path.read_text("utf-8") for path in files if path.stat().st_size < 2**21)
     names = {name for names in KEYED.values() for name in names}
     assert {name for name in names if not re.search(rf"[\"']{name}[\"']", texts)} == set()
-    assert not KEYED.keys() & {*PROVIDERS, *FOREIGN}
+    assert not KEYED.keys() & {*PROVIDERS, *NATIVE_PROVIDERS}
 
 
 @pytest.mark.parametrize("provider", KEYED)
@@ -297,12 +297,12 @@ def test_a_key_that_a_file_gives_is_told_to_litellm_and_stays_out_of_the_environ
     for name in KEYED[provider]:
         monkeypatch.delenv(name, raising=False)
     before = dict(os.environ)
-    give_variables([{KEYED[provider][0]: "sk-of-the-file"}])
+    set_file_variables([{KEYED[provider][0]: "sk-of-the-file"}])
     try:
-        assert given_place(provider) == {"api_key": "sk-of-the-file"}
+        assert file_arguments(provider) == {"api_key": "sk-of-the-file"}
         monkeypatch.setenv(KEYED[provider][-1], "sk-of-the-environment")
-        assert given_place(provider) == {}
+        assert file_arguments(provider) == {}
     finally:
-        give_variables([])
+        set_file_variables([])
     monkeypatch.delenv(KEYED[provider][-1])
     assert dict(os.environ) == before

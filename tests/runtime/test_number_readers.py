@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from tests.lengths import sized
 from tests.number_notations import Draw, draws, in_json
 from tripos_compiler.library.registry import FUNCTIONS
-from tripos_compiler.library.signature import Unread
+from tripos_compiler.library.signature import AmbiguousAnswer
 from tripos_compiler.plan import IntegerType, Metric, NumberType
 from tripos_runtime.reading.judgements import read_metrics
 from tripos_runtime.reading.typed import read
@@ -28,7 +28,7 @@ def function(name: str) -> Reader:
     def reader(text: str, locale: str) -> float | None:
         try:
             found = FUNCTIONS[name].python(text, locale)
-        except Unread:
+        except AmbiguousAnswer:
             return None
         return None if found is None else float(found)
 

@@ -23,20 +23,20 @@ from tripos_runtime.drivers.lookup import bound_treatments
 from tripos_runtime.forecast.sizes import SizedPlaceholders
 from tripos_runtime.models.base import Message
 from tripos_runtime.program.needs import (
-    Got,
-    HeldConversation,
-    Nearness,
+    Answered,
+    ConversationNeed,
     Need,
+    PlanContext,
     Program,
     ReplyNeed,
-    World,
+    SimilarityNeed,
     drive,
     is_pending,
     pending,
 )
 from tripos_runtime.program.steps import UnitProgram, pair_program
 from tripos_runtime.program.units import Unit, pairs_of
-from tripos_runtime.program.values import Names
+from tripos_runtime.program.values import StepValues
 
 EVERYTHING = Selection()
 
@@ -83,7 +83,7 @@ def drafts_of(bench: Benchmark) -> Iterator[tuple[str, str]]:
         return
     binding, source = bench.bound(), bench.source()
     world, by_scenario = (
-        World(bench.plan, source.sources),
+        PlanContext(bench.plan, source.sources),
         bound_treatments(EVERYTHING.chosen(bench.plan), bench.plan, binding),
     )
     for case in source.cases(EVERYTHING):
@@ -96,9 +96,9 @@ def drafts_of(bench: Benchmark) -> Iterator[tuple[str, str]]:
         yield from drafts_of_case(world, case, units)
 
 
-def drafts_of_case(world: World, case: Case, units: list[Unit]) -> Iterator[tuple[str, str]]:
-    names = {unit: Names(case.names) for unit in units}
-    programs: list[tuple[Names, Program]] = [
+def drafts_of_case(world: PlanContext, case: Case, units: list[Unit]) -> Iterator[tuple[str, str]]:
+    names = {unit: StepValues(case.names) for unit in units}
+    programs: list[tuple[StepValues, Program]] = [
         (names[unit], UnitProgram(world, unit, names[unit]).go()) for unit in units
     ]
     for own, program in programs:
@@ -108,14 +108,14 @@ def drafts_of_case(world: World, case: Case, units: list[Unit]) -> Iterator[tupl
         yield from drafts(both, pair_program(world, pair, both, []))
 
 
-def drafts(names: Names, program: Program) -> list[tuple[str, str]]:
+def drafts(names: StepValues, program: Program) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
 
-    def meet(need: Need) -> Got:
+    def meet(need: Need) -> Answered:
         match need:
-            case HeldConversation():
+            case ConversationNeed():
                 return drive(need.program(), meet, list)
-            case Nearness():
+            case SimilarityNeed():
                 return pending(need.step.name)
             case ReplyNeed(call=call):
                 Watched.guessed = False

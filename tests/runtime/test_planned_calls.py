@@ -13,7 +13,7 @@ from tests.lengths import spread
 from tests.runtime.in_memory import MemoryLedger
 from tests.runtime.small_runs import ScriptedCaller, ScriptedModel
 from tripos.runs.compilation import find_spec
-from tripos_runtime.asking.functions.calling import Loaded
+from tripos_runtime.asking.functions.calling import LoadedPlugin
 from tripos_runtime.asking.functions.plugins import load_plugins
 from tripos_runtime.datasets.cases import CaseSource, planned_steps
 from tripos_runtime.datasets.selection import Selection
@@ -73,7 +73,7 @@ def test_as_many_calls_are_made_as_were_planned(path: Path) -> None:
     selection, ledger = Selection(limit=LIMIT), MemoryLedger()
     functions = load_plugins(plan, Path(compiled.sources[0].path).parent, programs=None)
     # A program that scores calls no model: here each says 1 to everything, so that none is started.
-    functions |= {each.name: Loaded(each, lambda **_: 1) for each in plan.plugins if each.external is not None}
+    functions |= {each.name: LoadedPlugin(each, lambda **_: 1) for each in plan.plugins if each.external is not None}
     expected, slots = source.counts(selection), source.slot_counts(selection)
     engine = Engine(plan, binding, source, selection, callers, ledger, "run", workers=4, functions=functions)
     asyncio.run(engine.run())

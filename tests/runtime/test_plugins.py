@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.each import each
-from tripos_compiler.language.evaluation import Fault, Unavailable, evaluate
+from tripos_compiler.language.evaluation import InternalError, Unavailable, evaluate
 from tripos_compiler.library.registry import with_functions
 from tripos_compiler.plan import (
     Benchmark,
@@ -31,7 +31,7 @@ from tripos_compiler.plan import (
     Type,
 )
 from tripos_compiler.resolve.python_functions import plugin_version
-from tripos_runtime.asking.functions.calling import Loaded, WrongValue, passed, returned
+from tripos_runtime.asking.functions.calling import LoadedPlugin, WrongValue, as_argument, as_result
 from tripos_runtime.asking.functions.plugins import PluginError, load_plugins
 
 
@@ -65,7 +65,9 @@ def plan_with(*plugins: Plugin) -> Plan:
     )
 
 
-def load(folder: Path, text: str, function: str, returns: Type, takes: Mapping[str, Type] | None = None) -> Loaded:
+def load(
+    folder: Path, text: str, function: str, returns: Type, takes: Mapping[str, Type] | None = None
+) -> LoadedPlugin:
     """Write a file and load one function of it."""
     (folder / "mine.py").write_text(text, "utf-8")
     return load_plugins(plan_with(plugin(text, function, returns, takes)), folder)[function]
@@ -86,7 +88,7 @@ def test_functions_of_one_run_are_not_those_of_another(tmp_path: Path) -> None:
         loaded = load(tmp_path, f"def one(text: str) -> int:\n    return {number}\n", "one", IntegerType())
         with with_functions({"one": loaded}):
             assert evaluate(call, {}) == number
-    with pytest.raises(Fault, match="one"):
+    with pytest.raises(InternalError, match="one"):
         evaluate(call, {})
 
 
@@ -167,9 +169,9 @@ def test_what_a_function_does_to_its_arguments_stays_with_it(tmp_path: Path) -> 
 
 
 def test_a_set_comes_as_a_sorted_list_where_a_list_is_taken() -> None:
-    assert passed(ListType(of=TextType()), frozenset("cab")) == ["a", "b", "c"]
-    assert passed(OptionalType(of=SetType(of=TextType())), frozenset("a")) == {"a"}
-    assert passed(OptionalType(of=SetType(of=TextType())), None) is None
+    assert as_argument(ListType(of=TextType()), frozenset("cab")) == ["a", "b", "c"]
+    assert as_argument(OptionalType(of=SetType(of=TextType())), frozenset("a")) == {"a"}
+    assert as_argument(OptionalType(of=SetType(of=TextType())), None) is None
 
 
 def test_what_a_function_prints_stays_out_of_the_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -205,8 +207,8 @@ def numpy_number(value: float) -> Any:
     ],
 )
 def test_a_value_of_the_type_that_is_returned_is_kept(type_: Type, value: object, kept: object) -> None:
-    assert returned(type_, value) == kept
-    assert type(returned(type_, value)) is type(kept)
+    assert as_result(type_, value) == kept
+    assert type(as_result(type_, value)) is type(kept)
 
 
 @each(
@@ -234,7 +236,7 @@ def test_a_value_of_the_type_that_is_returned_is_kept(type_: Type, value: object
 )
 def test_a_value_of_another_type_is_refused(type_: Type, value: object) -> None:
     with pytest.raises(WrongValue):
-        returned(type_, value)
+        as_result(type_, value)
 
 
 def install(folder: Path, version: str = "1.2.0", value: str = "marks_of:near") -> None:

@@ -15,25 +15,25 @@ from tests.plan_exactness import Benchmark, LoggedLedger
 from tests.runtime.in_memory import KEYS
 from tripos_compiler.language.evaluation import Unavailable
 from tripos_compiler.plan import Column, Score
-from tripos_runtime.asking.replies import answer_of, talk_of, turn_of
+from tripos_runtime.asking.replies import answer_of, conversation_of, turn_of
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.lookup import bound_treatments
 from tripos_runtime.program.needs import (
-    Got,
-    HeldConversation,
-    Nearness,
+    Answered,
+    ConversationNeed,
     Need,
+    PlanContext,
+    ProgramEvent,
     ReplyNeed,
-    Result,
-    Scored,
-    World,
+    ScoreResult,
+    SimilarityNeed,
     drive,
     pending,
 )
 from tripos_runtime.program.steps import UnitProgram
 from tripos_runtime.program.units import Unit
-from tripos_runtime.program.values import Names
+from tripos_runtime.program.values import StepValues
 
 EVERYTHING = Selection()
 MADE = (0, 5, 7)
@@ -79,10 +79,10 @@ def digest_of(ledger: LoggedLedger) -> str:
     return hashlib.sha256("\n".join(sorted(map(repr, rows))).encode()).hexdigest()[:16]
 
 
-def units_of(bench: Benchmark) -> Iterator[tuple[World, Case, list[Unit]]]:
+def units_of(bench: Benchmark) -> Iterator[tuple[PlanContext, Case, list[Unit]]]:
     """Yield the units of every case, with nothing made."""
     source, binding = bench.source(), bench.bound()
-    world = World(bench.plan, source.sources)
+    world = PlanContext(bench.plan, source.sources)
     by_scenario = bound_treatments(EVERYTHING.chosen(bench.plan), bench.plan, binding)
     for case in source.cases(EVERYTHING):
         for bound in by_scenario[case.scenario.name]:
@@ -102,7 +102,7 @@ def test_from_what_is_kept_a_program_takes_the_scores_that_the_run_took(seed: in
     for world, _, units in units_of(bench):
         for unit in units:
             for result in replayed(world, unit, kept):
-                if isinstance(result, Scored):
+                if isinstance(result, ScoreResult):
                     names = unit.scores[result.step.fingerprint, result.evaluator]
                     for title, (value, status) in result.values.items():
                         row = kept["scores"][names[title]]
@@ -111,16 +111,16 @@ def test_from_what_is_kept_a_program_takes_the_scores_that_the_run_took(seed: in
     assert taken
 
 
-def replayed(world: World, unit: Unit, kept: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[Result]:
+def replayed(world: PlanContext, unit: Unit, kept: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[ProgramEvent]:
     """Return the results of a program that is answered from rows; nothing where it looks for anything by vectors."""
-    found: list[Result] = []
+    found: list[ProgramEvent] = []
 
-    def meet(need: Need) -> Got:
+    def meet(need: Need) -> Answered:
         match need:
-            case Nearness():
+            case SimilarityNeed():
                 raise LookupError
-            case HeldConversation(talk=talk):
-                return talk_of(kept["samples"][talk.name])
+            case ConversationNeed(talk=talk):
+                return conversation_of(kept["samples"][talk.name])
             case ReplyNeed(call=call):
                 row = kept[call.table].get(call.name)
                 if row is None or row["status"] in ("not_applicable", "undefined"):
@@ -129,13 +129,13 @@ def replayed(world: World, unit: Unit, kept: Mapping[str, Mapping[str, Mapping[s
                 return turn_of(row) if call.table == "turns" else answer_of(row, need.question)
         raise AssertionError
 
-    def caught(need: Need) -> Got:
+    def caught(need: Need) -> Answered:
         try:
             return meet(need)
         except Unavailable as reason:
             return reason
 
-    program = UnitProgram(world, unit, Names(unit.case.names))
+    program = UnitProgram(world, unit, StepValues(unit.case.names))
 
     def take() -> None:
         found.extend(program.out)
@@ -156,16 +156,16 @@ def test_a_program_knows_its_sample_number_by_names_alone(seed: int, tmp_path: P
         assert all(needs == every[0] for needs in every)
 
 
-def needs_of(world: World, unit: Unit) -> list[Any]:
+def needs_of(world: PlanContext, unit: Unit) -> list[Any]:
     """Return what a program needs where nothing is kept, but for names and numbers."""
     found: list[Any] = []
 
-    def meet(need: Need) -> Got:
+    def meet(need: Need) -> Answered:
         match need:
-            case HeldConversation(talk=talk, certain=certain):
+            case ConversationNeed(talk=talk, certain=certain):
                 found.append(("talk", talk.step.name, dict(talk.models), certain))
                 return drive(need.program(), meet, list)
-            case Nearness(step=step, certain=certain):
+            case SimilarityNeed(step=step, certain=certain):
                 found.append(("near", step.name, certain))
                 return pending(step.name)
             case ReplyNeed(call=call, certain=certain):
@@ -180,7 +180,7 @@ def needs_of(world: World, unit: Unit) -> list[Any]:
                 return pending(call.step.name)
         raise AssertionError
 
-    program = UnitProgram(world, unit, Names(unit.case.names))
+    program = UnitProgram(world, unit, StepValues(unit.case.names))
     steps = [step for step in unit.bound.treatment.steps if not isinstance(step, Score | Column)]
     drive(program.go(steps), meet, program.out.clear)
     return found

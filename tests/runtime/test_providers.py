@@ -22,9 +22,9 @@ from tests.runtime.provider_transport import Answered, SentHttp, StandIn
 from tests.runtime.test_transport_contract import DIRECT, GROQ, TRANSLATED
 from tripos_compiler.plan import Ending, Settings, ending_of
 from tripos_runtime.models.base import Endpoint, Message, ModelError, Reply, Request
-from tripos_runtime.models.catalog import FOREIGN, LITELLM, PROVIDERS, WRITTEN_FOR
+from tripos_runtime.models.catalog import LITELLM, NATIVE_PROVIDERS, PROVIDERS, WRITTEN_FOR
 from tripos_runtime.models.errors import model_error
-from tripos_runtime.models.families import check_name, open_model, refusing
+from tripos_runtime.models.families import check_name, ignored_settings_by_name, open_model
 from tripos_runtime.models.readiness import OF_OPENAI, needs_of
 
 PROMPT = "Why is the sky blue? 天空"
@@ -189,7 +189,7 @@ def numbers_of(release: str) -> list[int]:
 
 def test_every_provider_of_litellm_has_an_entry_and_no_other() -> None:
     """A provider that is new in litellm: write its entry in litellm_providers.py, and its form in provider_forms.py."""
-    ours = {*PROVIDERS, *FOREIGN, OF_OPENAI}
+    ours = {*PROVIDERS, *NATIVE_PROVIDERS, OF_OPENAI}
     names, installed, known = listed(), numbers_of(version("litellm")), numbers_of(WRITTEN_FOR)
     assert not set(CASES) - set(TESTED), "a form of a provider that is not asked"
     new = sorted(names - {*LITELLM, *ours})
@@ -202,10 +202,10 @@ def test_every_provider_of_litellm_has_an_entry_and_no_other() -> None:
 
 def test_providers_that_tripos_sends_to_itself_are_held_to_litellm() -> None:
     asked = {name.partition("/")[0] for name in (*DIRECT, *TRANSLATED, *GROQ)}
-    assert asked == {*PROVIDERS, *FOREIGN}
+    assert asked == {*PROVIDERS, *NATIVE_PROVIDERS}
 
 
-@each("provider", sorted({*LITELLM, *PROVIDERS, *FOREIGN, OF_OPENAI}))
+@each("provider", sorted({*LITELLM, *PROVIDERS, *NATIVE_PROVIDERS, OF_OPENAI}))
 def test_nothing_is_sent_where_something_lacks(
     transport: StandIn, monkeypatch: pytest.MonkeyPatch, provider: str
 ) -> None:
@@ -236,7 +236,7 @@ def test_a_person_is_never_waited_for(transport: StandIn, tmp_path: Path, provid
     name = f"{provider}/some-model"
     with pytest.raises(ModelError, match="sign in"):
         check_name(name)
-    assert refusing(name)(SETTINGS) == ()
+    assert ignored_settings_by_name(name)(SETTINGS) == ()
     with pytest.raises(ModelError) as caught:
         open_model(name)
     assert (caught.value.code, caught.value.fatal) == ("R0102", True)

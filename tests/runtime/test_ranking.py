@@ -21,11 +21,11 @@ import pytest
 from tests.runtime.small_runs import run_small
 from tests.runtime.test_retrieval import HEAD, TAIL, found_by, shown
 from tripos_compiler.library.functions.texts import terms_of
-from tripos_compiler.library.registry import FUNCTIONS, RETRIEVING, version_of
+from tripos_compiler.library.registry import FUNCTIONS, RETRIEVAL_VERSION, version_of
 from tripos_runtime.drivers.encoding import vector_id
 from tripos_runtime.models import embeddings
 from tripos_runtime.models.base import Message, Request
-from tripos_runtime.models.embeddings import LOCAL, MOCK, OWN, encoder_id, open_embedding
+from tripos_runtime.models.embeddings import LOCAL, MOCK, OWN, open_embedding, versioned_name
 from tripos_runtime.models.vectors import from_text
 from tripos_runtime.program.retrieval import INDEXES
 
@@ -79,7 +79,7 @@ def step(folder: Path) -> Any:
 FOUND: dict[str, tuple[int, Callable[[Path], Any]]] = {
     "bm25": (version_of("bm25"), lambda folder: by_index("bm25")),
     "similarity": (version_of("similarity"), lambda folder: by_index("similarity")),
-    "retrieve": (RETRIEVING, step),
+    "retrieve": (RETRIEVAL_VERSION, step),
     MOCK: (OWN[MOCK], lambda folder: by_encoder(MOCK)),
     LOCAL: (OWN[LOCAL], lambda folder: by_encoder(LOCAL)),
 }
@@ -100,10 +100,10 @@ def test_a_version_finds_what_it_found(tmp_path: Path, name: str) -> None:
 
 
 def test_vectors_of_an_earlier_version_of_an_encoder_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    before, id_before = vector_id(LOCAL, "a"), encoder_id(LOCAL)
+    before, id_before = vector_id(LOCAL, "a"), versioned_name(LOCAL)
     monkeypatch.setattr(embeddings, "OWN", {**OWN, LOCAL: 2})
     assert vector_id(LOCAL, "a") != before
-    assert encoder_id(LOCAL) != id_before
+    assert versioned_name(LOCAL) != id_before
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "language" / "retrieve.md"

@@ -29,7 +29,7 @@ from tripos_compiler.plan import (
 )
 from tripos_runtime.models.base import Message, Request
 from tripos_runtime.models.families import open_model
-from tripos_runtime.reading.json_values import find_all
+from tripos_runtime.reading.json_values import find_json_values
 from tripos_runtime.reading.judgements import read_metrics
 from tripos_runtime.reading.schema import format_note, metrics_schema, schema_of
 from tripos_runtime.reading.typed import read
@@ -58,7 +58,7 @@ ANSWER = RecordType(fields={"answer": LETTER, "final_score": SCORE, "note": Opti
 
 def best_json(text: str) -> Any:
     """Return the first value that `find_all` finds."""
-    return found[0].value if (found := find_all(text)) else None
+    return found[0].value if (found := find_json_values(text)) else None
 
 
 @each(
@@ -310,7 +310,7 @@ JSON = st.recursive(
 
 
 def read_everything(text: str) -> None:
-    find_all(text)
+    find_json_values(text)
     for type_ in TYPES:
         found = read(type_, text, (LEVELS,))
         assert (found.error is None) == (found.status == "ok")

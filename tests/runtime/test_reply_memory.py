@@ -14,7 +14,7 @@ from tests.runtime.virtual_time import now, run
 from tripos_runtime.models import http
 from tripos_runtime.models.base import Endpoint, Message, Request
 from tripos_runtime.models.families import open_model
-from tripos_runtime.models.http import LARGEST_BYTES, MB, ReplyMemory, reply_share
+from tripos_runtime.models.http import LARGEST_BYTES, MB, ReplyMemory, shared_reply_memory
 from tripos_runtime.scheduling.calling import Called, open_callers
 from tripos_runtime.scheduling.limits import Limits
 
@@ -80,7 +80,7 @@ def test_no_calls_wait_for_each_other(growing: list[list[int]], room_mb: int) ->
     memory = ReplyMemory(room_mb * MB)
 
     async def grow(steps: list[int]) -> None:
-        with reply_share() as share:
+        with shared_reply_memory() as share:
             share.begin(memory)
             for step in steps:
                 await share.take(min(step, LARGEST_BYTES - share.held))
@@ -100,7 +100,7 @@ def test_a_timeout_stands_still_while_a_call_waits_for_room() -> None:
     memory = ReplyMemory(MB)
 
     async def waits() -> float:
-        with reply_share() as share:
+        with shared_reply_memory() as share:
             share.begin(memory)
             async with asyncio.timeout(5) as deadline:
                 share.deadlines = [deadline]
@@ -112,7 +112,7 @@ def test_a_timeout_stands_still_while_a_call_waits_for_room() -> None:
                 return now()
 
     async def main() -> float:
-        with reply_share() as first:
+        with shared_reply_memory() as first:
             first.begin(memory)
             await first.take(MB)
             waiting = asyncio.create_task(waits(), context=Context())
@@ -126,7 +126,7 @@ def test_a_call_that_is_cancelled_while_it_waits_leaves_nothing_behind() -> None
     memory = ReplyMemory(MB)
 
     async def hold() -> None:
-        with reply_share() as share:
+        with shared_reply_memory() as share:
             share.begin(memory)
             await share.take(MB)
             await asyncio.sleep(2)
@@ -144,7 +144,7 @@ def test_a_call_that_is_cancelled_while_it_waits_leaves_nothing_behind() -> None
 
 def test_a_post_needs_no_timeout_of_its_own_where_its_call_ends_no_later() -> None:
     async def within(seconds: float) -> bool:
-        with reply_share() as share:
+        with shared_reply_memory() as share:
             assert not share.ends_within(1000)
             async with asyncio.timeout(5) as deadline, asyncio.timeout(None) as endless:
                 share.deadlines = [endless, deadline]

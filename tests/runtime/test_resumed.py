@@ -12,9 +12,9 @@ from tests.generated_specs import generate
 from tests.plan_exactness import Benchmark, CountingCaller, LoggedLedger
 from tests.runtime.in_memory import KEYS, MemoryLedger
 from tests.runtime.small_runs import Row, SmallRun, run_small
-from tripos_compiler.plan import LEFT, IntegerType
+from tripos_compiler.plan import MODEL_DEFAULTS, IntegerType
 from tripos_runtime.asking.plan_questions import reply_reader
-from tripos_runtime.asking.questions import PreparedQuestion
+from tripos_runtime.asking.questions import Question
 from tripos_runtime.asking.replies import answer_of
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.models.base import ModelError, Request
@@ -142,6 +142,6 @@ def test_a_kept_row_is_the_answer_that_it_was() -> None:
         "error": None,
         "messages": '[{"content":"Be brief.","role":"system"},{"content":"2 + 2?","role":"user"}]',
     }
-    answer = answer_of(row, PreparedQuestion(None, None, LEFT, None, reply_reader(IntegerType(), (), "en")))
+    answer = answer_of(row, Question(None, None, MODEL_DEFAULTS, None, reply_reader(IntegerType(), (), "en")))
     assert (answer.status, answer.text, answer.value) == ("ok", '{"value": 4}', 4)
     assert answer.prompt == "Be brief.\n\n2 + 2?"

@@ -13,7 +13,7 @@ from tests.compiler.compiling import compile_text, plan_of
 from tripos_compiler.plan import Metric, Scorer, Settings
 from tripos_compiler.plan.outcomes import PARSE_FAILURE, REFUSED, SCORED
 from tripos_runtime.asking.judging import grade_reader
-from tripos_runtime.asking.questions import UNUSED, PreparedQuestion, ReadOutcome
+from tripos_runtime.asking.questions import UNUSED, Question, ReadOutcome
 from tripos_runtime.asking.replies import SentRequest, _repaired
 from tripos_runtime.models.base import Message, Model, Reply
 from tripos_runtime.scheduling.calling import Called
@@ -57,9 +57,7 @@ def test_a_judgement_is_refused_only_where_all_of_it_is(judge: tuple[Scorer, tup
 
 def repaired(parsed: dict[str, int]) -> dict[str, Any]:
     """The columns of a first reply of which nothing could be read, after a second of which so much could be."""
-    question = PreparedQuestion(
-        None, None, Settings(), {"type": "object"}, lambda text: ReadOutcome(None, parsed, "no")
-    )
+    question = Question(None, None, Settings(), {"type": "object"}, lambda text: ReadOutcome(None, parsed, "no"))
     sent = (Message("user", "?"),)
     asked = SentRequest(cast("Model", SimpleNamespace(name="m", structured=False)), question, sent, "en")
     columns: dict[str, Any] = {"reply": "first", "finish_reason": "stop", **dict.fromkeys(UNUSED, 1.0)}

@@ -18,7 +18,7 @@ from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.models.base import Reply, Request
-from tripos_runtime.program.running import together
+from tripos_runtime.program.running import gather_all
 from tripos_runtime.scheduling.budget import Budget, Halted, Stopped
 from tripos_runtime.scheduling.calling import Called, Caller
 from tripos_runtime.scheduling.limits import Limits
@@ -195,6 +195,6 @@ def test_of_what_went_wrong_side_by_side_that_which_stopped_the_run_is_told() ->
 
     stopped = Stopped("R0402", "the budget is spent", "")
     with pytest.raises(Stopped):
-        asyncio.run(together([fail(Halted()), fail(stopped)]))
+        asyncio.run(gather_all([fail(Halted()), fail(stopped)]))
     with pytest.raises(Halted):
-        asyncio.run(together([fail(Halted()), fail(Halted())]))
+        asyncio.run(gather_all([fail(Halted()), fail(Halted())]))

@@ -18,7 +18,7 @@ from tripos.runs.compilation import find_spec
 from tripos_compiler.lowering import fingerprints
 from tripos_compiler.plan import BoolType, Settings, ToolCall, write_calls
 from tripos_runtime.asking.plan_questions import calls_reader, reply_reader
-from tripos_runtime.asking.questions import PreparedQuestion, ReadOutcome
+from tripos_runtime.asking.questions import Question, ReadOutcome
 from tripos_runtime.asking.replies import answer_of
 from tripos_runtime.models.base import Message, Reply, Request
 from tripos_runtime.models.families import open_model
@@ -282,10 +282,10 @@ ANSWERS = st.one_of(
     st.builds(json.dumps, st.dictionaries(st.sampled_from("ab"), st.sampled_from(["A", "x", 1, [1, 2], ["A"]]))),
     st.text(st.characters(exclude_characters="<>[]◁▷|`~", exclude_categories=("Cs",)), max_size=40),
 )
-FORMS: list[Callable[[], PreparedQuestion]] = [
-    *(lambda of=of: PreparedQuestion(None, None, Settings(), {}, reply_reader(of, (), "en"), "typed") for of in TYPES),
-    lambda: PreparedQuestion(None, None, Settings(), None, reply_reader(None, (), "en")),
-    lambda: PreparedQuestion(None, None, Settings(), None, calls_reader(()), "tools"),
+FORMS: list[Callable[[], Question]] = [
+    *(lambda of=of: Question(None, None, Settings(), {}, reply_reader(of, (), "en"), "typed") for of in TYPES),
+    lambda: Question(None, None, Settings(), None, reply_reader(None, (), "en")),
+    lambda: Question(None, None, Settings(), None, calls_reader(()), "tools"),
 ]  # fmt: skip
 
 
@@ -372,7 +372,7 @@ def test_an_adopted_reply_keeps_its_thinking(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("kept", "now"), [("parse_failure", "ok"), ("ok", "ok"), ("refused", "refused")])
 def test_a_kept_reply_has_the_status_of_its_reading_but_one_that_was_refused(kept: str, now: str) -> None:
-    question = PreparedQuestion(None, None, Settings(), {}, reply_reader(BoolType(), (), "en"), "typed")
+    question = Question(None, None, Settings(), {}, reply_reader(BoolType(), (), "en"), "typed")
     row = {"reply": f"{THOUGHT}Yes.", "finish_reason": "stop", "status": kept, "messages": "[]", "error": None}
     found = answer_of(row, question)
     assert (found.status, found.text, found.value, found.raw) == (now, "Yes.", True, f"{THOUGHT}Yes.")

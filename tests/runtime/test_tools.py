@@ -24,14 +24,14 @@ from tripos_compiler.plan import (
     Tool,
     ToolCall,
     ToolParameter,
-    calling_type,
     read_calls,
-    said_calls,
+    split_text_and_calls,
+    tool_reply_type,
     write_calls,
 )
 from tripos_runtime.models.base import Message, Reply, Request
 from tripos_runtime.models.families import open_model
-from tripos_runtime.models.replies import names_sent, tools_sent
+from tripos_runtime.models.replies import tool_names_by_sent, tools_in_request
 
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarning")
 
@@ -91,7 +91,7 @@ def test_calls_are_read_as_typed_values_and_what_does_not_fit_is_left_out() -> N
         ToolParameter(name="tags", type=OptionalType(of=ListType(of=BoolType()))),
     )
     tool = Tool(name="forecast", about={"en": "Weather"}, parameters=parameters)
-    assert list(calling_type((tool,)).fields) == ["text", "calls", "forecast"]
+    assert list(tool_reply_type((tool,)).fields) == ["text", "calls", "forecast"]
     calls = [
         ToolCall("forecast", {"city": "Rome", "days": 3.0, "tags": [True]}),
         ToolCall("forecast", {"city": "Rome", "days": 9}),
@@ -110,15 +110,15 @@ def test_calls_are_read_as_typed_values_and_what_does_not_fit_is_left_out() -> N
 
 @each("text", ["", "It is sunny.", '{"calls": 3}', '{"calls": [], "more": 1}', "[" * 9999, '{"calls": ["x"]}', "NaN"])
 def test_a_reply_without_calls_is_a_text(text: str) -> None:
-    assert said_calls(text) == (text, ())
+    assert split_text_and_calls(text) == (text, ())
 
 
 def test_names_that_no_provider_takes_are_sent_otherwise_and_read_as_they_are() -> None:
     tools = tuple(json.dumps({"name": name}) for name in ("a.b", "a b", "weather_now", "天气", "x" * 70))
-    names = names_sent(tools)
+    names = tool_names_by_sent(tools)
     assert list(names) == ["a_b", "a_b_2", "weather_now", "__", "x" * 64]
     assert list(names.values()) == ["a.b", "a b", "weather_now", "天气", "x" * 70]
-    assert [each["function"]["name"] for each in tools_sent(tools)] == list(names)
+    assert [each["function"]["name"] for each in tools_in_request(tools)] == list(names)
 
 
 def openai_form(arguments: Any) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def test_every_provider_is_offered_tools_in_its_form_and_its_calls_are_read(
 ) -> None:
     monkeypatch.setenv("CONTRACT_KEY", "contract-secret")
     reply, sent = asked(name, ASKED, calling)
-    text, calls = said_calls(reply.text)
+    text, calls = split_text_and_calls(reply.text)
     assert calls == (ToolCall("weather.now", {"city": "Rome"}),)
     assert text in ("", "Let me see.")
     offered = json.dumps(sent.body["tools"])
@@ -199,7 +199,7 @@ def test_arguments_that_are_no_object_are_kept_as_they_are(monkeypatch: pytest.M
     monkeypatch.setenv("CONTRACT_KEY", "contract-secret")
     for arguments, readable in (("", True), (None, True), ('{"city": "Ro', False), ("[1]", False), (3, False)):
         reply, _ = asked("openai/gpt-4o", ASKED, openai_form(arguments))
-        (call,) = said_calls(reply.text)[1]
+        (call,) = split_text_and_calls(reply.text)[1]
         assert call.readable is readable, arguments
 
 
@@ -213,7 +213,11 @@ def test_tools_are_asked_once_forecast_exactly_kept_and_asked_anew_where_they_ch
     assert (again.asked, again.reused) == (0, 6)
     rows = first.samples.to_arrow().to_pylist()
     assert {row["status"] for row in rows} == {"ok"}
-    assert {call.name for row in rows for call in said_calls(row["reply"])[1]} <= {"weather.now", "forecast", "ping"}
+    assert {call.name for row in rows for call in split_text_and_calls(row["reply"])[1]} <= {
+        "weather.now",
+        "forecast",
+        "ping",
+    }
     assert all([each["role"] for each in json.loads(row["messages"])][:2] == ["user", "tool"] for row in rows)
     changed = tripos.compile(weather(tmp_path, SPEC.replace("The name of the city", "A city")))
     assert changed.plan(models=["mock/careful"], store=store).calls.low == 2  # of the scenario that declares it

@@ -10,13 +10,13 @@ import pytest
 from tests.each import each
 from tests.runtime.contract_server import Sent, Server, in_its_form, serving
 from tripos_compiler.plan import Settings, ending_of
-from tripos_runtime.models.base import Choosy, Endpoint, Message, Reply, Request
-from tripos_runtime.models.catalog import PROVIDERS, every_entry, path_of
+from tripos_runtime.models.base import Endpoint, IgnoresSettings, Message, Reply, Request
+from tripos_runtime.models.catalog import PROVIDERS, all_entries, path_of
 from tripos_runtime.models.chat_completions import DirectModel
-from tripos_runtime.models.families import open_model, refusing
+from tripos_runtime.models.families import ignored_settings_by_name, open_model
 from tripos_runtime.models.litellm_models import LitellmModel, library
 from tripos_runtime.models.native_forms import TranslatedModel
-from tripos_runtime.models.replies import parsed
+from tripos_runtime.models.replies import parse_body
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Items? .* on TypedDict:UserWarning"
@@ -125,7 +125,7 @@ def test_the_table_of_providers_says_what_litellm_does_of_addresses(monkeypatch:
 def chat_models() -> list[str]:
     """Return every model for conversations in litellm's map whose provider we reach directly or by translation."""
     names = set()
-    for key, entry in every_entry().items():
+    for key, entry in all_entries().items():
         provider = str(entry.get("litellm_provider"))
         if entry.get("mode") == "chat":
             name = key if key.startswith(f"{provider}/") else f"{provider}/{key}"
@@ -147,16 +147,16 @@ def test_every_model_that_is_asked_directly_takes_the_settings_that_litellm_send
             model=model,
             custom_llm_provider=provider,
             drop_params=True,
-            **{name: value for name, value in ALL.given.items() if name not in opened.refuses(ALL)},
+            **{name: value for name, value in ALL.given.items() if name not in opened.ignored_settings(ALL)},
         )
         expected |= expected.pop("extra_body", None) or {}
         expected = {at: value for at, value in expected.items() if at not in {"max_retries", "stream"}}
         request = Request(name, (), ALL)
-        sent = parsed(b"{" + opened._tail(request)[1:])
+        sent = parse_body(b"{" + opened._tail(request)[1:])
         sent.pop("usage", None)  # OpenRouter's, added when litellm makes the body
         if sent != expected:
             wrong[name] = (sent, expected)
-        assert refusing(name)(ALL) == opened.refuses(ALL), name
+        assert ignored_settings_by_name(name)(ALL) == opened.ignored_settings(ALL), name
     assert not wrong
     assert len(models) > 200
 
@@ -174,11 +174,11 @@ def test_what_a_model_refuses_is_known_without_a_key(name: str, monkeypatch: pyt
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     opened = open_model(name)
-    assert isinstance(opened, Choosy)
-    told = opened.refuses(ALL)
+    assert isinstance(opened, IgnoresSettings)
+    told = opened.ignored_settings(ALL)
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "MISTRAL_API_KEY"):
         monkeypatch.delenv(variable)
-    assert refusing(name)(ALL) == told
+    assert ignored_settings_by_name(name)(ALL) == told
 
 
 def test_what_models_can_do_is_what_litellm_says() -> None:

@@ -15,7 +15,7 @@ from aiohttp import web
 from tests.each import each
 from tests.runtime.contract_server import Sent, Server, answering, completion, hanging, serving
 from tripos_runtime.models.base import Endpoint, Message, Model, ModelError, Request
-from tripos_runtime.models.errors import CallPlace, answer_error
+from tripos_runtime.models.errors import CallTarget, answer_error
 from tripos_runtime.models.families import open_model
 from tripos_runtime.models.litellm_models import LitellmModel
 
@@ -198,7 +198,7 @@ def test_a_redirect_is_not_followed_with_the_key() -> None:
 )
 def test_a_prompt_that_is_too_long_is_known_by_every_providers_words(status: int, words: str) -> None:
     body = orjson.dumps(said(words))
-    assert answer_error(status, body, {}, CallPlace("openai/m", "https://example.org")).code == "R0107"
+    assert answer_error(status, body, {}, CallTarget("openai/m", "https://example.org")).code == "R0107"
 
 
 @pytest.mark.parametrize(
@@ -215,13 +215,13 @@ def test_a_prompt_that_is_too_long_is_known_by_every_providers_words(status: int
 def test_how_long_to_wait_is_read_where_a_provider_says_it(
     headers: dict[str, str], words: str, wait_s: float | None
 ) -> None:
-    error = answer_error(429, orjson.dumps(said(words)), headers, CallPlace("openai/m", "https://example.org"))
+    error = answer_error(429, orjson.dumps(said(words)), headers, CallTarget("openai/m", "https://example.org"))
     assert error.retry_after_s == wait_s
 
 
 def test_gemini_says_how_long_to_wait_in_its_details() -> None:
     body = {"error": {"code": 429, "message": "quota", "details": [{"@type": "RetryInfo", "retryDelay": "34s"}]}}
-    error = answer_error(429, orjson.dumps(body), {}, CallPlace("gemini/m", "https://example.org"))
+    error = answer_error(429, orjson.dumps(body), {}, CallTarget("gemini/m", "https://example.org"))
     assert (error.code, error.retry_after_s) == ("R0104", 34.0)
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.lengths import spread
 from tests.runtime.contract_server import Server, answering, completion, serving
 from tripos_runtime.models.base import FREE, Endpoint, Message, Model, Price, Reply, Request
-from tripos_runtime.models.catalog import every_entry
+from tripos_runtime.models.catalog import all_entries
 from tripos_runtime.models.families import open_model
 from tripos_runtime.models.litellm_models import library
 from tripos_runtime.models.prices import price_of
@@ -49,7 +49,7 @@ def by_litellm(name: str, used: Any) -> float:
 
 def priced() -> list[tuple[str, str]]:
     found = []
-    for key, entry in every_entry().items():
+    for key, entry in all_entries().items():
         provider, model = str(entry.get("litellm_provider")), key
         if entry.get("mode") != "chat" or provider not in PROVIDERS or OTHERWISE.search(key):
             continue
@@ -104,11 +104,11 @@ def test_the_longest_reply_of_a_model_is_known() -> None:
 
 def test_rates_of_an_hour_are_the_usual_ones() -> None:
     models = [
-        name for name, entry in every_entry().items() if entry.get("off_peak_pricing") and entry.get("mode") == "chat"
+        name for name, entry in all_entries().items() if entry.get("off_peak_pricing") and entry.get("mode") == "chat"
     ]
     assert models
     for name in models:
-        entry = every_entry()[name]
+        entry = all_entries()[name]
         provider = str(entry["litellm_provider"])
         price = price_of(provider, name.removeprefix(f"{provider}/"))
         assert price is not None and price.cost_usd(1000, 0) == pytest.approx(1000 * entry["input_cost_per_token"])

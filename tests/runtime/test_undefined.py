@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.runtime.small_runs import SmallRun, run_small
-from tripos_compiler.language.evaluation import Fault
+from tripos_compiler.language.evaluation import InternalError
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_runtime.models.base import Request
 
@@ -183,4 +183,4 @@ def test_a_function_that_fails_as_it_does_not_declare_ends_the_run_and_is_named(
     with pytest.raises(BaseException) as raised:
         run(tmp_path, "score s = 1 == words(reply.text)")
     assert "the function `words` failed: AttributeError: no such thing" in str(raised.value)
-    assert isinstance(raised.value, Fault)
+    assert isinstance(raised.value, InternalError)

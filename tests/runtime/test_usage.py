@@ -192,7 +192,7 @@ def test_a_budget_counts_what_is_billed_and_is_exceeded_by_one_call_at_most(
     assert all(isinstance(each, Called | Stopped | ModelError) for each in ended)
     assert budget.spent_tokens == sum(model.billed)
     replies = [reply for each in ended if isinstance(each, Called) for reply in each.reply.samples(1)]
-    lost = [each.took for each in ended if isinstance(each, ModelError) and each.took is not None]
+    lost = [each.usage for each in ended if isinstance(each, ModelError) and each.usage is not None]
     told = [(each.tokens_in or 0) + (each.tokens_out or 0) for each in (*replies, *lost)]
     # Of a call that was tried again and then not let out any more nothing is kept.
     assert sum(told) <= sum(model.billed)
@@ -205,7 +205,7 @@ def test_the_tokens_of_attempts_that_failed_are_those_of_the_reply_and_of_the_bu
     empty = {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 9}}
     with pytest.raises(ModelError) as caught:
         read_reply(empty, "test/model", PRICE)
-    took = caught.value.took
+    took = caught.value.usage
     assert took is not None and (took.tokens_in, took.tokens_out) == (5, 4)
     budget = Budget(tokens=100_000)
     fine = Reply("yes", "m", "stop", 5, 2, 0.5, 0)
@@ -218,9 +218,9 @@ def test_the_tokens_of_attempts_that_failed_are_those_of_the_reply_and_of_the_bu
     assert (called.attempts, called.reply.tokens_in, called.reply.tokens_out) == (2, 10, 6)
     assert budget.spent_tokens == 16
     again = ModelError("R0111", "no choice", "", retryable=True)
-    again.took = took
+    again.usage = took
     model.script = [again]
     with pytest.raises(ModelError) as failed:
         run(main(0))
-    assert failed.value.attempts == 1 and failed.value.took is not None
+    assert failed.value.attempts == 1 and failed.value.usage is not None
     assert budget.spent_tokens == 16 + 9

@@ -12,7 +12,7 @@ from tests.runtime.small_runs import SmallRun, run_small
 from tripos_runtime.asking.judging import VERDICT
 from tripos_runtime.asking.questions import Answer
 from tripos_runtime.models.base import ModelError, Request
-from tripos_runtime.program.values import said
+from tripos_runtime.program.values import panel_verdict
 
 ROWS = [{"student": "It is 18.", "teacher": "Why?"}, {"student": "I added.", "teacher": "Which comes first?"}]
 TUTORING = """\
@@ -148,15 +148,15 @@ def test_an_unreadable_verdict_leaves_no_score(tmp_path: Path) -> None:
 def test_of_a_panel_the_expression_sees_the_mean(tmp_path: Path) -> None:
     plan = run_small(tmp_path, JUDGED, {"items.jsonl": [{"question": "q"}]}, judge="j").plan
     step = next(step for step in plan.scenarios[0].steps if step.step == "verdict" and step.scorer == "clear")
-    assert said(step, plan.scorer("clear"), [[gave(3.0)], [gave(4.0)]]) == 3.5
+    assert panel_verdict(step, plan.scorer("clear"), [[gave(3.0)], [gave(4.0)]]) == 3.5
 
 
 def test_of_a_panel_that_says_true_or_false_more_than_half_decide(tmp_path: Path) -> None:
     plan = run_small(tmp_path, JUDGED, {"items.jsonl": [{"question": "q"}]}, judge="j").plan
     step = next(step for step in plan.scenarios[0].steps if step.step == "verdict" and step.scorer == "kind")
     verdicts = [[gave(1.0)], [gave(0.0)], [gave(1.0)]]
-    assert said(step, plan.scorer("kind"), verdicts) is True
-    assert said(step, plan.scorer("kind"), verdicts[:2]) is False
+    assert panel_verdict(step, plan.scorer("kind"), verdicts) is True
+    assert panel_verdict(step, plan.scorer("kind"), verdicts[:2]) is False
 
 
 def gave(value: float) -> Answer:

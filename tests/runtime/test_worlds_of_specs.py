@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tripos.cli.secrecy_trial import tried
+from tripos.cli.secrecy_trial import check_secrecy
 from tripos.runs.compilation import find_spec
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +21,7 @@ def test_a_benchmark_tells_no_secret_in_any_pair_of_worlds(name: str) -> None:
     spec = find_spec(str(ROOT / "specs" / name))
     compilation = spec.compile()
     assert compilation.plan is not None
-    found = tried(compilation, spec.folders, 4)
+    found = check_secrecy(compilation, spec.folders, 4)
     assert found.diagnostics == []
     assert {scenario.name for scenario in compilation.plan.scenarios} == {
         name for name, n in found.trial.units.items() if n

@@ -10,8 +10,8 @@ import pytest
 from tests.training.preferences import learner, made, preferences
 from tripos.errors import Failure
 from tripos.training.reward_audit import Audit, audit, clustered_error, shared_sources
-from tripos.training.reward_learners import BagOfWords, accuracy, fitted, loss_of, shuffled
-from tripos.training.reward_pairs import apart
+from tripos.training.reward_learners import BagOfWords, accuracy, fit_head, preference_loss, shuffled
+from tripos.training.reward_pairs import hold_out_topics
 
 if find_spec("sklearn") is None:  # it is imported where it is needed: that takes seconds
     pytest.skip("scikit-learn is not installed", allow_module_level=True)
@@ -79,7 +79,7 @@ def test_sources_are_shared_where_both_sides_name_them() -> None:
 def test_pairs_that_share_a_topic_with_what_is_learned_are_not_tested() -> None:
     learned = preferences([("a", "p", "good", "bad", "", "")])
     tested = preferences([("a", "q", "good", "bad", "", ""), ("b", "r", "better", "worse", "", "")])
-    found = apart(learned, tested)
+    found = hold_out_topics(learned, tested)
     assert (len(found.preferences), found.pairs, found.topics) == (1, 1, 1)
     assert {reply for _, reply in found.preferences.texts} == {"better", "worse"}
 
@@ -87,7 +87,7 @@ def test_pairs_that_share_a_topic_with_what_is_learned_are_not_tested() -> None:
 def test_a_test_without_a_topic_of_its_own_is_refused() -> None:
     pairs = preferences([("a", "p", "good", "bad", "", "")])
     with pytest.raises(Failure) as failed:
-        apart(pairs, pairs)
+        hold_out_topics(pairs, pairs)
     assert failed.value.code == "S0822"
 
 
@@ -104,10 +104,10 @@ def test_shuffling_keeps_how_many_pairs_a_prompt_has_and_their_margins() -> None
 def test_the_loss_has_its_minimum_where_the_head_ends() -> None:
     pairs = made("learned", planted=True, count=30)
     rows = np.random.default_rng(3).normal(size=(len(pairs.texts), 3)).astype(np.float32)
-    weight = fitted(rows, pairs, 0.1, np.zeros(3))
+    weight = fit_head(rows, pairs, 0.1, np.zeros(3))
 
     def loss(at: np.ndarray) -> float:
-        return loss_of(rows @ at, pairs) + 0.1 * float(at @ at)
+        return preference_loss(rows @ at, pairs) + 0.1 * float(at @ at)
 
     for step in np.eye(3) * 0.01:
         assert loss(weight) < min(loss(weight + step), loss(weight - step))
@@ -116,7 +116,7 @@ def test_the_loss_has_its_minimum_where_the_head_ends() -> None:
 def test_the_loss_is_that_of_the_formula() -> None:
     pairs = preferences([("a", "p", "good", "bad", "", "")])
     wanted = -np.log(1 / (1 + np.exp(-(2.0 - 0.5 - 1.0))))
-    assert loss_of(np.array([2.0, 0.5]), pairs) == pytest.approx(wanted)
+    assert preference_loss(np.array([2.0, 0.5]), pairs) == pytest.approx(wanted)
 
 
 def test_a_tie_counts_a_half() -> None:

@@ -22,11 +22,11 @@ from tripos.training.reward_learners import (
     HeadLearner,
     RewardRecipe,
     accuracy,
-    criteria_fitted,
-    criteria_loss_of,
+    criteria_loss,
+    fit_criteria,
     shuffled,
 )
-from tripos.training.reward_pairs import Preferences, read_pairs, without
+from tripos.training.reward_pairs import Preferences, exclude_authors, read_pairs
 from tripos_runtime.models.trained_rewards import read_network
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -138,10 +138,10 @@ def test_the_loss_of_the_classifiers_has_its_minimum_where_they_end() -> None:
     pairs, features = ticked(12)
     met = np.array(pairs.criteria, dtype=float)
     start = np.zeros((features.shape[1] + 1, 3))
-    ended = criteria_fitted(features, met, 0.1, start)
+    ended = fit_criteria(features, met, 0.1, start)
 
     def loss(at: np.ndarray) -> float:
-        return criteria_loss_of(features @ at[:-1] + at[-1], met) + 0.1 * float((at[:-1] ** 2).sum()) / 3
+        return criteria_loss(features @ at[:-1] + at[-1], met) + 0.1 * float((at[:-1] ** 2).sum()) / 3
 
     for place in np.ndindex(ended.shape):
         step = np.zeros(ended.shape)
@@ -224,7 +224,7 @@ def test_replies_by_a_source_are_left_out_by_name() -> None:
         ("b", "q", "good", "bad", "x", "z"),
         ("c", "r", "good", "bad", "x", ""),
     ]
-    left = without(preferences(rows), ["y", "z"])
+    left = exclude_authors(preferences(rows), ["y", "z"])
     assert left.by == (("x", ""),)
     assert len(left.texts) == 2
     assert left.told["without"] == ["y", "z"]
@@ -233,6 +233,6 @@ def test_replies_by_a_source_are_left_out_by_name() -> None:
 def test_a_source_that_wrote_nothing_is_told_the_nearest() -> None:
     pairs = preferences([("a", "p", "good", "bad", "Novice", "Expert")])
     with pytest.raises(Failure) as failed:
-        without(pairs, ["Novize"])
+        exclude_authors(pairs, ["Novize"])
     assert failed.value.code == "S0831"
     assert "`Novice`" in (failed.value.hint or "")

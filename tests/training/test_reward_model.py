@@ -17,7 +17,7 @@ from tripos.training.reward_learners import RewardRecipe
 from tripos.training.reward_pairs import read_pairs
 from tripos_runtime.models.base import Message, ModelError
 from tripos_runtime.models.rewards import RewardModel
-from tripos_runtime.models.trained_rewards import load_base, open_reward, packed, pinned_name, read_network
+from tripos_runtime.models.trained_rewards import load_base, open_reward, packed_network, pinned_name, read_network
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 CPU = Device("cpu", "test", bf16=False)
@@ -210,7 +210,7 @@ def test_packed_weights_give_the_same_rewards(trained: Path) -> None:
 
     network = read_network(trained)
     texts = [("", f"{GOOD} {'why ' * n}") for n in range(9)]
-    faster = packed(network)
+    faster = packed_network(network)
     assert faster is not network or not torch.backends.mkldnn.is_available()
     assert faster.rewards(texts) == pytest.approx(network.rewards(texts), abs=1e-4)
 
@@ -221,4 +221,4 @@ def test_a_network_that_cannot_be_packed_is_asked_as_it_is(trained: Path, monkey
 
     monkeypatch.setattr("torch.utils.mkldnn.to_mkldnn", refuses)
     network = read_network(trained)
-    assert packed(network) is network
+    assert packed_network(network) is network

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import SHARED_DATA, Command
 from tripos.errors import Failure
 from tripos.runs.compilation import find_spec
-from tripos.training.reward_pairs import apart, joined_groups, pairs_of, plain, read_pairs
+from tripos.training.reward_pairs import hold_out_topics, joined_groups, normalized, pairs_of, read_pairs
 from tripos_compiler.plan import Pairing, Plan
 from tripos_runtime.datasets.cases import CaseSource
 
@@ -124,7 +124,7 @@ def test_the_real_data_make_as_many_pairs_as_are_published(tripos: Command, tmp_
         path = tmp_path / f"{name}.jsonl"
         assert tripos("export", name, "--spec", str(SPEC), "--data", str(SHARED_DATA), "-o", str(path)).code == 0
     learned, tested = (read_pairs(tmp_path / f"{name}.jsonl") for name in ("mrbench_all", "bridge_pairs"))
-    found = apart(learned, tested)
+    found = hold_out_topics(learned, tested)
     assert (len(learned), len(found.preferences), found.topics) == (4521, 482, 41)
     novice = [by for by in learned.by if "Novice" in by]
     assert len(novice) == 395
@@ -146,11 +146,13 @@ def test_nothing_is_learned_that_mathtutorbench_asks(tripos: Command, tmp_path: 
         for name in ("mathdial_bridge", "mathdial_bridge_hard")
         for row in json.loads((SHARED_DATA / "mathtutorbench" / f"{name}.json").read_text("utf-8"))
     }
-    texts = {plain(text) for pair in asked for text in pair if len(plain(text)) >= 50}
+    texts = {normalized(text) for pair in asked for text in pair if len(normalized(text)) >= 50}
     learned = [
         json.loads(line) for name in found for line in (tmp_path / f"{name}.jsonl").read_text("utf-8").splitlines()
     ]
-    assert not [each for each in learned if plain(each["chosen"]) in texts or plain(each["rejected"]) in texts]
+    assert not [
+        each for each in learned if normalized(each["chosen"]) in texts or normalized(each["rejected"]) in texts
+    ]
 
 
 @pytest.mark.parametrize("name", ["mrbench_pairs", "mrbench_all", "mathdial_pairs", "gsm8k_pairs", "bridge_pairs"])

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from aiohttp import web
 
-from tripos.view.server import runner_of
+from tripos.view.server import make_runner
 
 STUMBLED_OVER = (
     "%00", "%0a", "%0d%0aX:%201", "..", "%2e%2e", ".", "%2f", "%5c", "\\", "%25%32%66", "%252e%252e", "%ff", "%c0%ae",
@@ -72,7 +72,7 @@ def answers(app: web.Application, sent: Iterable[bytes]) -> list[tuple[bytes, in
         return request, int(first[1]) if len(first) > 1 else 0, body
 
     async def go() -> list[tuple[bytes, int, bytes]]:
-        runner = runner_of(app)
+        runner = make_runner(app)
         await runner.setup()
         try:
             await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -11,7 +11,7 @@ import pytest
 from tests.lengths import sized
 from tests.view.drawn_urls import answers, counted, drawn_paths, faults, requests
 from tripos.view.files import ViewFiles
-from tripos.view.server import Taker, app_of
+from tripos.view.server import Taker, make_app
 
 TOKEN = "t" * 32
 NEVER = b"what lies outside of the page"
@@ -33,7 +33,7 @@ def test_no_drawn_url_fails_the_server_or_reads_what_is_outside(
     ]  # fmt: skip
     paths = [*right, *drawn_paths(1, sized(300, 10_000), right)]
     with caplog.at_level(logging.ERROR):
-        found = answers(app_of(view, TOKEN), requests(2, TOKEN, paths))
+        found = answers(make_app(view, TOKEN), requests(2, TOKEN, paths))
     assert not faults(found, NEVER)[:5]
     assert not [record for record in caplog.records if record.exc_info][:1]
     assert {200, 404} <= counted(found).keys()
@@ -41,7 +41,7 @@ def test_no_drawn_url_fails_the_server_or_reads_what_is_outside(
 
 def test_a_nul_in_a_path_is_not_there(view: ViewFiles) -> None:
     sent = [f"GET /{TOKEN}/runs/%00/about.json HTTP/1.0\r\nHost: localhost\r\n\r\n".encode()]
-    assert [status for _, status, _ in answers(app_of(view, TOKEN), sent)] == [404]
+    assert [status for _, status, _ in answers(make_app(view, TOKEN), sent)] == [404]
 
 
 @pytest.mark.parametrize("head", ["Content-Encoding: gzip", "Content-Encoding: deflate", "Content-Encoding: br",
@@ -54,6 +54,6 @@ def test_a_body_that_cannot_be_decoded_is_no_fault_of_the_server(
     length = "" if "chunked" in head else "Content-Length: 2\r\n"
     lines = f"POST /{path} HTTP/1.1\r\nHost: localhost\r\n{head}\r\n{length}Content-Type: application/json\r\n"
     with caplog.at_level(logging.ERROR):
-        found = answers(app_of(view, TOKEN, taker), [f"{lines}Connection: close\r\n\r\n{{}}\r\n".encode()])
+        found = answers(make_app(view, TOKEN, taker), [f"{lines}Connection: close\r\n\r\n{{}}\r\n".encode()])
     assert found[0][1] in (400, 404, 405)
     assert not caplog.records

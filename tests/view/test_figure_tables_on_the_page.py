@@ -13,7 +13,7 @@ from tests.view.chromium import PROGRAM, Page, shown
 from tests.view.test_view_page import PICTURES, TOKEN, check_rules, run_of
 from tripos.view.export import write_report
 from tripos.view.files import ViewFiles
-from tripos.view.server import app_of
+from tripos.view.server import make_app
 from tripos_warehouse.store.store import Store
 
 SPEC = """\
@@ -72,7 +72,7 @@ def test_the_page_shows_them_wide_and_narrow_in_both_languages(classes: ViewFile
     path.write_text(write_report(classes, run), "utf-8")
 
     async def go(page: Page) -> None:
-        async with TestServer(app_of(classes, TOKEN)) as server:
+        async with TestServer(make_app(classes, TOKEN)) as server:
             for width, dark, language in (
                 (1200, False, "en"),
                 (1200, True, "zh"),

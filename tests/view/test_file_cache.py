@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import Command
 from tripos.view import files as file_cache
-from tripos.view.files import STATES, KeptFiles, ViewFiles
+from tripos.view.files import MOST_STATES, FileCache, ViewFiles
 from tripos_warehouse.store.store import Store
 
 
@@ -60,11 +60,11 @@ def test_a_second_process_takes_what_the_first_made(another: Any, monkeypatch: p
 
 
 def test_a_store_that_grew_is_read_anew_and_old_states_go(another: Any, lasting: Path, tripos: Command) -> None:
-    for number in range(STATES + 2):
+    for number in range(MOST_STATES + 2):
         view = another()
         assert len(json.loads(view.json("index.json") or b"")["runs"]) == number + 1
         assert tripos("run", "quiz.tripos", "--model", "mock/student", "--role", "judge=mock/fair").code == 0
-    assert len(list(lasting.iterdir())) == STATES
+    assert len(list(lasting.iterdir())) == MOST_STATES
 
 
 def test_another_place_and_another_installation_take_nothing(
@@ -92,7 +92,7 @@ def test_a_link_in_a_store_leads_nowhere(tmp_path: Path, what: str) -> None:
     }[what]
     link.parent.mkdir(parents=True)
     link.symlink_to(target)
-    files = KeptFiles(tmp_path / "made", lasting)
+    files = FileCache(tmp_path / "made", lasting)
     assert files.find("abc", "runs/about.json") is None and files.read("abc", "runs/about.json") is None
     if what != "file":
         written = files.write("abc", "runs/about.json", lambda path: path.write_text("mine"))

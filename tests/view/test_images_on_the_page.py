@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from tests.conftest import Command
 from tests.view.chromium import PROGRAM, Page, shown
 from tripos.view.files import ViewFiles
-from tripos.view.server import app_of
+from tripos.view.server import make_app
 from tripos_warehouse.store.store import Store
 
 CASE = Path(__file__).parents[1] / "cases/media/valid"
@@ -38,7 +38,7 @@ def test_only_what_the_store_has_is_served_with_its_type(ran: str, tmp_path: Pat
     assert len(known) == 8  # three images in each of three rows, one of them twice
 
     async def go(view: ViewFiles) -> None:
-        async with TestClient(TestServer(app_of(view, TOKEN))) as client:
+        async with TestClient(TestServer(make_app(view, TOKEN))) as client:
             answer = await client.get(f"/{TOKEN}/media/{known[0]}")
             assert (answer.status, answer.content_type) == (200, "image/png")
             assert answer.headers["X-Content-Type-Options"] == "nosniff"
@@ -66,7 +66,7 @@ def test_a_prompt_shows_its_images_where_they_stand(ran: str, tripos: Command, t
     async def go(page: Page) -> None:
         await look(page, (tmp_path / "site/index.html").as_uri())
         with closing(ViewFiles(lambda: Store.open(Path("results"), create=False), tmp_path / "kept")) as view:
-            async with TestServer(app_of(view, TOKEN), host="127.0.0.1") as server:
+            async with TestServer(make_app(view, TOKEN), host="127.0.0.1") as server:
                 await look(page, str(server.make_url(f"/{TOKEN}/")))
 
     shown(go)

@@ -14,12 +14,12 @@ from tests.conftest import Command
 from tests.warehouse.small_run import small_plan
 from tripos.releases import opening
 from tripos.view import files
-from tripos.view.files import ViewFiles, spec_file, translated
+from tripos.view.files import ViewFiles, spec_file, translations
 from tripos.view.tables import TABLES
 from tripos_compiler.source.text import Source
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.items import analysed_items
-from tripos_warehouse.report.remarks import CAUTION
+from tripos_warehouse.report.remarks import STAND_IN_NOTE
 from tripos_warehouse.store.store import Store
 
 ARMS = """\
@@ -90,7 +90,7 @@ def test_the_report_is_that_of_the_command(view: ViewFiles, tripos: Command) -> 
     boards = read(view, f"runs/{run['run_id']}/boards.json")["boards"]
     ranked = tripos("leaderboard", "--json").data["boards"]
     # The page shows what the command says at the end of its notes, that the models are mock models, above all boards.
-    said = [[*board["notes"], CAUTION] for board in boards]
+    said = [[*board["notes"], STAND_IN_NOTE] for board in boards]
     assert [
         {**{name: board[name] for name in ranked[0]}, "notes": notes} for board, notes in zip(boards, said, strict=True)
     ] == ranked
@@ -206,7 +206,7 @@ def test_sentences_are_in_the_languages_of_readers(quiz: Path, tripos: Command, 
     told = {row["verdict"] for section in made["sections"] for row in section["rows"]}
     assert told and told <= set(made["said"]["zh"])
     # A text that is not ours is not looked up: that takes longer the more signs it has.
-    assert translated({"text": "a: b; c, d. " * 100_000, "of": "x: y\n" * 60}) == {}
+    assert translations({"text": "a: b; c, d. " * 100_000, "of": "x: y\n" * 60}) == {}
     assert "said" not in read(view, f"runs/{run['run_id']}/spec.json")
 
 

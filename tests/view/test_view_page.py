@@ -20,7 +20,7 @@ from tests.conftest import Command
 from tests.view.chromium import PROGRAM, Page, shown
 from tripos.view.export import write_board, write_report
 from tripos.view.files import ViewFiles
-from tripos.view.server import app_of, page_part
+from tripos.view.server import make_app, page_part
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine")
 AXE = Path(__file__).parents[2] / "tripos/view/site/node_modules/axe-core/axe.min.js"
@@ -145,7 +145,7 @@ def test_every_page_draws_and_breaks_no_rule(view: ViewFiles) -> None:
     run = run_of(view)
 
     async def go(page: Page) -> None:
-        async with TestServer(app_of(view, TOKEN)) as server:
+        async with TestServer(make_app(view, TOKEN)) as server:
             for name, path in paths_of(run).items():
                 for width, dark, language in ((1200, False, "en"), (390, True, "zh")):
                     await page.open(f"{server.make_url(f'/{TOKEN}/')}?lang={language}#/{path}", width=width, dark=dark)
@@ -193,7 +193,7 @@ def test_the_score_of_a_metric_and_the_text_of_replies_are_filters(view: ViewFil
     run = run_of(view)
 
     async def go(page: Page) -> None:
-        async with TestServer(app_of(view, TOKEN)) as server:
+        async with TestServer(make_app(view, TOKEN)) as server:
             where = server.make_url(f"/{TOKEN}/")
             await page.open(f"{where}#/run/{run}/samples?metric=RIGHT")
             await page.until("document.querySelector('.bar')?.innerText.startsWith('6 of 10')")

@@ -11,14 +11,14 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from tests.conftest import Command
 from tripos.view.files import ViewFiles
-from tripos.view.server import POLICY, app_of
+from tripos.view.server import POLICY, make_app
 
 TOKEN = "t" * 32
 
 
 def got(view: ViewFiles, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
     async def go() -> Any:
-        async with TestClient(TestServer(app_of(view, TOKEN))) as client:
+        async with TestClient(TestServer(make_app(view, TOKEN))) as client:
             response = await client.request(method, path, headers=headers)
             return response.status, dict(response.headers), await response.read()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.warehouse.bound import bound
 from tripos_compiler.plan import Column, Grade, Plan, Score
-from tripos_runtime.asking.judging import number_and_name
+from tripos_runtime.asking.judging import score_columns
 from tripos_runtime.program.steps import kept_value
 from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
@@ -77,7 +77,7 @@ class Results:
         if isinstance(found, Column):
             number_kept, given = kept_value(value)
         elif isinstance(found, Grade):
-            number_kept, given = number_and_name(self.plan.scorer(found.scorer), value)
+            number_kept, given = score_columns(self.plan.scorer(found.scorer), value)
         sample = digest("sample", scenario, item, model, number, sorted((arms or {}).items()))
         self.scores.append(
             {

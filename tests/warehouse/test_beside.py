@@ -9,7 +9,7 @@ from tests.compiler.compiling import compile_text, plan_of
 from tests.warehouse.synthetic import Results, measured
 from tripos_compiler.plan import Plan
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
-from tripos_warehouse.report.tables import beside, is_pooled, with_interval
+from tripos_warehouse.report.tables import is_pooled, side_by_side, with_interval
 from tripos_warehouse.store.store import Store
 
 SPEC = """
@@ -62,7 +62,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory, plan: Plan) -> dict[str, Me
 
 def shown(plan: Plan, tables: dict[str, MeasureTable], name: str, width: int) -> list[str]:
     models = list(dict.fromkeys(row.model for row in tables[name].rows))
-    lines = beside(plan, tables[name], models, tuple(tables.values()), width)
+    lines = side_by_side(plan, tables[name], models, tuple(tables.values()), width)
     assert lines is not None
     assert max(map(cell_len, lines)) <= width
     return lines
@@ -96,7 +96,7 @@ def test_then_intervals_go_and_the_widest_is_told(plan: Plan, tables: dict[str, 
 
 
 def test_where_nothing_helps_there_is_no_such_table(plan: Plan, tables: dict[str, MeasureTable]) -> None:
-    assert beside(plan, tables["by_metric"], ["lab/a-model-with-a-name", "b", "c"], (), 25) is None
+    assert side_by_side(plan, tables["by_metric"], ["lab/a-model-with-a-name", "b", "c"], (), 25) is None
 
 
 def test_the_mean_of_the_cells_stands_below_them(plan: Plan, tables: dict[str, MeasureTable]) -> None:

@@ -320,5 +320,5 @@ def test_a_small_store_is_read_by_one_thread_and_a_large_one_by_as_many_as_there
     with large.open("wb") as file:
         file.truncate(box.SMALL_BYTES)
     query = "select current_setting('threads')"
-    assert box.open_box([str(small)]).execute(query).fetchone() == (1,)
-    assert box.open_box([str(large)]).execute(query).fetchone() == duckdb.connect().execute(query).fetchone()
+    assert box.open_sandbox([str(small)]).execute(query).fetchone() == (1,)
+    assert box.open_sandbox([str(large)]).execute(query).fetchone() == duckdb.connect().execute(query).fetchone()

@@ -24,11 +24,11 @@ from tests.warehouse.bound import bound
 from tests.warehouse.keeping import PRINTS, die, name, sample, score, unit
 from tests.warehouse.small_run import rows_of_run, small_plan
 from tests.warehouse.test_damaged_stores import say
-from tripos.runs.records import stored_media
-from tripos.view.files import KeptFiles
+from tripos.runs.records import media_store
+from tripos.view.files import FileCache
 from tripos_compiler.language.plan_diff import are_comparable
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger.ledger import said_of
+from tripos_warehouse.ledger.ledger import read_summary
 from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.maintenance.check import check_store
 from tripos_warehouse.maintenance.compaction import compact
@@ -36,12 +36,12 @@ from tripos_warehouse.maintenance.media import (
     ANNOTATIONS,
     damaged_annotations,
     damaged_media,
-    keep_document,
     read_medium,
+    write_document,
 )
 from tripos_warehouse.maintenance.merging import merge_stores
 from tripos_warehouse.report import named_boards
-from tripos_warehouse.report.named_boards import leaderboard_of
+from tripos_warehouse.report.named_boards import stored_leaderboard
 from tripos_warehouse.store.bucket.bucket import read_slot, slot_content
 from tripos_warehouse.store.bucket.catalog import BucketPart, Catalog, CatalogCommit, read_catalog
 from tripos_warehouse.store.commits import read_commit, to_json
@@ -84,16 +84,16 @@ def fill(root: Path) -> None:
     store = Store.open(root, create=True)
     store.append(bound(rows_of_run(small_plan(), "r1", ("m1",), items=2)), "first")
     store.append(bound(rows_of_run(small_plan(), "r2", ("m2",), items=2, minutes=9)), "second")
-    stored_media(store).keep(medium_name(), b"an image")
-    keep_document(store, ANNOTATIONS, "b1.json", sealed({"format": "tripos.annotation/1", "rows": [1, 2.5, "答"]}))
+    media_store(store).keep(medium_name(), b"an image")
+    write_document(store, ANNOTATIONS, "b1.json", sealed({"format": "tripos.annotation/1", "rows": [1, 2.5, "答"]}))
     StoredIndexes(root).put("bm25-0a", bytes(range(200)))
-    KeptFiles(root.parent / "made", root / "cache/view").write("state", PAGE, lambda path: path.write_bytes(b"[0.5]"))
+    FileCache(root.parent / "made", root / "cache/view").write("state", PAGE, lambda path: path.write_bytes(b"[0.5]"))
     with open_ledger(store, PRINTS) as ledger:
         work = ledger.work(WORK)
         work.add([name("sample", 1), name("score", 1)])
         work.finish({"asked": 7, "run_id": "r1"})
     tripos.open(root).close()
-    leaderboard_of(store, comparable=are_comparable)
+    stored_leaderboard(store, comparable=are_comparable)
     with connect(store, sums=True):
         pass
     ledger = open_ledger(store, PRINTS)
@@ -131,11 +131,11 @@ def reader(root: Path, path: Path) -> Callable[[], object]:
         case ["annotations", _]:
             return lambda: raise_first(damaged_annotations(store)) or json.loads(path.read_bytes())["rows"]
         case ["works", _]:
-            return lambda: said_of(path, lambda packed: True) or AGAIN
+            return lambda: read_summary(path, lambda packed: True) or AGAIN
         case ["indexes", _]:
             return lambda: StoredIndexes(root).get("bm25-0a") or AGAIN
         case ["cache", "view", *_]:
-            return lambda: KeptFiles(root.parent / "made", root / "cache/view").read("state", PAGE) or AGAIN
+            return lambda: FileCache(root.parent / "made", root / "cache/view").read("state", PAGE) or AGAIN
         case ["cache", "views.json"]:
             return lambda: view_cache.read(root) or AGAIN
         case ["cache", "boards.json"]:
@@ -146,7 +146,8 @@ def reader(root: Path, path: Path) -> Callable[[], object]:
             return lambda: of_parts(derived.sum_files(store), store.parts("scores"), path)
         case ["cache", "values", _]:
             return lambda: [
-                of_parts(derived.value_files(store, table), store.parts(table), path) for table in derived.VALUED
+                of_parts(derived.value_files(store, table), store.parts(table), path)
+                for table in derived.ENUMERATED_TABLES
             ]
         case ["cache", "keys", kept] if kept.endswith(".json"):
             table = kept.removesuffix(".json")

@@ -16,7 +16,7 @@ from tripos_warehouse.ledger.ledger import RunLedger
 from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store import locks as locks_module
 from tripos_warehouse.store.journal import segments
-from tripos_warehouse.store.locks import CLAIM, SEGMENT, Locks, place_of
+from tripos_warehouse.store.locks import CLAIM, SEGMENT, Locks, lock_offset
 from tripos_warehouse.store.store import Store
 
 
@@ -148,7 +148,7 @@ def test_who_takes_over_from_one_that_died_in_a_flush_reads_the_commit(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("tripos_warehouse.store.commits.tick", killed)
+        patch.setattr("tripos_warehouse.store.commits.bump_change_counter", killed)
         with pytest.raises(Killed):
             mine.flush()
     die(mine)
@@ -199,7 +199,7 @@ def test_locks_of_a_process_exclude_each_other_as_those_of_an_open_file_do(
 ) -> None:
     monkeypatch.setattr(locks_module.sys, "platform", "darwin")
     monkeypatch.setattr(locks_module._OfProcess, "_known", {})
-    place = place_of(CLAIM, "a")
+    place = lock_offset(CLAIM, "a")
     mine, other = Locks(store.root), Locks(store.root)
     assert mine.hold(place)
     assert mine.hold(place)
@@ -225,4 +225,4 @@ def test_a_store_that_nobody_uses_any_more_leaves_no_file_open(store: Store) -> 
 
 def test_no_claim_shares_a_byte_with_a_segment() -> None:
     names = [str(number) for number in range(100)]
-    assert max(place_of(CLAIM, each) for each in names) < 2**62 <= min(place_of(SEGMENT, each) for each in names)
+    assert max(lock_offset(CLAIM, each) for each in names) < 2**62 <= min(lock_offset(SEGMENT, each) for each in names)

@@ -16,7 +16,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report.comparison import HEADLINE_SHARE, LEVEL, ComparedRow, Section, corrected, verdict
 from tripos_warehouse.statistics.intervals import mean_of_cells
 from tripos_warehouse.statistics.multiple_tests import benjamini_hochberg, fixed_sequence, holm
-from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.statistics.result import Estimate
 
 Floats = NDArray[np.float64]
 DRAWS = sized(200, 4_000)
@@ -141,7 +141,7 @@ def test_a_figure_counts_once_however_many_tables_show_it(figures: list[int], da
 def plain(name: str, figure: int, p: float | None = None) -> ComparedRow:
     """Return a row of a few numbers, which are equal for those of one figure."""
     p = 0.1 / (1 + figure) if p is None else p
-    found = StatisticResult(figure / 10, low=-0.9, high=0.9, standard_error=0.1 + figure / 50, df=20, p=p)
+    found = Estimate(figure / 10, low=-0.9, high=0.9, standard_error=0.1 + figure / 50, df=20, p=p)
     return ComparedRow(name, "", 0.0, 0.0, found, None, True, 1.0, figure=figure, farthest=0.5)
 
 
@@ -169,7 +169,7 @@ def test_the_headline_has_most_of_the_level_and_others_are_told_apart_without_it
 )
 def test_a_verdict_says_what_a_margin_leaves(difference: float, lower: bool, said: str) -> None:
     p = 0.9 if difference == 0 else 0.001
-    found = StatisticResult(
+    found = Estimate(
         difference, low=difference - 0.06, high=difference + 0.06, standard_error=0.03, df=99, p=p, n=100, clusters=100
     )
     made = ComparedRow("x", "", 0.0, difference, found, None, True, 1.0, lower, farthest=1.0)
@@ -179,7 +179,7 @@ def test_a_verdict_says_what_a_margin_leaves(difference: float, lower: bool, sai
 
 
 def test_of_a_figure_without_a_direction_nothing_is_worse() -> None:
-    found = StatisticResult(0.18, low=0.12, high=0.24, standard_error=0.03, df=99, p=0.001, n=100, clusters=100)
+    found = Estimate(0.18, low=0.12, high=0.24, standard_error=0.03, df=99, p=0.001, n=100, clusters=100)
     made = ComparedRow("x", "", 0.0, 0.18, found, None, False, 1.0, farthest=1.0)
     [told] = rows_of(corrected([Section("measure", (made,))], (), {"x": 0.2}).sections)
     assert told.equivalence is not None

@@ -39,7 +39,7 @@ from tripos_warehouse.statistics.preferences import (
     self_preference,
     win_rate,
 )
-from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.statistics.result import Estimate
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect_run
 
@@ -196,7 +196,7 @@ def once() -> tuple[dict[str, tuple[MeasureRow, ...]], list[Preference]]:
     return found, verdicts
 
 
-def same(row: MeasureRow, found: StatisticResult) -> None:
+def same(row: MeasureRow, found: Estimate) -> None:
     """Value, error and interval are those of the statistic."""
     mine = (row.value, row.standard_error, row.interval_low, row.interval_high)
     theirs = (found.value, found.standard_error, found.low, found.high)

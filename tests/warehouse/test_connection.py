@@ -14,7 +14,7 @@ from tests.lengths import ALL
 from tripos.api.results import Results
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.connection import StoreConnection, Views
-from tripos_warehouse.query.statements import names_of
+from tripos_warehouse.query.statements import tables_and_macros
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views import view_cache
 from tripos_warehouse.views.connect import connect, snippet
@@ -55,7 +55,7 @@ def made(connection: StoreConnection) -> set[str]:
 
 def test_every_view_and_macro_gets_all_that_it_needs_and_no_query_fails_first(full: Store) -> None:
     every = eager(full)
-    names = names_of(every)
+    names = tables_and_macros(every)
     assert {"scores", "edubench.scores", "edubench.means()", "spending()"} <= names.keys()
     statements = snippet(full)
     for number, name in enumerate(names):

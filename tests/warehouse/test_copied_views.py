@@ -11,7 +11,7 @@ from tests.conftest import Command
 from tests.lengths import sized
 from tripos_compiler.plan import Plan
 from tripos_warehouse.measures import differences
-from tripos_warehouse.measures.differences import Half, remeasure, remeasure_pairs
+from tripos_warehouse.measures.differences import ModelSide, jackknife_difference, jackknife_pair_differences
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views import connect
@@ -96,10 +96,10 @@ def results(store: Store) -> tuple[list[str], list[str], list[str]]:
     pairs, sides = [], []
     with connection:
         for measure in plan.measures:
-            found = remeasure_pairs(Half(connection, "counted", one.models), plan, measure, items)
+            found = jackknife_pair_differences(ModelSide(connection, "counted", one.models), plan, measure, items)
             pairs += [f"{measure.name} {names} {shown(each)}" for names, each in found.items()]
-            halves = [Half(connection, "counted", (model,)) for model in one.models]
-            for cell in remeasure(halves[0], halves[1], plan, measure, items):
+            halves = [ModelSide(connection, "counted", (model,)) for model in one.models]
+            for cell in jackknife_difference(halves[0], halves[1], plan, measure, items):
                 sides.append(f"{measure.name} {cell.labels} {cell.a:.10g} {cell.b:.10g} {shown(cell.difference)}")
         rows = [str(row) for row in connection.execute(ROWS).fetchall()]
     return pairs, sides, rows

@@ -10,8 +10,13 @@ from tests.lengths import sized
 from tests.unit_errors import turned_round
 from tests.warehouse.synthetic import Results
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures.differences import Half, remeasure, remeasure_cells, remeasure_pairs
-from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.measures.differences import (
+    ModelSide,
+    jackknife_difference,
+    jackknife_model_differences,
+    jackknife_pair_differences,
+)
+from tripos_warehouse.statistics.result import Estimate
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
 
@@ -48,9 +53,7 @@ def plan() -> Plan:
     return plan_of(compile_text(SPEC))
 
 
-def differences(
-    store: Store, plan: Plan, models: dict[str, list[tuple[float, float, float]]]
-) -> dict[str, StatisticResult]:
+def differences(store: Store, plan: Plan, models: dict[str, list[tuple[float, float, float]]]) -> dict[str, Estimate]:
     """Return how the first model differs from the second in every measure; an item has a value for each score."""
     results = Results(plan, models=tuple(models))
     items = range(len(next(iter(models.values()))))
@@ -62,12 +65,12 @@ def differences(
     results.write(store)
     names = tuple(f"i{item:02}" for item in items)
     with connect(store) as connection:
-        half = Half(connection, "demo", tuple(models))
-        found = {each.name: remeasure_pairs(half, plan, each, names) for each in plan.measures}
+        half = ModelSide(connection, "demo", tuple(models))
+        found = {each.name: jackknife_pair_differences(half, plan, each, names) for each in plan.measures}
     return {name: next(iter(each.values())) for name, each in found.items()}
 
 
-def agree(found: StatisticResult) -> bool:
+def agree(found: Estimate) -> bool:
     excludes = found.low is not None and found.high is not None and (found.low > 0 or found.high < 0)
     return (found.p is not None and found.p < 0.05) == excludes
 
@@ -136,9 +139,9 @@ def test_a_cell_is_compared_by_its_own_items_alone(store: Store, seed: int) -> N
     names = sorted(item for _, item in results.items)
     measure = plan.measures[0]
     with connect(store) as connection:
-        cells = remeasure_cells(Half(connection, "demo", ("a", "b")), plan, measure, names)
-        one, other = (Half(connection, "demo", (model,)) for model in "ba")
-        rows = remeasure(one, other, plan, measure, names)
+        cells = jackknife_model_differences(ModelSide(connection, "demo", ("a", "b")), plan, measure, names)
+        one, other = (ModelSide(connection, "demo", (model,)) for model in "ba")
+        rows = jackknife_difference(one, other, plan, measure, names)
     assert [row.difference for row in rows] == [cells[(row.labels[0],), "a", "b"] for row in rows]
     for level in ("easy", "middle"):
         found, values = cells[(level,), "a", "b"], np.array(apart[level])

@@ -14,7 +14,7 @@ from tests.compiler.compiling import ROOT, compile_file, compile_text, plan_of
 from tests.each import each
 from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction
 from tripos_compiler.plan import Measure, Plan
-from tripos_warehouse.measures.expectations import as_measure
+from tripos_warehouse.measures.expectations import expectation_measure
 from tripos_warehouse.measures.figure_sql import sql_of
 from tripos_warehouse.measures.query import FigureTables, Parts
 
@@ -66,7 +66,7 @@ def plan_at(path: Path) -> Plan:
 
 def figures(plan: Plan) -> Iterator[Measure]:
     yield from plan.measures
-    yield from map(as_measure, plan.expectations)
+    yield from map(expectation_measure, plan.expectations)
 
 
 def is_query(text: str) -> bool:

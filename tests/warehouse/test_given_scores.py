@@ -10,7 +10,7 @@ import pytest
 
 from tests.warehouse.small_run import FRESH_GRADE, START
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger.imported_scores import GivenScore, KeptCounts, keep
+from tripos_warehouse.ledger.imported_scores import ImportedScore, KeptCounts, store_scores
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
 from tripos_warehouse.views.runs import RunRecord, find_run
@@ -24,12 +24,12 @@ def run(store: Store, run_rows: Build) -> RunRecord:
     return find_run(connect(store), "r1")
 
 
-def grade(item: int = 0, value: float = 7.0, reason: str | None = "clear") -> list[GivenScore]:
+def grade(item: int = 0, value: float = 7.0, reason: str | None = "clear") -> list[ImportedScore]:
     """Return what a person gave one reply: a score on two metrics."""
     sample = f"fafa-openai/gpt-i{item}"
     about = {"sample_id": sample, "run_id": "r1", "benchmark": "edubench", "scenario": "QA", "item_id": f"i{item}"}
     return [
-        GivenScore(
+        ImportedScore(
             score_id=f"{sample}-anna-{metric}",
             judgement_id=f"{sample}-anna",
             sample={**about, "model": "openai/gpt", "binding": "openai/gpt by given"},
@@ -52,19 +52,19 @@ def values(store: Store, run_id: str | None = None) -> list[tuple[Any, ...]]:
 
 
 def test_grades_are_kept_once(store: Store, run: RunRecord) -> None:
-    assert keep(store, grade(0) + grade(1), START) == KeptCounts(new=2)
+    assert store_scores(store, grade(0) + grade(1), START) == KeptCounts(new=2)
     commits = store.commits()
-    assert keep(store, grade(0) + grade(1), START) == KeptCounts(same=2)
+    assert store_scores(store, grade(0) + grade(1), START) == KeptCounts(same=2)
     assert store.commits() == commits
     assert values(store) == [("i0", 7.0), ("i0", 7.0), ("i1", 7.0), ("i1", 7.0)]
 
 
 @pytest.mark.parametrize("changed", [grade(0, value=3.0), grade(0, reason="not so clear"), grade(0, reason=None)])
 def test_a_grade_that_differs_takes_the_place_of_the_earlier_one(
-    store: Store, run: RunRecord, changed: list[GivenScore]
+    store: Store, run: RunRecord, changed: list[ImportedScore]
 ) -> None:
-    keep(store, grade(0) + grade(1), START)
-    assert keep(store, changed + grade(1), START) == KeptCounts(changed=1, same=1)
+    store_scores(store, grade(0) + grade(1), START)
+    assert store_scores(store, changed + grade(1), START) == KeptCounts(changed=1, same=1)
     assert values(store)[0] == ("i0", changed[0].value)
     query = "select distinct reason from edubench.rationales where evaluator = 'human/anna' and item_id = 'i0'"
     assert connect(store).execute(query).fetchall() == [(changed[0].rationale,)]
@@ -72,15 +72,15 @@ def test_a_grade_that_differs_takes_the_place_of_the_earlier_one(
 
 def test_a_grade_goes_back_to_what_it_was(store: Store, run: RunRecord) -> None:
     for value in (7.0, 3.0, 7.0):
-        keep(store, grade(0, value=value), START)
+        store_scores(store, grade(0, value=value), START)
     assert values(store) == [("i0", 7.0), ("i0", 7.0)]
 
 
 def test_people_show_in_the_views_of_a_run_and_models_of_others_do_not(store: Store, run: RunRecord) -> None:
-    keep(store, grade(0), START)
+    store_scores(store, grade(0), START)
     other = {"judgement_id": "other", "evaluator": "openai/other"}
     of_another_run = {"binding": "openai/gpt by openai/other"}
-    keep(
+    store_scores(
         store,
         [
             replace(each, score_id=f"other-{each.metric}", sample={**each.sample, **of_another_run}, **other)
@@ -97,11 +97,11 @@ def test_people_show_in_the_views_of_a_run_and_models_of_others_do_not(store: St
 def test_of_grades_that_fit_no_table_none_is_kept(store: Store, run: RunRecord) -> None:
     bad = [replace(each, sample={**each.sample, "item_id": None}) for each in grade(1)]
     with pytest.raises(StoreError, match="S0105"):
-        keep(store, grade(0) + bad, START)
+        store_scores(store, grade(0) + bad, START)
     assert values(store) == []
 
 
 def test_no_grades_make_no_commit(store: Store, run: RunRecord) -> None:
     commits = store.commits()
-    assert keep(store, [], START) == KeptCounts()
+    assert store_scores(store, [], START) == KeptCounts()
     assert store.commits() == commits

@@ -11,7 +11,7 @@ import pytest
 from tests.warehouse.keeping import PRINTS, committed, die, name, sample, score, unit
 from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.maintenance.compaction import GRACE_S, collect, compact
-from tripos_warehouse.store.locks import PARTS_LOCK, Locks, place_of
+from tripos_warehouse.store.locks import PARTS_LOCK, Locks, lock_offset
 from tripos_warehouse.store.store import Store
 
 
@@ -71,7 +71,7 @@ def test_rubbish_of_every_kind_is_read_by_nobody(store: Store) -> None:
 def test_parts_whose_writer_lives_stay_however_old_they_are(store: Store) -> None:
     path = put(store, RUBBISH[0])
     writer = Locks(store.root)
-    writer.share(place_of(PARTS_LOCK, "20260301T080000000000-0123456789ab"))
+    writer.share(lock_offset(PARTS_LOCK, "20260301T080000000000-0123456789ab"))
     assert collect(store) == []
     writer.close()
     assert [each.path for each in collect(store)] == [path]

@@ -12,7 +12,7 @@ import pytest
 from tests.warehouse.keeping import AT, PRINTS, die, sample, score, unit
 from tests.warehouse.rewriting import take_as_written, write_commit
 from tripos_warehouse.ledger.opening import open_ledger
-from tripos_warehouse.maintenance.check import Checkup, check_store
+from tripos_warehouse.maintenance.check import StoreCheck, check_store
 from tripos_warehouse.store.store import Store
 
 
@@ -20,7 +20,7 @@ def digests(store: Store) -> dict[str, str | None]:
     return {table.table: table.digest for table in check_store(store).tables}
 
 
-def codes(found: Checkup) -> list[str]:
+def codes(found: StoreCheck) -> list[str]:
     return [damage.code for damage in found.damages]
 
 

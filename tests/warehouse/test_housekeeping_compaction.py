@@ -18,7 +18,7 @@ from tripos_warehouse.maintenance.compaction import MANY_COMMITS, collect, compa
 from tripos_warehouse.store import commits, parts
 from tripos_warehouse.store.commits import Commit
 from tripos_warehouse.store.locks import Locks
-from tripos_warehouse.store.parts import misleads
+from tripos_warehouse.store.parts import has_wrong_statistics
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
@@ -68,7 +68,7 @@ def test_a_compacted_store_has_no_statistics_that_mislead(
         found = 0
         for path in store.parts("samples"):
             with pq.ParquetFile(path) as file:
-                found += misleads("samples", file)
+                found += has_wrong_statistics("samples", file)
         return found
 
     with monkeypatch.context() as earlier:

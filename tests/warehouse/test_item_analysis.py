@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import Command
-from tripos_warehouse.statistics.validity import item_discrimination, wrongly_keyed
+from tripos_warehouse.statistics.validity import item_discrimination, negative_discrimination
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
 
@@ -71,7 +71,7 @@ def test_the_macro_says_what_the_statistics_say(keyed: list[list[float]], tripos
         assert high == (None if own.high is None else pytest.approx(own.high, abs=1e-7))
         assert solved_by == {3: "every model", 4: "no model"}.get(number)
         assert apart is None
-    assert wrongly_keyed(wanted) == [WRONG]
+    assert negative_discrimination(wanted) == [WRONG]
 
 
 def test_a_report_remarks_on_an_item_that_goes_against_the_rest(keyed: list[list[float]], tripos: Command) -> None:
@@ -136,7 +136,7 @@ def test_of_items_without_a_wrong_key_hardly_any_is_said_to_have_one() -> None:
         random = np.random.default_rng([11, seed])
         ease, strength = random.normal(size=40), random.normal(size=(10, 1))
         scores = (random.random((10, 40)) < 1 / (1 + np.exp(-strength - ease))).astype(float)
-        named += bool(wrongly_keyed(item_discrimination(scores)))
+        named += bool(negative_discrimination(item_discrimination(scores)))
     assert named <= 8
 
 

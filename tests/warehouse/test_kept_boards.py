@@ -43,7 +43,7 @@ def full(store: Store, run_rows: Build) -> Store:
 
 def boards(store: Store, wanted: Mapping[str, Sequence[str]] = {}, **more: Any) -> list[Board]:
     """Return the boards, from what is kept where that is of use."""
-    return named_boards.leaderboard_of(store, wanted, comparable=are_comparable, **more)
+    return named_boards.stored_leaderboard(store, wanted, comparable=are_comparable, **more)
 
 
 def plain(store: Store) -> list[Board]:
@@ -64,7 +64,7 @@ def refuse(*_: object, **__: object) -> None:
 
 def test_the_second_time_no_score_is_read(full: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = boards(full)
-    assert len(wanted[0].standings) == len(MODELS)
+    assert len(wanted[0].entries) == len(MODELS)
     assert wanted == plain(full)
     monkeypatch.setattr(named_boards, "connect", refuse)
     assert boards(full) == wanted
@@ -76,7 +76,7 @@ def test_another_question_is_another_board(full: Store) -> None:
     [other] = boards(full, {"edubench": ["overall"]}, anyway=True)
     assert kept(full) == 2
     assert boards(full) == [first]
-    assert first.standings == other.standings
+    assert first.entries == other.entries
 
 
 def test_a_small_store_keeps_none(full: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +96,7 @@ def test_a_figure_that_a_disk_spoilt_is_made_anew(full: Store) -> None:
     wanted = boards(full)
     path = full.root / "cache" / named_boards.NAME
     text = path.read_text("utf-8")
-    told = json.dumps(wanted[0].standings[0].value)
+    told = json.dumps(wanted[0].entries[0].value)
     assert told in text
     path.write_text(text.replace(told, "9.75"), "utf-8")
     assert kept(full) == 0
@@ -110,7 +110,7 @@ def test_a_part_that_is_gone_is_told_all_the_same(full: Store) -> None:
     with pytest.raises(StoreError, match="missing or unreadable"):
         boards(Store.open(full.root, create=False))
     tolerant = Store.open(full.root, create=False, tolerant=True)
-    assert all(not board.standings for board in boards(tolerant))
+    assert all(not board.entries for board in boards(tolerant))
     assert tolerant.damages
 
 

@@ -233,7 +233,7 @@ def test_the_memory_of_a_ledger_holds_no_row_after_a_flush(store: Store) -> None
     for number in range(3):
         ledger.keep(unit(number))
         ledger.flush()
-    assert (ledger._fresh, ledger._closed, ledger._batch.rows) == ({}, [], {})
+    assert (ledger._uncommitted_rows, ledger._closed, ledger._batch.rows) == ({}, [], {})
 
 
 def test_a_reply_that_failed_answers_no_request(store: Store) -> None:

@@ -19,11 +19,11 @@ from tests.conftest import Command
 from tests.lengths import sized, spread
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.results import run_query
-from tripos_warehouse.statistics.intervals import bounded, clopper_pearson, with_t
-from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.statistics.intervals import bounded, clopper_pearson, with_t_interval
+from tripos_warehouse.statistics.result import Estimate
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
-from tripos_warehouse.views.macros import placed
+from tripos_warehouse.views.macros import with_clears
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 MIXED = """\
@@ -250,7 +250,7 @@ def test_a_mean_clears_a_floor_where_its_interval_lies_above(ends: tuple[float, 
     database.register("given", table.astype({"least": "Float64", "most": "Float64"}))
     for *_, clears in (
         found := database.execute(
-            f"select mean, standard_error, items, scores, floor, clears from ({placed('given')})"
+            f"select mean, standard_error, items, scores, floor, clears from ({with_clears('given')})"
         ).fetchall()
     ):
         assert clears is not None
@@ -268,8 +268,8 @@ def low_end(
         return None
     if ends == (0, 1) and items == scores:
         return clopper_pearson(mean * items, items).low
-    found = StatisticResult(mean, clusters=items)
-    return (with_t(found, error, items - 1) if ends is None else bounded(found, error, items - 1, ends)).low
+    found = Estimate(mean, clusters=items)
+    return (with_t_interval(found, error, items - 1) if ends is None else bounded(found, error, items - 1, ends)).low
 
 
 def test_the_worst_replies_are_ranked_by_where_they_stand_on_their_scales(mixed: duckdb.DuckDBPyConnection) -> None:

@@ -10,7 +10,7 @@ from tests.warehouse.synthetic import Results, measured, single
 from tests.warehouse.test_measures import plan_with
 from tripos_compiler.plan import Plan
 from tripos_warehouse.query.aggregates import statistic
-from tripos_warehouse.query.resampling import DRAWS, interval, medians, sums
+from tripos_warehouse.query.resampling import DRAWS, bootstrap_medians, first_order_draws, percentile_interval
 from tripos_warehouse.statistics.intervals import bootstrap, weighted_medians
 from tripos_warehouse.store.store import Store
 
@@ -183,20 +183,20 @@ def test_the_greatest_of_cells_has_an_error_only_where_it_is_clear_which_it_is(
 def test_draws_of_a_sum_are_those_of_its_pulls() -> None:
     names = [f"i{number}" for number in range(40)]
     pulls = np.random.default_rng(1).normal(size=40)
-    drawn = np.array(sums(3.0, names, (pulls - pulls.mean()).tolist()))
+    drawn = np.array(first_order_draws(3.0, names, (pulls - pulls.mean()).tolist()))
     assert len(drawn) == DRAWS
     assert drawn.std() == pytest.approx(float(np.sqrt(((pulls - pulls.mean()) ** 2).sum())), rel=0.1)
 
 
 def test_draws_that_are_undefined_too_often_show_no_interval() -> None:
-    assert interval([1.0, None, None, 2.0], 10) is None
+    assert percentile_interval([1.0, None, None, 2.0], 10) is None
 
 
 def test_items_of_one_name_are_drawn_alike_wherever_they_are() -> None:
     names = [f"i{number}" for number in range(30)]
     values = np.random.default_rng(2).normal(size=30)
     back = np.arange(30)[::-1]
-    assert medians(names, values) == medians([names[place] for place in back], values[back])
+    assert bootstrap_medians(names, values) == bootstrap_medians([names[place] for place in back], values[back])
 
 
 def test_the_pulls_of_a_median_come_to_the_error_of_its_draws() -> None:

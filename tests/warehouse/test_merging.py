@@ -19,8 +19,8 @@ from tripos_runtime.asking.ledger import judgement_id, sample_id, score_id
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.maintenance.check import check_store
 from tripos_warehouse.maintenance.compaction import compact
-from tripos_warehouse.maintenance.merging import Held, Losses, Place, merge_stores
-from tripos_warehouse.store.parts import reading
+from tripos_warehouse.maintenance.merging import DependentRows, Place, RowCopy, merge_stores
+from tripos_warehouse.store.parts import open_part
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
 
@@ -101,7 +101,7 @@ def one_hint_an_item(store: Store, to: Path) -> Store:
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
-    with reading(path) as file:
+    with open_part(path) as file:
         return list(file.read().to_pylist(maps_as_pydicts="strict"))
 
 
@@ -217,11 +217,11 @@ def test_of_equal_replies_and_grades_the_time_that_decides_is_kept_for_a_third_s
 def test_two_stores_of_which_each_outdoes_what_the_other_may_build_on_are_merged_all_the_same() -> None:
     """Of results whose origin nobody knows: each store lost a reply to the other, so nothing of them counts."""
     held = [
-        Held(Place(store, Path(f"{store}/{name}"), 0), "samples", name, f"{store}", False, False, (False, at, f"{store}"),
+        RowCopy(Place(store, Path(f"{store}/{name}"), 0), "samples", name, f"{store}", False, False, (False, at, f"{store}"),
              {"item_id": "i", "fingerprint": "f", "model": "m", "sample_number": 0})
         for store, name, at in ((0, "x", 2), (1, "x", 1), (0, "z", 1), (1, "z", 2))
     ]  # fmt: skip
-    losses = Losses(held)
+    losses = DependentRows(held)
     losses._origins = {row.place: None for row in held}
     assert losses.find() == held
 

@@ -16,13 +16,13 @@ from tripos_warehouse.maintenance.compaction import compact
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views import connect, view_cache
 from tripos_warehouse.views.dimensions import Enumerations
-from tripos_warehouse.views.macros import TOLD, benchmark_macros
+from tripos_warehouse.views.macros import MOMENT_COLUMNS, benchmark_macros
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 MEANS = "from edubench.means()"
 COLUMNS = "scenario, metric, dimension, evaluator, scorer, model, low, high, item_id, cluster_id, language, value"
 ASKED = (
-    *("", *(f"per := '{name}'" for name in (*TOLD, "language"))),
+    *("", *(f"per := '{name}'" for name in (*MOMENT_COLUMNS, "language"))),
     *(
         "metric := 'm1'",
         "scenario := 's1'",
@@ -103,7 +103,7 @@ def test_sums_are_kept_once_somebody_asks_for_means(large: Store) -> None:
         wanted = connection.execute(MEANS).fetchall()
     assert are_kept(large.root)
     assert wanted == plain(large) != []
-    kept = view_cache.connect_kept(large.root)
+    kept = view_cache.connect_cached(large.root)
     assert kept is not None
     assert kept.execute(MEANS).fetchall() == wanted
     assert connect.connect(large).execute(MEANS).fetchall() == wanted

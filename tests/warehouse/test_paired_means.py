@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Command
 from tripos_compiler.plan import Plan
 from tripos_warehouse.exports.training import metric_weights
-from tripos_warehouse.measures.differences import Half, paired_means
+from tripos_warehouse.measures.differences import ModelSide, paired_means
 from tripos_warehouse.report.comparison import HEADLINE_SHARE, Side, compare, spans_of
 from tripos_warehouse.statistics.intervals import mean_of_cells
 from tripos_warehouse.store.store import Store
@@ -70,7 +70,7 @@ def test_a_board_and_a_comparison_have_the_same_differences(store: Store) -> Non
     with connection:
         [run] = all_runs(connection)
         plan: Plan = get_selected(connection, run)
-        half = Half(connection, "pairs", MODELS)
+        half = ModelSide(connection, "pairs", MODELS)
         weights, spans = metric_weights(plan), spans_of(plan)
         boards = {each.name: paired_means(half, plan, each, weights, spans) for each in plan.measures}
         assert boards["zero"] is None, "a missing score counts there"
@@ -106,7 +106,7 @@ def test_a_mean_over_a_field_of_rows_is_that_over_its_cells(store: Store) -> Non
         [run] = all_runs(connection)
         plan: Plan = get_selected(connection, run)
         macro, taught = (next(each for each in plan.measures if each.name == name) for name in ("macro", "taught"))
-        given = Half(connection, "pairs", MODELS), plan
+        given = ModelSide(connection, "pairs", MODELS), plan
         found = paired_means(*given, macro, metric_weights(plan), spans_of(plan))
         assert paired_means(*given, taught, metric_weights(plan), spans_of(plan)) is None, "it has a row for each"
         rows = connection.execute(
@@ -128,7 +128,7 @@ def test_a_difference_is_one_however_the_figure_is_written(store: Store) -> None
         [run] = all_runs(connection)
         plan: Plan = get_selected(connection, run)
         measures = {each.name: each for each in plan.measures}
-        half, weights, spans = Half(connection, "pairs", MODELS), metric_weights(plan), spans_of(plan)
+        half, weights, spans = ModelSide(connection, "pairs", MODELS), metric_weights(plan), spans_of(plan)
         boards = {name: paired_means(half, plan, each, weights, spans) for name, each in measures.items()}
         assert boards["bent"] is None
         for first, second in combinations(MODELS, 2):

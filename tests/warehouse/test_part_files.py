@@ -89,7 +89,7 @@ def test_keys_and_values_are_those_of_the_rows_after_any_history(seed: int) -> N
             with connect(store) as connection:
                 for table in ("samples", "scores", "items"):
                     key = TABLES[table].key
-                    found = derived.has_doubles(connection.database, store, table, store.parts(table), key)
+                    found = derived.may_have_duplicates(connection.database, store, table, store.parts(table), key)
                     assert found == doubled(store, table)
 
 
@@ -137,7 +137,7 @@ def test_keys_are_what_doubles_are_looked_for_in(full: Store) -> None:
     kept = derived.key_files(full, key)
     kept.write(kept.name(added), np.fromfile(own, "<u8").tofile)
     with connect(full) as connection:
-        assert derived.has_doubles(connection.database, full, "samples", [part, added], key)
+        assert derived.may_have_duplicates(connection.database, full, "samples", [part, added], key)
     assert not doubled(full, "samples")
 
 
@@ -193,5 +193,5 @@ def test_housekeeping_takes_away_what_is_kept_of_parts_that_are_gone(full: Store
     tables = {table for table in TABLES if full.parts(table)}
     assert {path.stem for path in left if path.parent.name == "keys" and path.suffix == ".json"} <= tables
     assert len([path for path in left if path.suffix == ".keys"]) == len(tables)
-    assert len([path for path in left if path.parent.name == "values"]) == len(derived.VALUED)
+    assert len([path for path in left if path.parent.name == "values"]) == len(derived.ENUMERATED_TABLES)
     assert shown(full, kept=True) == wanted

@@ -14,9 +14,14 @@ from tests.compiler.compiling import compile_text, plan_of
 from tests.lengths import sized
 from tests.warehouse.synthetic import Results, measured, single
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures.differences import Half, remeasure, remeasure_cells, remeasure_pairs
+from tripos_warehouse.measures.differences import (
+    ModelSide,
+    jackknife_difference,
+    jackknife_model_differences,
+    jackknife_pair_differences,
+)
 from tripos_warehouse.measures.evaluation import evaluate
-from tripos_warehouse.measures.expectations import as_measure, outcome_of
+from tripos_warehouse.measures.expectations import expectation_measure, outcome_of
 from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
@@ -177,11 +182,13 @@ def test_models_are_paired_by_item_judge_and_prompt(store: Store, seed: int) -> 
     items = [f"i{item}" for item in range(12)]
     measure = next(each for each in plan.measures if each.name == "both")
     with connect(store) as connection:
-        half = Half(connection, "demo", ("m", "n"))
-        found = remeasure_pairs(half, plan, measure, items)["m", "n"]
-        m, n = (Half(connection, "demo", (model,)) for model in ("m", "n"))
-        [row] = remeasure(m, n, plan, measure, items)
-        cells = remeasure_cells(half, plan, next(each for each in plan.measures if each.name == "by_level2"), items)
+        half = ModelSide(connection, "demo", ("m", "n"))
+        found = jackknife_pair_differences(half, plan, measure, items)["m", "n"]
+        m, n = (ModelSide(connection, "demo", (model,)) for model in ("m", "n"))
+        [row] = jackknife_difference(m, n, plan, measure, items)
+        cells = jackknife_model_differences(
+            half, plan, next(each for each in plan.measures if each.name == "by_level2"), items
+        )
     assert found.value == pytest.approx(-mean)
     assert row.difference.value == pytest.approx(mean) == pytest.approx(row.b - row.a)
     assert row.b == pytest.approx(np.mean([scores["n", *key] for key in shared]))  # type: ignore[arg-type]
@@ -204,6 +211,6 @@ def test_an_expectation_has_the_interval_of_its_measure(store: Store) -> None:
     plan = stored(store, scores)
     row = single(store, plan, "judges")
     with connect(store) as connection:
-        [own] = evaluate(connection, plan, as_measure(plan.expectations[0])).rows
+        [own] = evaluate(connection, plan, expectation_measure(plan.expectations[0])).rows
     outcome = outcome_of(plan.expectations[0], own)
     assert (outcome.row.interval_low, outcome.row.interval_high) == (row.interval_low, row.interval_high)

@@ -96,7 +96,7 @@ def test_a_measure_whose_sql_fails_hides_no_other(
     odd = plan.model_copy(update={"measures": (first, broken, *rest), "expectations": (wanted,)})
     found = report(connection, odd, find_run(connection, "r1"))
     assert [bool(table.rows) for table in found.measures] == [True, False, True, True]
-    assert (found.failed, found.held, found.gates[0].failed) == (True, False, True)
+    assert (found.failed, found.held, found.expectations[0].failed) == (True, False, True)
     data = found.to_json()["measures"]
     assert (data[1]["rows"], "Binder Error" in data[1]["error"], data[0]["error"]) == (None, True, None)
     text = render_report(found, 80).plain
@@ -140,7 +140,7 @@ def test_a_model_that_stands_in_brings_a_caution(
 ) -> None:
     store.append(run_rows("r1", models))
     found = reported(store, "r1")
-    assert found.only_proves_the_pipeline is caution
+    assert found.uses_stand_in_models is caution
     assert ("They say nothing about any model's" in render_report(found).plain) is caution
 
 

@@ -34,7 +34,7 @@ from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views import connect as views, derived
 from tripos_warehouse.views.connect import connect, connect_run
-from tripos_warehouse.views.derived import sums_of
+from tripos_warehouse.views.derived import score_sums
 from tripos_warehouse.views.runs import all_runs, get_plan
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
@@ -241,7 +241,7 @@ def test_sums_are_what_figures_are_read_from(full: Store) -> None:
     """Sums of nobody's scores, under the name of a part's, are in the figures: no score was read for them."""
     wanted = told(full, sums=False)
     with connect(full, sums=True) as connection:
-        assert sums_of(connection, "edubench") is not None
+        assert score_sums(connection, "edubench") is not None
     [path] = files(full)
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -262,7 +262,7 @@ def test_sums_are_what_figures_are_read_from(full: Store) -> None:
 
 def test_a_connection_without_sums_has_none(full: Store) -> None:
     with connect(full) as connection:
-        assert sums_of(connection, "edubench") is None
+        assert score_sums(connection, "edubench") is None
     assert not (full.root / FOLDER).exists()
 
 
@@ -272,7 +272,7 @@ def test_scores_from_outside_are_no_part_of_sums(full: Store, run_rows: Build) -
         row["round"] = 1
     full.append(rows)
     with connect(full, sums=True) as connection:
-        assert sums_of(connection, "edubench") is None
+        assert score_sums(connection, "edubench") is None
     assert close(told(full, sums=True), told(full, sums=False))
 
 
@@ -295,7 +295,7 @@ def test_a_damaged_part_has_no_sums(full: Store) -> None:
     shutil.rmtree(full.root / FOLDER)
     for _ in range(2):
         with pytest.raises(StoreError, match=r"S0103: bytes of the part .* have changed"):
-            derived.kept_sums(full, [part])
+            derived.read_score_sums(full, [part])
 
 
 def test_housekeeping_takes_away_sums_of_parts_that_are_gone(full: Store) -> None:

@@ -7,13 +7,22 @@ import pytest
 
 from tests.each import each
 from tripos_compiler.language.aggregates import AGGREGATES
-from tripos_warehouse.query.aggregates import _STATISTICS, OF_PAIRS, OF_SUMS, OF_TEXTS, PARTED, statistic
-from tripos_warehouse.query.connection import FOUND, RATED, add_functions
+from tripos_warehouse.query.aggregates import (
+    _STATISTICS,
+    COMPARISON_STATISTICS,
+    CORPUS_METRICS,
+    REPLY_SEPARATOR,
+    SET_METRICS,
+    statistic,
+)
+from tripos_warehouse.query.connection import RATED, STATISTIC, add_functions
 
-NAMES = sorted({*_STATISTICS, *OF_PAIRS, *OF_SUMS, "median", "mean_tau_agreement", "corrected_prevalence"})
+NAMES = sorted(
+    {*_STATISTICS, *COMPARISON_STATISTICS, *SET_METRICS, "median", "mean_tau_agreement", "corrected_prevalence"}
+)
 RATED_FIELDS = ("item", "subject", "rater", "key", "value")
 LEVELS = {
-    **dict.fromkeys(OF_SUMS, "{}"),
+    **dict.fromkeys(SET_METRICS, "{}"),
     "krippendorff_alpha": "interval",
     "corrected_prevalence": '{"negatives": 30, "positives": 40, "sensitivity": 0.9, "specificity": 0.8}',
     "bradley_terry": "x",
@@ -25,7 +34,7 @@ LEVELS = {
 def lists(count: int, what: str) -> tuple[list[str], list[str], list[str], list[str], list[float]]:
     """Ratings of `count` items by two raters; of comparisons the raters are models, and judges are in the keys."""
     items = [str(place // 4) for place in range(4 * count)]
-    if what in OF_PAIRS:
+    if what in COMPARISON_STATISTICS:
         keys = ["x" if place % 2 else "z" for place in range(4 * count)]
         if what.startswith("weighted"):
             keys = [str(1 + place % 2) for place in range(4 * count)]
@@ -37,7 +46,7 @@ def lists(count: int, what: str) -> tuple[list[str], list[str], list[str], list[
             keys,
             [float(p % 3 > 0) for p in range(4 * count)],
         )
-    if what in OF_SUMS - OF_TEXTS - {"mcc"}:
+    if what in SET_METRICS - CORPUS_METRICS - {"mcc"}:
         chances = [str(place % 5 / 8 + 0.1) for place in range(4 * count)]
         return (
             items,
@@ -46,11 +55,11 @@ def lists(count: int, what: str) -> tuple[list[str], list[str], list[str], list[
             chances,
             [0.0] * (4 * count),
         )
-    if what in OF_SUMS:
+    if what in SET_METRICS:
         said = [f'"{"abc"[place % 3]} {place}"' if what != "mcc" else "ab"[place % 2] for place in range(4 * count)]
         true = [f'"{"abd"[place % 3]} {place}"' if what != "mcc" else "ab"[place % 3 > 0] for place in range(4 * count)]
         return items, true, ["r"] * (4 * count), said, [0.0] * (4 * count)
-    subjects = [f"{item}{PARTED}{place // 2 % 2}" for place, item in enumerate(items)]
+    subjects = [f"{item}{REPLY_SEPARATOR}{place // 2 % 2}" for place, item in enumerate(items)]
     values = [
         float((7 * place + place // 3) % (2 if what == "corrected_prevalence" else 4)) for place in range(4 * count)
     ]
@@ -60,7 +69,7 @@ def lists(count: int, what: str) -> tuple[list[str], list[str], list[str], list[
 @each("count", [0, 1, 12])
 @each("what", NAMES)
 def test_a_statistic_has_exactly_the_fields_that_are_declared(what: str, count: int) -> None:
-    declared = [name for name, _ in duckdb.type(FOUND).children]
+    declared = [name for name, _ in duckdb.type(STATISTIC).children]
     found = statistic(what, LEVELS.get(what, ""), *lists(count, what))
     assert sorted(found) == sorted(declared)
     assert (found["value"] is not None) or found["reason"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.warehouse.keeping import unit
-from tripos.runs.records import stored_media
+from tripos.runs.records import media_store
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.maintenance.check import check_store
 from tripos_warehouse.maintenance.compaction import collect
@@ -28,7 +28,7 @@ def store_of(folder: Path, *contents: bytes, tolerant: bool = False) -> Store:
     store = Store.open(folder, create=True, tolerant=tolerant)
     store.append(unit(len(contents)))
     for content in contents:
-        stored_media(store).keep(name(content), content)
+        media_store(store).keep(name(content), content)
     return store
 
 
@@ -38,7 +38,7 @@ def test_a_merge_copies_what_models_were_shown(tmp_path: Path) -> None:
     for _ in range(2):
         merge_stores(target, others)
         assert {path.name for path in (target.root / "media").iterdir()} == {name(FIRST), name(SECOND)}
-    assert stored_media(target).read(name(SECOND)) == SECOND
+    assert media_store(target).read(name(SECOND)) == SECOND
     assert check_store(target).damages == ()
 
 
@@ -54,7 +54,7 @@ def test_a_content_that_is_another_is_named_and_read_by_nobody(tmp_path: Path, d
         path.write_bytes(b"forged")
     (found,) = check_store(source).damages
     assert (found.code, name(FIRST) in found.message) == ("S0401", True)
-    assert stored_media(source).read(name(FIRST)) is None
+    assert media_store(source).read(name(FIRST)) is None
     target = store_of(tmp_path / "all")
     merge_stores(target, [source])
     assert [path.name for path in (target.root / "media").iterdir()] == [name(SECOND)]
@@ -71,7 +71,7 @@ def test_a_folder_of_images_that_is_a_link_is_refused(tmp_path: Path) -> None:
 
 def test_no_image_goes_while_somebody_who_keeps_images_is_at_work(tmp_path: Path) -> None:
     store = Store.open(tmp_path / "a", create=True, clock=lambda: datetime(2300, 1, 1, tzinfo=UTC))
-    media = stored_media(Store.open(store.root, create=False))
+    media = media_store(Store.open(store.root, create=False))
     media.keep(name(FIRST), FIRST)
     assert collect(store) == []
     media.close()

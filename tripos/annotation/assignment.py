@@ -20,22 +20,22 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from tripos.annotation.batch import (
+    AssignedElement,
+    AssignedReply,
     Batch,
-    HandedElement,
-    HandedReply,
+    batch_name,
     evaluator_of,
-    every_batch,
-    name_of,
+    list_batches,
     row_name,
     save_batch,
 )
-from tripos.annotation.replies import GradableReply, RunReplies, ShownReply, chosen_role
+from tripos.annotation.replies import GradableReply, RunReplies, ShownReply, grading_role
 from tripos.errors import Failure
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.language.contexts import Drawn
 from tripos_compiler.plan import Plan, digest
 from tripos_warehouse import sql
-from tripos_warehouse.measures.evaluation import find_corrected
+from tripos_warehouse.measures.evaluation import find_corrected_inputs
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.store.schemas import HUMAN, TABLES
 from tripos_warehouse.store.store import Store
@@ -46,7 +46,7 @@ Part = tuple[str, str]
 Spreads = Mapping[Part, float]
 NO_SPREADS: Spreads = MappingProxyType({})
 T = TypeVar("T")
-FEWEST = 5
+MIN_LABELS = 5
 """A part with fewer labels gets the pooled spread."""
 
 
@@ -70,7 +70,7 @@ def spreads(connection: Connection, plan: Plan, role: str) -> dict[Part, float]:
             if people is not None:
                 labelled[metric].append(((scenario, model), people, judge))
     residuals = {metric: list(_residuals(those)) for metric, those in labelled.items()}
-    values = residuals if any(len(each) >= FEWEST for each in residuals.values()) else judged
+    values = residuals if any(len(each) >= MIN_LABELS for each in residuals.values()) else judged
     return _by_part(values)
 
 
@@ -97,10 +97,10 @@ def _by_part(values: Mapping[str, Sequence[tuple[Part, float]]]) -> dict[Part, f
         own: dict[Part, list[float]] = defaultdict(list)
         for part, value in rows:
             own[part].append(value)
-        within = [variance(each) for each in own.values() if len(each) >= FEWEST]
+        within = [variance(each) for each in own.values() if len(each) >= MIN_LABELS]
         pooled = fmean(within) if within else variance([value for _, value in rows]) if len(rows) > 1 else 0.0
         for part, each in own.items():
-            squares[part].append(variance(each) if len(each) >= FEWEST else pooled)
+            squares[part].append(variance(each) if len(each) >= MIN_LABELS else pooled)
     found = {part: math.sqrt(fmean(each)) for part, each in squares.items()}
     # A part with equal grades so far may still vary: use at least a tenth of the largest spread.
     least = max(found.values(), default=0.0) / 10
@@ -198,7 +198,7 @@ class EarlierAssignments:
     """The number of replies from which each was sampled at random, at most; 0 if it was not."""
 
 
-def draw(
+def sample_replies(
     candidates: Iterable[GradableReply],
     choice: AssignmentOptions,
     handed: EarlierAssignments,
@@ -213,13 +213,13 @@ def draw(
     """
     allowed = list(_limited((each for each in candidates if choice.allows(each)), choice.limit))
     if choice.overlap is None:
-        return _take(allowed, choice.sample, choice, show, spread)
+        return _take_shown(allowed, choice.sample, choice, show, spread)
     fresh = [each for each in allowed if each.key not in handed.own]
     common = [each for each in fresh if each.key in handed.others]
     alone = [each for each in fresh if each.key not in handed.others]
     count = len(fresh) if choice.sample is None else choice.sample
-    found = _take(common, round(count * choice.overlap), choice, show, spread)
-    return found | _take(alone, count - len(found), choice, show, spread)
+    found = _take_shown(common, round(count * choice.overlap), choice, show, spread)
+    return found | _take_shown(alone, count - len(found), choice, show, spread)
 
 
 def shuffled(drawn: Iterable[GradableReply], seed: int, name: str) -> list[GradableReply]:
@@ -240,7 +240,7 @@ def _limited(candidates: Iterable[GradableReply], limit: int | None) -> Iterator
             yield each
 
 
-def _take(
+def _take_shown(
     candidates: Sequence[GradableReply], count: int | None, choice: AssignmentOptions, show: Show, spread: Spreads
 ) -> dict[GradableReply, ShownReply]:
     """Return the first `count` replies with a view, in sampling order. With whole items, the remaining replies of the
@@ -280,7 +280,7 @@ def _interleaved(
     if spread:
         queues = {(name, model): queue for name, own in by_scenario.items() for model, queue in own.items()}
         return list(by_shares(queues, {key: len(queue) * spread.get(key, 1.0) for key, queue in queues.items()}))
-    return list(turns([list(turns(list(models.values()))) for models in by_scenario.values()]))
+    return list(round_robin([list(round_robin(list(models.values()))) for models in by_scenario.values()]))
 
 
 def _balanced(queue: Sequence[GradableReply], choice: AssignmentOptions) -> list[GradableReply]:
@@ -292,7 +292,7 @@ def _balanced(queue: Sequence[GradableReply], choice: AssignmentOptions) -> list
     return in_proportion(queue, parts, units, starts)
 
 
-def _known_values(every: Sequence[GradableReply], choice: AssignmentOptions) -> None:
+def _check_balance(every: Sequence[GradableReply], choice: AssignmentOptions) -> None:
     """Raise `Failure` R0202 for a balanced name that no reply has, or an arm with several values in a whole item."""
     for name in choice.balance:
         known = sorted({each for reply in every for each in reply.value_names})
@@ -305,7 +305,7 @@ def _known_values(every: Sequence[GradableReply], choice: AssignmentOptions) -> 
             raise Failure("R0202", told, f"leave out `--whole-items`, or `--balance {name}`")
 
 
-def turns(queues: Sequence[Sequence[GradableReply]]) -> Iterator[GradableReply]:
+def round_robin(queues: Sequence[Sequence[GradableReply]]) -> Iterator[GradableReply]:
     """Yield one of each queue in turn, until all are exhausted."""
     for place in range(max(map(len, queues), default=0)):
         yield from (queue[place] for queue in queues if place < len(queue))
@@ -349,32 +349,32 @@ class AssignmentDesk:
                 f"`{self.name}` cannot be the name of a person here",
                 "letters, digits, `.`, `_` and `-`, such as --name anna",
             )
-        chosen_role(self.plan, self.role, self.run.compared_role)
+        grading_role(self.plan, self.role, self.run.compared_role)
 
     @property
     def replies(self) -> RunReplies:
         """The gradable replies."""
         return RunReplies(self.connection, self.plan, self.run, self.role, evaluator_of(self.name), self.round)
 
-    def hand(self, choice: AssignmentOptions, now: Callable[[], datetime]) -> Assignment:
+    def assign(self, choice: AssignmentOptions, now: Callable[[], datetime]) -> Assignment:
         """Sample a batch and store it. Raises `Failure` S0707 if no reply is left and S0704, and `StoreError` if the
         store cannot be written."""
         handed = self._handed()
         replies = self.replies
         every = list(replies.candidates())
-        _known_values(every, choice)
+        _check_balance(every, choice)
         learned = spreads(self.connection, self.plan, self.role) if choice.optimal else NO_SPREADS
-        drawn = draw(every, choice, handed, replies.show, learned)
+        drawn = sample_replies(every, choice, handed, replies.show, learned)
         sought, graded = len(drawn), replies.graded()
         sizes = _sizes(every, choice, handed)
         again = [each for each in drawn if each.judgement_id in graded]
         drawn = {each: shown for each, shown in drawn.items() if each.judgement_id not in graded}
-        self._drawn_too({each.judgement_id: sizes[_stratum(each)] for each in again if _stratum(each) in sizes})
+        self._record_sampled({each.judgement_id: sizes[_stratum(each)] for each in again if _stratum(each) in sizes})
         if not drawn:
             raise Failure("S0707", *self._nothing(choice, sought))
         order = shuffled(drawn, choice.seed, self.name)
         rows = tuple(_row(each, drawn[each], choice.seed, self.name, sizes.get(_stratum(each))) for each in order)
-        name = name_of(self.run.run_id, self.role, self.name, choice.seed, rows)
+        name = batch_name(self.run.run_id, self.role, self.name, choice.seed, rows)
         told = dataclasses.asdict(dataclasses.replace(choice, items=None))
         chosen = {key: value for key, value in told.items() if value not in (None, (), {})}
         batch = Batch(
@@ -411,7 +411,7 @@ class AssignmentDesk:
             )
         return Assignment(batch, shown)
 
-    def _drawn_too(self, sizes: Mapping[str, int]) -> None:
+    def _record_sampled(self, sizes: Mapping[str, int]) -> None:
         """Record that earlier judgements of the person were sampled now. Otherwise they would be missing from the
         random sample."""
         kept = self.store.rows("judgements", set(sizes), TABLES["judgements"].schema.names)
@@ -423,7 +423,7 @@ class AssignmentDesk:
         own: set[tuple[str, str]] = set()
         others: set[tuple[str, str]] = set()
         drawn_of: dict[tuple[str, str], int] = {}
-        for each in (each for each in every_batch(self.store) if each.round == self.round):
+        for each in (each for each in list_batches(self.store) if each.round == self.round):
             (own if each.name == self.name else others).update(row.key for row in each.rows)
             for row in each.rows:
                 drawn_of[row.key] = max(drawn_of.get(row.key, 0), row.drawn_of or 0)
@@ -464,8 +464,8 @@ def _sizes(
     return {stratum: size for stratum, size in sizes.items() if size}
 
 
-def _row(each: GradableReply, shown: ShownReply, seed: int, name: str, drawn_of: int | None) -> HandedReply:
-    return HandedReply(
+def _row(each: GradableReply, shown: ShownReply, seed: int, name: str, drawn_of: int | None) -> AssignedReply:
+    return AssignedReply(
         row=row_name(seed, name, each.judgement_id),
         scenario=each.scenario,
         item_id=each.unit.case.item_id,
@@ -480,7 +480,7 @@ def _row(each: GradableReply, shown: ShownReply, seed: int, name: str, drawn_of:
         marks=each.marks,
         drawn_of=drawn_of,
         other=each.other,
-        element=None if each.element is None else HandedElement(each.element.place, each.element.value),
+        element=None if each.element is None else AssignedElement(each.element.place, each.element.value),
     )
 
 
@@ -507,7 +507,7 @@ def expected_gains(connection: Connection, plan: Plan, batch: Batch) -> Iterator
     for measure in plan.measures:
         if not measure.corrected or measure.by:
             continue
-        for model, three in sorted(find_corrected(connection, plan, measure).items()):
+        for model, three in sorted(find_corrected_inputs(connection, plan, measure).items()):
             more = three.items + len(handed.get(model, set()) & set(three.names) - three.graded_items)
             now, then = three.reach(three.items), three.reach(more)
             if now and then is not None and more > three.items:

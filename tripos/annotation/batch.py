@@ -15,8 +15,8 @@ from typing import Any
 from tripos.errors import Failure
 from tripos_compiler.plan import digest
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger.imported_scores import ElementShown, GivenScore, OtherShown
-from tripos_warehouse.maintenance.media import ANNOTATIONS, keep_document, list_documents, read_document
+from tripos_warehouse.ledger.imported_scores import ElementShown, ImportedScore, OtherShown
+from tripos_warehouse.maintenance.media import ANNOTATIONS, list_documents, read_document, write_document
 from tripos_warehouse.store.digests import sealed, unsealed
 from tripos_warehouse.store.schemas import HUMAN
 from tripos_warehouse.store.store import Store
@@ -40,14 +40,14 @@ class Answers:
     rows: dict[str, str]
     entries: tuple[EnteredGrade, ...]
     rationales: dict[str, str]
-    twice: tuple[tuple[str, str], ...] = ()
+    duplicates: tuple[tuple[str, str], ...] = ()
 
 
 FORMAT = "tripos.annotation/1"
 
 
 @dataclass(frozen=True)
-class WantedGrade:
+class RequestedGrade:
     """A requested score. `low` and `high` are inclusive, or None without a bound. `whole` allows only whole numbers.
     `key` is the name of the score in a judge's reply. With `choices`, the grade is the position of one of these names,
     from 1; each has its number, if any."""
@@ -64,8 +64,8 @@ class WantedGrade:
     def scale(self) -> str:
         """The scale in words.
 
-        >>> WantedGrade("CLEAR", "CLEAR", "", 1, 5, True).scale, WantedGrade("x", "x", "", None, None, False).scale
-        ('a whole number from 1 to 5', 'a number')
+        >>> RequestedGrade("CLEAR", "CLEAR", "", 1, 5, True).scale, RequestedGrade("x", "x", "", None, None,
+        False).scale ('a whole number from 1 to 5', 'a number')
         """
         if self.choices:
             return f"{', '.join(name for name, _ in self.choices)}, or 1 to {len(self.choices)}"
@@ -83,7 +83,7 @@ class WantedGrade:
     def allows(self, value: float) -> bool:
         """Return true if a finite value is on the scale.
 
-        >>> [WantedGrade("CLEAR", "CLEAR", "", 1, 5, True).allows(value) for value in (1, 5.0, 5.5, 6)]
+        >>> [RequestedGrade("CLEAR", "CLEAR", "", 1, 5, True).allows(value) for value in (1, 5.0, 5.5, 6)]
         [True, True, False, False]
         """
         above = self.low is None or value >= self.low
@@ -100,7 +100,7 @@ class OtherReply:
 
 
 @dataclass(frozen=True)
-class HandedElement:
+class AssignedElement:
     """The element of a list to label: its position, and its value as JSON."""
 
     place: str
@@ -108,7 +108,7 @@ class HandedElement:
 
 
 @dataclass(frozen=True)
-class HandedReply:
+class AssignedReply:
     """An assigned reply, or two to compare. `row` is its name in the person's file."""
 
     row: str
@@ -122,12 +122,12 @@ class HandedReply:
     judgement_id: str
     judgement: str
     fingerprint: str
-    marks: tuple[WantedGrade, ...]
+    marks: tuple[RequestedGrade, ...]
     drawn_of: int | None = None
     """The number of replies of its scenario and model from which it was sampled at random, or None if some had no
     chance."""
     other: OtherReply | None = None
-    element: HandedElement | None = None
+    element: AssignedElement | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -140,7 +140,7 @@ class HandedReply:
         """The models whose replies it shows."""
         return (self.model,) if self.other is None else (self.model, self.other.model)
 
-    def mark(self, metric: str) -> WantedGrade | None:
+    def mark(self, metric: str) -> RequestedGrade | None:
         """Return the requested grade of a metric, or None."""
         return next((mark for mark in self.marks if mark.metric == metric), None)
 
@@ -158,7 +158,7 @@ class Batch:
     seed: int
     made_at: str
     chosen: Mapping[str, Any]
-    rows: tuple[HandedReply, ...]
+    rows: tuple[AssignedReply, ...]
     round: int | None = None
 
     @property
@@ -181,7 +181,7 @@ def evaluator_of(name: str) -> str:
     return f"{HUMAN}{name}"
 
 
-def name_of(run_id: str, role: str, name: str, seed: int, rows: tuple[HandedReply, ...]) -> str:
+def batch_name(run_id: str, role: str, name: str, seed: int, rows: tuple[AssignedReply, ...]) -> str:
     """Return the name of a batch, a digest of its content: the same command on the same store gives the same batch."""
     return digest(["annotation", run_id, role, name, seed, [row.judgement_id for row in rows]], size=6)
 
@@ -196,7 +196,7 @@ def save_batch(store: Store, batch: Batch) -> Batch:
 
     Raises `StoreError` S0102 if it cannot be written.
     """
-    keep_document(store, ANNOTATIONS, f"{batch.batch}.json", sealed({"format": FORMAT, **asdict(batch)}))
+    write_document(store, ANNOTATIONS, f"{batch.batch}.json", sealed({"format": FORMAT, **asdict(batch)}))
     return get_batch(store, batch.batch)
 
 
@@ -225,20 +225,20 @@ def get_batch(store: Store, name: str) -> Batch:
         ) from error
 
 
-def _row(said: Mapping[str, Any]) -> HandedReply:
+def _row(said: Mapping[str, Any]) -> AssignedReply:
     other = dict(said.get("other") or {})
     earlier = other.pop("choices", ())  # earlier versions stored the choices here
     marks = tuple(_mark({"choices": earlier, **mark}) for mark in said["marks"])
     element = said.get("element")
     told = {"marks": marks, "other": OtherReply(**other) if other else None}
-    return HandedReply(**{**said, **told, "element": HandedElement(**element) if element else None})
+    return AssignedReply(**{**said, **told, "element": AssignedElement(**element) if element else None})
 
 
-def _mark(said: Mapping[str, Any]) -> WantedGrade:
-    return WantedGrade(**{**said, "choices": tuple((name, worth) for name, worth in said["choices"])})
+def _mark(said: Mapping[str, Any]) -> RequestedGrade:
+    return RequestedGrade(**{**said, "choices": tuple((name, worth) for name, worth in said["choices"])})
 
 
-def every_batch(store: Store) -> Iterator[Batch]:
+def list_batches(store: Store) -> Iterator[Batch]:
     """Yield all batches of a store, by name. Raises `Failure` S0704 for an unreadable record."""
     for name in list_documents(store, ANNOTATIONS, ".json"):
         yield get_batch(store, name.removesuffix(".json"))
@@ -269,7 +269,7 @@ class GradeError:
 class IngestedGrades:
     """The scores of a file, its errors, and the number of assigned replies without all grades."""
 
-    scores: tuple[GivenScore, ...]
+    scores: tuple[ImportedScore, ...]
     faults: tuple[GradeError, ...]
     open: int
 
@@ -278,7 +278,7 @@ def check(batch: Batch, answers: Answers, *, partial: bool) -> IngestedGrades:
     """Return the grades of a file. Each reply needs a value for every metric; with `partial`, replies without one are
     skipped. Scores are returned only if there are no errors. Errors are in file order."""
     handed = {row.row: row for row in batch.rows}
-    faults = [GradeError(address, reason) for address, reason in answers.twice]
+    faults = [GradeError(address, reason) for address, reason in answers.duplicates]
     faults += [
         GradeError(address, f"`{name}` is no reply of this batch")
         for name, address in answers.rows.items()
@@ -288,7 +288,7 @@ def check(batch: Batch, answers: Answers, *, partial: bool) -> IngestedGrades:
     for entry in answers.entries:
         entries.setdefault(entry.row, []).append(entry)
     places = {name: place for place, name in enumerate(answers.rows)}
-    scores: list[GivenScore] = []
+    scores: list[ImportedScore] = []
     still_open = 0
     for number, row in sorted(enumerate(batch.rows, 1), key=lambda pair: places.get(pair[1].row, len(places))):
         address = answers.rows.get(row.row, f"reply {number}")
@@ -308,9 +308,9 @@ def check(batch: Batch, answers: Answers, *, partial: bool) -> IngestedGrades:
 
 
 def _read(
-    batch: Batch, row: HandedReply, entries: Iterable[EnteredGrade], reason: str | None
-) -> tuple[list[GivenScore], list[GradeError]]:
-    given: list[GivenScore] = []
+    batch: Batch, row: AssignedReply, entries: Iterable[EnteredGrade], reason: str | None
+) -> tuple[list[ImportedScore], list[GradeError]]:
+    given: list[ImportedScore] = []
     faults: list[GradeError] = []
     for entry in entries:
         if (mark := row.mark(entry.metric)) is None:
@@ -324,13 +324,13 @@ def _read(
     return given, faults
 
 
-def read_value(mark: WantedGrade, value: Any) -> float | str:
+def read_value(mark: RequestedGrade, value: Any) -> float | str:
     """Return a value as a number on the scale, or a message why it is invalid.
 
-    >>> mark = WantedGrade("CLEAR", "CLEAR", "", 1, 5, True)
+    >>> mark = RequestedGrade("CLEAR", "CLEAR", "", 1, 5, True)
     >>> read_value(mark, " ４ "), read_value(mark, 7), read_value(mark, "good")
     (4.0, '7 is not on the scale: a whole number from 1 to 5', '`good` is no number')
-    >>> kind = WantedGrade("kind", "verdict", "", 1, 2, True, (("RIGHT", None), ("WRONG", None)))
+    >>> kind = RequestedGrade("kind", "verdict", "", 1, 2, True, (("RIGHT", None), ("WRONG", None)))
     >>> read_value(kind, " wrong "), read_value(kind, 1), read_value(kind, "maybe")
     (2.0, 1.0, '`maybe` is not on the scale: RIGHT, WRONG, or 1 to 2')
     """
@@ -353,7 +353,7 @@ def read_value(mark: WantedGrade, value: Any) -> float | str:
     return number
 
 
-def _place(mark: WantedGrade, text: str) -> int | None:
+def _place(mark: RequestedGrade, text: str) -> int | None:
     """Return the position of the matching name, exactly or ignoring case; None if no name or several match."""
     names = [name for name, _ in mark.choices]
     for form in (str, str.casefold):
@@ -363,10 +363,10 @@ def _place(mark: WantedGrade, text: str) -> int | None:
     return None
 
 
-def _score(batch: Batch, row: HandedReply, mark: WantedGrade, grade: float, reason: str | None) -> GivenScore:
+def _score(batch: Batch, row: AssignedReply, mark: RequestedGrade, grade: float, reason: str | None) -> ImportedScore:
     name, value = mark.choices[int(grade) - 1] if mark.choices else (None, grade)
     other = None if row.other is None else OtherShown(row.other.step, row.other.model, row.other.sample_id)
-    return GivenScore(
+    return ImportedScore(
         score_id=mark.score_id,
         judgement_id=row.judgement_id,
         sample={

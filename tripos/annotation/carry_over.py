@@ -14,13 +14,20 @@ from typing import Any, NamedTuple
 import orjson
 
 from tripos.annotation.replies import RunReplies
-from tripos.importing.rows import UnfitValue
+from tripos.importing.rows import InvalidValue
 from tripos.importing.scores import gradable, replies_of
 from tripos_compiler.plan import Grade, Plan
-from tripos_runtime.drivers.lookup import given_bindings
+from tripos_runtime.drivers.lookup import imported_bindings
 from tripos_runtime.program.binding import RoleBinding
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger.imported_scores import GivenScore, any_given, difference, imported_score, is_given, rows_of
+from tripos_warehouse.ledger.imported_scores import (
+    ImportedScore,
+    changed_rows,
+    compare_with_store,
+    has_imported,
+    imported_condition,
+    imported_score,
+)
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.store.schemas import JUDGEMENTS
 from tripos_warehouse.store.store import Store
@@ -40,7 +47,7 @@ class _GivenJudgement(NamedTuple):
     parsed: dict[str, Any]
 
 
-def carry_scores(store: Store, plan: Plan, run_id: str) -> int:
+def carry_over_scores(store: Store, plan: Plan, run_id: str) -> int:
     """Write the scores of a run's replies that follow from judgements by people and files, if the store lacks them or
     has other values. Return their number. Raises `StoreError` as `connect_run` and `append` do."""
     prints = {step.judgement for step in _grades(plan)}
@@ -48,15 +55,15 @@ def carry_scores(store: Store, plan: Plan, run_id: str) -> int:
         return 0
     connection, run = connect_run(store, run_id)
     with connection:
-        said = _said(connection, prints)
+        said = _given_judgements(connection, prints)
         scores = [*_by_people(connection, plan, run, said), *_imported(connection, plan, run, said)]
-    found = difference(store, scores)
+    found = compare_with_store(store, scores)
     if found.fresh:  # the judgements stay unchanged
-        store.append({"scores": rows_of(found, None, store.next_time())["scores"]})
+        store.append({"scores": changed_rows(found, None, store.next_time())["scores"]})
     return len(found.fresh)
 
 
-def carry_to_other_runs(store: Store, given: Sequence[GivenScore]) -> None:
+def carry_to_other_runs(store: Store, given: Sequence[ImportedScore]) -> None:
     """Write the scores that follow from new judgements to other runs with the same replies."""
     if not given:
         return
@@ -78,7 +85,7 @@ def carry_to_other_runs(store: Store, given: Sequence[GivenScore]) -> None:
         connection, run = connect_run(store, run_id)
         with connection:
             plan = get_plan(connection, run)
-        carry_scores(store, plan, run_id)
+        carry_over_scores(store, plan, run_id)
 
 
 def _grades(plan: Plan) -> Iterator[Grade]:
@@ -90,15 +97,16 @@ def _grades(plan: Plan) -> Iterator[Grade]:
 def _any_given(store: Store, prints: set[str]) -> bool:
     """Return true if a store has a judgement by people or files for these fingerprints, without opening all of it."""
     try:
-        return bool(prints) and any_given(store.parts(JUDGEMENTS.name), prints)
+        return bool(prints) and has_imported(store.parts(JUDGEMENTS.name), prints)
     except StoreError:  # opening the store reports the error
         return True
 
 
-def _said(connection: Connection, prints: Iterable[str]) -> list[_GivenJudgement]:
+def _given_judgements(connection: Connection, prints: Iterable[str]) -> list[_GivenJudgement]:
     rows = connection.execute(
         f"""select judgement_id, sample_id, fingerprint, binding, evaluator, round, parsed from main.judgements
-        where {is_given("evaluator", "round")} and list_contains($prints, fingerprint) and sample_id is not null
+        where {imported_condition("evaluator", "round")} and list_contains($prints, fingerprint)
+          and sample_id is not null
         order by judgement_id""",
         {"prints": sorted(prints)},
     ).fetchall()
@@ -110,7 +118,7 @@ def _said(connection: Connection, prints: Iterable[str]) -> list[_GivenJudgement
 
 def _by_people(
     connection: Connection, plan: Plan, run: RunRecord, every: Sequence[_GivenJudgement]
-) -> Iterator[GivenScore]:
+) -> Iterator[ImportedScore]:
     """Yield the scores from people's judgements of replies that could be assigned to them."""
     said = {each.judgement_id: each for each in every if each.round is None}
     roles = {plan.scorer(step.scorer).role for step in _grades(plan) if plan.scorer(step.scorer).writes}
@@ -130,7 +138,7 @@ def _by_people(
                         value, name = worth[str(value)], str(value)
                     elif not isinstance(value, float | int) or mark.choices or not mark.allows(value):
                         continue
-                    yield GivenScore(
+                    yield ImportedScore(
                         score_id=mark.score_id,
                         judgement_id=each.judgement_id,
                         sample=about,
@@ -148,7 +156,7 @@ def _by_people(
 
 def _imported(
     connection: Connection, plan: Plan, run: RunRecord, every: Sequence[_GivenJudgement]
-) -> Iterator[GivenScore]:
+) -> Iterator[ImportedScore]:
     """Yield the scores from imported ratings, as far as they are on the plan's scales."""
     said: dict[tuple[str, str, str], list[_GivenJudgement]] = {}
     for each in every:
@@ -157,7 +165,7 @@ def _imported(
     if not said:
         return
     places = gradable(plan)
-    bindings = given_bindings(plan, RoleBinding(run.roles, run.compared_role, run.identities))
+    bindings = imported_bindings(plan, RoleBinding(run.roles, run.compared_role, run.identities))
     arms = [arm.name for arm in plan.arms]
     for reply in replies_of(connection, plan, run, arms, places):
         for metric, by_scorer in places[reply.place].items():
@@ -177,7 +185,7 @@ def _imported(
                             continue
                         try:
                             placed, name = given.scale.read(value), given.scale.chosen(value)
-                        except UnfitValue:
+                        except InvalidValue:
                             continue
                         number = value if isinstance(value, float | int) else None
                         about = (each.evaluator, each.round, placed, reason, number)

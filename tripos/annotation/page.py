@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from tripos.annotation.assignment import Assignment
-from tripos.annotation.batch import HandedReply, read_value
+from tripos.annotation.batch import AssignedReply, read_value
 from tripos.annotation.sheet import GradesFile
 
 LONGEST_RATIONALE = 20_000
@@ -82,7 +82,7 @@ class GradingPage:
         return sum(all(mark.metric in values[row.row] for mark in row.marks) for row in self.assignment.batch.rows)
 
 
-def _value(row: HandedReply, said: Mapping[str, Any]) -> float | None:
+def _value(row: AssignedReply, said: Mapping[str, Any]) -> float | None:
     mark = row.mark(said["metric"])
     if mark is None:
         raise KeyError(said["metric"])

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from tripos.annotation.batch import OtherReply, WantedGrade, key_of
+from tripos.annotation.batch import OtherReply, RequestedGrade, key_of
 from tripos.annotation.i18n import label_of, words_for
 from tripos.errors import Failure
 from tripos_compiler.diagnostics.diagnostic import nearest
@@ -36,14 +36,14 @@ from tripos_compiler.plan import (
     Verdict,
     digest,
 )
-from tripos_runtime.asking.judging import VERDICT, compared_worth, worth_of
+from tripos_runtime.asking.judging import VERDICT, comparison_worth, worth_of
 from tripos_runtime.asking.ledger import Row
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.data_files import DataFolders
 from tripos_runtime.datasets.sources import Sources
-from tripos_runtime.drivers.human import Human
+from tripos_runtime.drivers.human import HumanGrader
 from tripos_runtime.program.binding import RoleBinding
-from tripos_runtime.program.needs import World
+from tripos_runtime.program.needs import PlanContext
 from tripos_runtime.program.units import BoundTreatment, Pair, Unit, element_name, pairs_of
 from tripos_warehouse.ledger.imported_scores import imported_score
 from tripos_warehouse.query.connection import Connection
@@ -94,7 +94,7 @@ def labels_of(bound: BoundTreatment, role: str) -> list[tuple[Score, Verdict]]:
     return found
 
 
-def elements_of(human: Human, unit: Unit, score: Score, step: Verdict) -> Iterator[LabelledElement]:
+def elements_of(human: HumanGrader, unit: Unit, score: Score, step: Verdict) -> Iterator[LabelledElement]:
     """Yield the elements that a judge would be asked about, in order. Raises `LookupError` if they depend on data
     outside the store."""
     alias = step.loops[0].alias
@@ -102,7 +102,7 @@ def elements_of(human: Human, unit: Unit, score: Score, step: Verdict) -> Iterat
         yield LabelledElement(score, step, places, orjson.dumps(names[alias], default=str).decode())
 
 
-def names_of(human: Human, unit: Unit, element: LabelledElement) -> Mapping[str, Any] | None:
+def names_of(human: HumanGrader, unit: Unit, element: LabelledElement) -> Mapping[str, Any] | None:
     """Return the names in a judge's question about an element, or None if it would not be asked."""
     return human.names_of_elements(unit, element.step).get(element.places)
 
@@ -118,7 +118,7 @@ class GradableReply:
     judgement_id: str
     model: str
     binding: str
-    marks: tuple[WantedGrade, ...]
+    marks: tuple[RequestedGrade, ...]
     pair: Pair | None = None
     other: OtherReply | None = None
     element: LabelledElement | None = None
@@ -181,14 +181,14 @@ def gradable_pair(plan: Plan, pair: Pair, binding: str, evaluator: str, round: i
     """Return a pair as something to grade. In a later round, the judgement has another name."""
     step, scorer = pair.step, plan.scorer(pair.step.scorer)
     assert isinstance(scorer.gives, ChoiceType)
-    choices = tuple((name, compared_worth(scorer, name) or 0.0) for name in scorer.gives.values)
+    choices = tuple((name, comparison_worth(scorer, name) or 0.0) for name in scorer.gives.values)
     judgement, name = pair.calls[0].name, pair.comparisons[evaluator]
     first, second = (side.about(step) for side in pair.sides)
     if round is not None:
         about = evaluator, round, first, second, binding
         judgement = digest(["imported judgement", step.judgement, *about])
         name = digest(["imported comparison", step.fingerprint, *about])
-    mark = WantedGrade(step.name, VERDICT, name, 1, len(choices), True, choices)
+    mark = RequestedGrade(step.name, VERDICT, name, 1, len(choices), True, choices)
     other = OtherReply(step.name, pair.second.model, second)
     return GradableReply(pair.first, step, first, judgement, pair.first.model, binding, (mark,), pair, other)
 
@@ -228,11 +228,11 @@ class ShownScale:
 
 OF_REPLY = ("status", "messages", "reply", "parsed", "finish_reason", "error")
 """The columns of a stored reply."""
-SHOWN_AT_ONCE = 256
+VIEW_BATCH = 256
 """Number of replies that are read from the store together."""
 
 
-def chosen_role(plan: Plan, role: str | None, compared: str) -> str:
+def grading_role(plan: Plan, role: str | None, compared: str) -> str:
     """Return the role that a person fills: `role`, or by default the only role that grades, or `judge`.
 
     Raises `Failure` S0701 if the role gives no grades that a person could give.
@@ -264,10 +264,10 @@ class RunReplies:
     round: int | None = None
 
     @cached_property
-    def _world(self) -> World:
+    def _world(self) -> PlanContext:
         """The world of expressions, without data files, which a store does not have."""
         axes = {axis.name: axis for axis in self.plan.axes}
-        return World(self.plan, Sources(self.plan, DataFolders(), (), axes))
+        return PlanContext(self.plan, Sources(self.plan, DataFolders(), (), axes))
 
     def candidates(self, pairs: bool = True) -> Iterator[GradableReply]:
         """Yield every gradable reply once, by scenario and item, and every pair to compare. Some may have no view (see
@@ -316,8 +316,8 @@ class RunReplies:
     def views(self, candidates: Sequence[GradableReply]) -> list[ShownReply]:
         """Return the view of each score (see `show`)."""
         shown: list[ShownReply] = []
-        for start in range(0, len(candidates), SHOWN_AT_ONCE):
-            some = candidates[start : start + SHOWN_AT_ONCE]
+        for start in range(0, len(candidates), VIEW_BATCH):
+            some = candidates[start : start + VIEW_BATCH]
             sides = [side for each in some for side in (each.pair.sides if each.pair else (each.unit,))]
             kept = self._samples({name for side in sides for name in _read_by(side)})
             for each in some:
@@ -333,7 +333,7 @@ class RunReplies:
                 continue
             names = unit.scores[step.fingerprint, self.evaluator]
             marks = tuple(self._mark(step, title, name) for title, name in names.items())
-            binding = of_run.pattern(unit.model, unit.number).given_binding(step)
+            binding = of_run.pattern(unit.model, unit.number).imported_binding(step)
             judgement, model = unit.judgement(step, self.evaluator), unit.scored(step)
             found = GradableReply(unit, step, unit.about(step), judgement, model, binding, marks)
             yield found if self.round is None else self._again(found, self.round)
@@ -341,7 +341,7 @@ class RunReplies:
     def _labelled(self, units: Mapping[Unit, BoundTreatment]) -> Iterator[GradableReply]:
         """Yield every list element that the role labels. Replies that the store lacks data for are skipped."""
         listed = {unit: labels for unit in units if (labels := labels_of(unit.bound, self.role))}
-        human = Human(self._world, self._samples({name for unit in listed for name in _read_by(unit)}))
+        human = HumanGrader(self._world, self._samples({name for unit in listed for name in _read_by(unit)}))
         for unit, labels in listed.items():
             for score, step in labels:
                 try:
@@ -350,7 +350,7 @@ class RunReplies:
                     continue
                 pattern = units[unit].pattern(unit.model, unit.number)
                 for each in found:
-                    yield self._element(unit, each, pattern.given_binding(step))
+                    yield self._element(unit, each, pattern.imported_binding(step))
 
     def _element(self, unit: Unit, each: LabelledElement, binding: str) -> GradableReply:
         sample = unit.about(each.score)
@@ -363,7 +363,7 @@ class RunReplies:
         """Yield every pair of replies to an item that the role compares, in one of both orders."""
         for pair in pairs_to_compare(list(units), self.role):
             of_run = Pair(pair.step, *(units[side].pattern(side.model, side.number) for side in pair.sides))
-            yield gradable_pair(self.plan, pair, of_run.given_binding, self.evaluator, self.round)
+            yield gradable_pair(self.plan, pair, of_run.imported_binding, self.evaluator, self.round)
 
     def _find_ends(self, units: Sequence[Unit]) -> None:
         """Record which turns of an item's chats were not asked."""
@@ -371,7 +371,7 @@ class RunReplies:
         kept = self._samples({name for unit in chats for name in unit.samples.values()}) if chats else {}
         for unit in chats:
             try:
-                Human(self._world, kept).ask_all(unit)
+                HumanGrader(self._world, kept).ask_all(unit)
             except LookupError:  # depends on a judge, or on data outside the store
                 unit.unasked = tuple(name for name in unit.bound.asks if unit.samples[name] not in kept)
 
@@ -385,14 +385,14 @@ class RunReplies:
         )
         return replace(found, judgement_id=named[0].judgement_id if named else found.judgement_id, marks=marks)
 
-    def _mark(self, step: Grade | Verdict, title: str, score_id: str) -> WantedGrade:
+    def _mark(self, step: Grade | Verdict, title: str, score_id: str) -> RequestedGrade:
         if isinstance(step, Grade) and step.metrics:
             metric = self.plan.metric(title)
-            return WantedGrade(title, title, score_id, metric.low, metric.high, True)
+            return RequestedGrade(title, title, score_id, metric.low, metric.high, True)
         gives = self.plan.scorer(step.scorer).gives
         choices = tuple((name, worth_of(gives, name)) for name in gives.values) if isinstance(gives, ChoiceType) else ()
         low, high, whole = (1, len(choices), True) if choices else _bounds(gives)
-        return WantedGrade(title, VERDICT, score_id, low, high, whole, choices)
+        return RequestedGrade(title, VERDICT, score_id, low, high, whole, choices)
 
     def _cases(self, scenario: Scenario) -> Iterator[Case]:
         found = self.connection.execute(
@@ -419,13 +419,13 @@ class RunReplies:
         unit, step = each.unit, each.step
         language = unit.case.language
         try:
-            names = _names_of(Human(self._world, kept), each)
+            names = _names_of(HumanGrader(self._world, kept), each)
             if names is None:
                 return None
             scorer = self.plan.scorer(step.scorer)
             texts = tuple(
                 (label_of(param, language), _text(evaluate(step.args[param], names)))
-                for param in printed(scorer, language)
+                for param in shown_parameters(scorer, language)
                 if param in step.args
             )
         except Unavailable:
@@ -450,9 +450,9 @@ class RunReplies:
             return None
         return "\n\n".join(message["content"] for message in orjson.loads(found[0])) or None
 
-    def _scale(self, each: GradableReply, mark: WantedGrade, language: str) -> ShownScale:
+    def _scale(self, each: GradableReply, mark: RequestedGrade, language: str) -> ShownScale:
         step = each.step
-        asks = own_words(self.plan.scorer(step.scorer), language)
+        asks = prompt_outline(self.plan.scorer(step.scorer), language)
         bare = ShownScale(mark.metric, mark.metric, asks, mark.low, mark.high, mark.whole, ())
         if mark.choices:
             return replace(bare, names=tuple(name for name, _ in mark.choices))
@@ -471,7 +471,7 @@ class RunReplies:
         )
 
 
-def _names_of(human: Human, each: GradableReply) -> Mapping[str, Any] | None:
+def _names_of(human: HumanGrader, each: GradableReply) -> Mapping[str, Any] | None:
     if each.pair is not None:
         return human.names_of_pair(each.pair)
     if each.element is not None:
@@ -485,7 +485,7 @@ def _read_by(unit: Unit) -> set[str]:
     return {*unit.samples.values(), *(name for names in unit.listed.values() for name in names)}
 
 
-def printed(scorer: Scorer, language: str) -> list[str]:
+def shown_parameters(scorer: Scorer, language: str) -> list[str]:
     """Return the parameters that a scorer's judge sees, in the order of the prompt and then the system message."""
     found: dict[str, None] = {}
     for texts in (scorer.prompt, scorer.system):
@@ -499,7 +499,7 @@ def printed(scorer: Scorer, language: str) -> list[str]:
     return list(found)
 
 
-def own_words(scorer: Scorer, language: str) -> str:
+def prompt_outline(scorer: Scorer, language: str) -> str:
     """Return a scorer's prompt on one line, with `…` for each inserted value."""
     template = None if scorer.prompt is None else scorer.prompt.get(language)
     parts = () if template is None else template.parts

@@ -30,7 +30,7 @@ from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.hyperlink import Hyperlink
 from openpyxl.worksheet.worksheet import Worksheet
 
-from tripos.annotation.batch import Answers, Batch, EnteredGrade, HandedReply
+from tripos.annotation.batch import Answers, AssignedReply, Batch, EnteredGrade
 from tripos.annotation.i18n import words_for
 from tripos.annotation.replies import ShownReply, ShownScale
 from tripos.errors import Failure
@@ -222,9 +222,9 @@ ABOUT = "tripos"
 """The hidden sheet with the name of the batch."""
 KEYS_ROW, HEADINGS_ROW, FIRST_ROW = 1, 2, 3
 ROW_KEY, RATIONALE_KEY, MARK_KEY = "row", "rationale", SHEET_MARK
-CELL_MOST = 32_000
+MAX_CELL_CHARS = 32_000
 """Maximum characters of text in a cell; the format allows 32,767."""
-TALLEST = 400.0
+MAX_ROW_HEIGHT = 400.0
 """Maximum row height in points; the format allows 409."""
 LINE = 15.0
 WIDE, NARROW, GRADE = 70, 14, 13
@@ -233,8 +233,8 @@ _TOP = Alignment(wrap_text=True, vertical="top")
 _THIN = Side(style="thin", color="B8B8B8")
 _BORDER = Border(left=_THIN, right=_THIN, top=_THIN, bottom=_THIN)
 _HEAD = PatternFill("solid", fgColor="1F3A5F")
-_OPEN = PatternFill("solid", fgColor="FFF9DB")
-_SHUT = PatternFill("solid", fgColor="E4E4E4")
+_EDITABLE = PatternFill("solid", fgColor="FFF9DB")
+_LOCKED = PatternFill("solid", fgColor="E4E4E4")
 
 
 def sheet_bytes(batch: Batch, shown: Mapping[str, ShownReply], made_at: datetime) -> bytes:
@@ -270,7 +270,7 @@ class _Grades:
         self,
         book: Workbook,
         language: str,
-        rows: Sequence[tuple[int, HandedReply]],
+        rows: Sequence[tuple[int, AssignedReply]],
         shown: Mapping[str, ShownReply],
         several: bool,
     ) -> None:
@@ -323,7 +323,7 @@ class _Grades:
             self.sheet.column_dimensions[get_column_letter(column)].width = width
         self.sheet.row_dimensions[HEADINGS_ROW].height = 5 * LINE
 
-    def _row(self, place: int, number: int, row: HandedReply) -> None:
+    def _row(self, place: int, number: int, row: AssignedReply) -> None:
         shown = self.shown[row.row]
         texts = dict(shown.texts)
         cells = [_cell(self.sheet, place, column) for column in range(1, len(self.keys) + 1)]
@@ -340,17 +340,17 @@ class _Grades:
                 _grade_cell(cell)
                 self.open_rows[name].append(place)
             else:
-                cell.fill = _SHUT
+                cell.fill = _LOCKED
         _grade_cell(cells[-2])
         cells[-2].alignment = _TOP
         put_sheet_text(cells[-1], row.row)
         for cell in cells:
             cell.border = _BORDER
-        self.sheet.row_dimensions[place].height = min(TALLEST, max(2, tallest) * LINE)
+        self.sheet.row_dimensions[place].height = min(MAX_ROW_HEIGHT, max(2, tallest) * LINE)
 
     def _fitting(self, text: str, number: int, label: str, link: Cell) -> str:
         """Return the text that fits into a cell. A longer one is written in full to the sheet of long texts."""
-        if lines_of(text, WIDE) * LINE <= TALLEST and len(text) <= CELL_MOST:
+        if lines_of(text, WIDE) * LINE <= MAX_ROW_HEIGHT and len(text) <= MAX_CELL_CHARS:
             return text
         if self.texts is None:
             self.texts = self.book.create_sheet(self.texts_title)
@@ -363,7 +363,7 @@ class _Grades:
         for place, line in enumerate(_pieces(text), first + 1):
             put_sheet_text(_cell(self.texts, place, 1), line)
         whole = f"{self.words['whole']} «{self.texts_title}», {first}"
-        return text if len(text) <= CELL_MOST else f"{text[:CELL_MOST]}\n{whole}"
+        return text if len(text) <= MAX_CELL_CHARS else f"{text[:MAX_CELL_CHARS]}\n{whole}"
 
     def _validation(self, scale: ShownScale) -> DataValidation:
         if values := listed_names(scale.names) or scale.values:
@@ -400,7 +400,7 @@ class _Grades:
         _lock(sheet)
 
 
-LIST_MOST = 255
+MAX_LIST_CHARS = 255
 """Maximum characters of a list of values in a cell."""
 
 
@@ -412,7 +412,7 @@ def listed_names(names: Sequence[str]) -> tuple[str, ...]:
     (('RIGHT', 'WRONG'), (), ())
     """
     plain = all(re.fullmatch(r"[^\W\d][^,;\"\r\n]*", name) for name in names)
-    return tuple(names) if plain and len(",".join(names)) <= LIST_MOST else ()
+    return tuple(names) if plain and len(",".join(names)) <= MAX_LIST_CHARS else ()
 
 
 def ranges(column: str, rows: Sequence[int]) -> list[str]:
@@ -471,7 +471,7 @@ def _heading(cell: Cell, title: str) -> None:
 
 def _grade_cell(cell: Cell) -> None:
     cell.protection = Protection(locked=False)
-    cell.fill = _OPEN
+    cell.fill = _EDITABLE
     cell.alignment = Alignment(horizontal="center", vertical="top")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tripos.errors import Failure
 from tripos.settings.secrets import key_values, without_keys
-from tripos_runtime.models.catalog import every_variable
+from tripos_runtime.models.catalog import all_variables
 
 if TYPE_CHECKING:
     from tripos.api.run import Run
@@ -46,9 +46,9 @@ class SpecError(TriposError):
     def __str__(self) -> str:
         if not self.diagnostics:
             return super().__str__()
-        from tripos_compiler.diagnostics.renderers import MOST_SHOWN, render_text
+        from tripos_compiler.diagnostics.renderers import MAX_SHOWN, render_text
 
-        return f"{self.message}\n\n{render_text(self.diagnostics, most=MOST_SHOWN)}".rstrip()
+        return f"{self.message}\n\n{render_text(self.diagnostics, most=MAX_SHOWN)}".rstrip()
 
 
 class RunError(TriposError):
@@ -74,7 +74,7 @@ def raised_as(kind: type[TriposError]) -> Iterator[None]:
 
 def for_python(text: str) -> str:
     """Return a message for Python: with parameters instead of options, and without API keys."""
-    return in_python(without_keys(text, key_values(every_variable())))
+    return to_parameters(without_keys(text, key_values(all_variables())))
 
 
 _PARAMETERS = {
@@ -94,31 +94,31 @@ _COMMAND = re.compile(r"(`tripos [^`]*`)")
 _OPTION = re.compile(r"--(?P<name>[a-z][a-z-]*)(?:(?P<gap>[ =])(?P<value>[A-Za-z0-9][^\s`;,)[]*)(?:\[[^]]*])?)?")
 
 
-def in_python(text: str) -> str:
+def to_parameters(text: str) -> str:
     """Return a message with parameters in place of options. Commands such as `tripos check --format json` stay as they
     are.
 
-    >>> in_python("give one: --role judge=PROVIDER/MODEL, with --limit N too")
+    >>> to_parameters("give one: --role judge=PROVIDER/MODEL, with --limit N too")
     'give one: roles={"judge": "PROVIDER/MODEL"}, with limit=N too'
-    >>> in_python("`--seed` draws items; see `tripos list --store DIR`")
+    >>> to_parameters("`--seed` draws items; see `tripos list --store DIR`")
     '`seed` draws items; see `tripos list --store DIR`'
     """
     parts = _COMMAND.split(text)
     return "".join(part if place % 2 else _OPTION.sub(_parameter, part) for place, part in enumerate(parts))
 
 
-def _parameter(found: re.Match[str]) -> str:
-    name = _PARAMETERS.get(found["name"], found["name"].replace("-", "_"))
-    value = found["value"]
+def _parameter(match: re.Match[str]) -> str:
+    name = _PARAMETERS.get(match["name"], match["name"].replace("-", "_"))
+    value = match["value"]
     if name not in (*_TABLES, *_NUMBERS, *_TEXTS, *_MORE_TEXTS):
-        return found[0]
+        return match[0]
     if value is None:
         return name
     if name in _TABLES:
         key, equals, inner = value.partition("=")
-        return f'{name}={{"{key}": "{inner}"}}' if equals else f"{name}{found['gap']}{value}"
+        return f'{name}={{"{key}": "{inner}"}}' if equals else f"{name}{match['gap']}{value}"
     if name in _NUMBERS and (value.isdigit() or value == "N"):
         return f"{name}={value}"
     if name not in _NUMBERS and (value.isupper() or not value.isalpha()):
         return f'{name}="{value}"'
-    return f"{name}{found['gap']}{value}"  # a word of the sentence rather than a value
+    return f"{name}{match['gap']}{value}"  # a word of the sentence rather than a value

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tripos.errors import SOME_FAILED, Failure
 from tripos.releases.opening import WORKING_TREE, RunOrigin
-from tripos.runs.records import RecordedBatches, run_row, step_rows, stored_media
+from tripos.runs.records import RecordedBatches, media_store, run_row, step_rows
 from tripos_compiler.diagnostics.text_format import counted
 from tripos_compiler.language.evaluation import EvaluationStopped
 from tripos_compiler.plan import Grade, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.inputs import DataError
-from tripos_runtime.asking.functions.calling import Loaded
+from tripos_runtime.asking.functions.calling import LoadedPlugin
 from tripos_runtime.asking.ledger import NO_OTHERS, OtherReplies
-from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.datasets.cases import CaseSource, drawn_counts
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine, Share, work_name
 from tripos_runtime.drivers.lookup import MOST_UNITS
-from tripos_runtime.drivers.sequential_stopping import BATCHES, LIVE, CaseReader, Settler
+from tripos_runtime.drivers.sequential_stopping import BATCHES, LIVE, CaseReader, StoppingRule
 from tripos_runtime.models.base import Model, ModelError, Warming
 from tripos_runtime.program.binding import RoleBinding
 from tripos_runtime.scheduling.budget import Budget, Stopped
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RunEnding:
+class RunResult:
     """How a run ended: `finished`, `interrupted`, `stopped` (a model is unavailable, or the budget is spent),
     `submitted` (its batches are at their providers) or `failed` (the store)."""
 
@@ -59,7 +59,7 @@ class Pool(Protocol):
         """Raise `Failure` if these limits cannot be divided."""
         ...
 
-    async def run(self, job: Job) -> RunEnding:
+    async def run(self, job: Job) -> RunResult:
         """Make the calls of a job, and return how it ended."""
         ...
 
@@ -80,7 +80,7 @@ class Job:
     binding: RoleBinding
     selection: Selection
     source: CaseSource
-    functions: Mapping[str, Loaded]
+    functions: Mapping[str, LoadedPlugin]
     store: Store
     run_id: str
     limits: Limits
@@ -89,14 +89,14 @@ class Job:
     """The release or working tree that the plan comes from."""
     others: OtherReplies = NO_OTHERS
     """Other stores whose replies are reused."""
-    tally: CallCounters = field(default_factory=CallCounters)
+    tally: RunProgress = field(default_factory=RunProgress)
     callers: Mapping[str, Caller] = field(default_factory=dict)
     """How each model is called, set when the run starts."""
     pool: Pool | None = None
     """The other processes that make the calls, if any."""
     batches: BatchCalls | None = None
     """The batches that contain the calls, if any."""
-    settler: Settler | None = None
+    settler: StoppingRule | None = None
     """The stopping rule of a run that may stop early."""
     settled: Mapping[str, Any] | None = None
     """For such a run, what was settled after how many items; set when it is over."""
@@ -127,11 +127,11 @@ class Job:
         if self._engine is not None:
             self._engine.look_again()
 
-    async def run(self, models: Mapping[str, Model], around: Around) -> RunEnding:
+    async def run(self, models: Mapping[str, Model], around: RunContext) -> RunResult:
         """Run to the end, and return how it ended. `around` provides the context in which calls are made, such as a
         progress display."""
         ledger = open_ledger(self.store, self.plan.fingerprints, self.origin.release)
-        ending: RunEnding | None = None
+        ending: RunResult | None = None
         try:
             done = self._done(ledger)
             self._begin(self.run_id if done is None else done["run_id"])
@@ -140,7 +140,7 @@ class Job:
             else:
                 self.tally.reuse(done)
                 self.settled = done.get("settled")
-                ending = RunEnding("finished")
+                ending = RunResult("finished")
             if ending.status == "finished" and self.settler is not None and done is None:
                 self.settled = self.settler.told()
             try:
@@ -152,24 +152,24 @@ class Job:
         finally:
             for each in self.functions.values():
                 each.close()
-            with _untold(ending):
+            with _suppress_after_failure(ending):
                 ledger.close()
             self.source.reader.media.close()
         return _with_losses(ending, ledger.lost)
 
     async def work(
-        self, models: Mapping[str, Model], around: Around, share: Share, reader: CaseReader | None = None
-    ) -> RunEnding:
+        self, models: Mapping[str, Model], around: RunContext, share: Share, reader: CaseReader | None = None
+    ) -> RunResult:
         """Make the calls of a share of a run that another process begins and ends. A `reader` replaces its stopping
         rule. Raises `StoreError` if results cannot be committed."""
         ledger = open_ledger(self.store, self.plan.fingerprints, self.origin.release)
-        ending: RunEnding | None = None
+        ending: RunResult | None = None
         try:
             ending = await self._call(ledger, models, around, share, reader)
         finally:
             for each in self.functions.values():
                 each.close()
-            with _untold(ending):
+            with _suppress_after_failure(ending):
                 ledger.close()
             self.source.reader.media.close()
         return _with_losses(ending, ledger.lost)
@@ -177,28 +177,28 @@ class Job:
     def _done(self, ledger: RunLedger) -> Mapping[str, Any] | None:
         """Return the row of an earlier finished run of the same work, if the store has all of its results and its list
         of items."""
-        said = ledger.work(work_name(self.plan, self.binding, self.selection, self.source.withheld)).finished()
-        if said is None or ledger.item_count(said["run_id"]) < said.get("items", math.inf):
+        work = ledger.work(work_name(self.plan, self.binding, self.selection, self.source.withheld)).finished()
+        if work is None or ledger.item_count(work["run_id"]) < work.get("items", math.inf):
             return None
-        return said
+        return work
 
     def _carry_scores(self) -> None:
         """Write the scores of the replies by people or from a file."""
         if any(
             isinstance(step, Grade) for each in self.plan.scenarios for way in each.treatments for step in way.steps
         ):
-            from tripos.annotation.carry_over import carry_scores
+            from tripos.annotation.carry_over import carry_over_scores
 
-            carry_scores(self.store, self.plan, self.run_id)
+            carry_over_scores(self.store, self.plan, self.run_id)
 
     async def _call(
         self,
         ledger: RunLedger,
         models: Mapping[str, Model],
-        around: Around,
+        around: RunContext,
         share: Share | None = None,
         reader: CaseReader | None = None,
-    ) -> RunEnding:
+    ) -> RunResult:
         thresholds, finished = gc.get_threshold(), False
         try:
             if self.pool is not None:
@@ -212,10 +212,10 @@ class Job:
             if self.batches is not None:
                 self.callers = self.batches.callers(self.callers, self.limits, self.budget, notes)
             else:
-                from tripos_runtime.scheduling.batch_queue import beside_batches
+                from tripos_runtime.scheduling.batch_queue import refuse_batched_requests
 
-                self.callers = beside_batches(self.callers, RecordedBatches(self.store, self.run_id))
-            self.source.reader.media.store = stored_media(self.store)
+                self.callers = refuse_batched_requests(self.callers, RecordedBatches(self.store, self.run_id))
+            self.source.reader.media.store = media_store(self.store)
             engine = self._engine = Engine(
                 plan=self.plan,
                 binding=self.binding,
@@ -232,7 +232,7 @@ class Job:
                 share=share,
                 settler=self.settler,
                 reader=reader,
-                ahead=LIVE if self.batches is None else BATCHES,
+                lookahead=LIVE if self.batches is None else BATCHES,
             )
             if self.batches is not None:
                 self.batches.leave = engine.stop
@@ -246,13 +246,13 @@ class Job:
                 await self._running
             finished = not engine.stopping or (self.batches is not None and self.batches.left)
         except (ModelError, Stopped) as error:
-            return RunEnding("stopped", Failure(error.code, error.message, error.hint, SOME_FAILED))
+            return RunResult("stopped", Failure(error.code, error.message, error.hint, SOME_FAILED))
         except StoreError as error:
             return _failed(error)
         except DataError as error:
-            return RunEnding("failed", Failure("E0307", error.message, error.help, SOME_FAILED))
+            return RunResult("failed", Failure("E0307", error.message, error.help, SOME_FAILED))
         except (asyncio.CancelledError, EvaluationStopped):
-            return RunEnding("interrupted")
+            return RunResult("interrupted")
         finally:
             gc.unfreeze()
             gc.set_threshold(*thresholds)
@@ -260,8 +260,8 @@ class Job:
                 await self.batches.close(finished=finished)
             await asyncio.gather(*(model.close() for model in models.values()), return_exceptions=True)
         if self.batches is not None and self.batches.left:
-            return RunEnding("submitted")
-        return RunEnding("interrupted" if engine.stopping else "finished")
+            return RunResult("submitted")
+        return RunResult("interrupted" if engine.stopping else "finished")
 
     def _most_at_once(self, models: Mapping[str, Model]) -> int:
         """Return the total number of concurrent calls that the endpoints allow. With batches, a whole level is in
@@ -291,7 +291,7 @@ class Job:
         steps = step_rows(self.plan, self.binding, self.run_id, scenarios) if items_of == self.run_id else []
         self.store.append({"runs": [row | self.origin.columns], "run_steps": steps})
 
-    def _end(self, ending: RunEnding) -> None:
+    def _end(self, ending: RunResult) -> None:
         """Commit how the run ended. If the run has already failed, ignore a second error of the store."""
         tally = self.tally
         failed = "; ".join(self.failed_functions()) if ending.failure is None else ending.failure.message
@@ -306,7 +306,7 @@ class Job:
             "finished_at": self.store.next_time(),
             "settled": None if self.settled is None else json.dumps(self.settled, sort_keys=True),
         }
-        with _untold(ending):
+        with _suppress_after_failure(ending):
             self.store.append({"run_ends": [row]})
 
     def failed_functions(self) -> list[str]:
@@ -318,24 +318,24 @@ class Job:
         ]
 
 
-Around = Callable[[Job], contextlib.AbstractAsyncContextManager[None]]
+RunContext = Callable[[Job], contextlib.AbstractAsyncContextManager[None]]
 """Provides the context in which the calls of a job are made, such as a progress display."""
 
 
-def _failed(error: StoreError) -> RunEnding:
-    return RunEnding("failed", Failure(error.code, error.message, error.hint, SOME_FAILED))
+def _failed(error: StoreError) -> RunResult:
+    return RunResult("failed", Failure(error.code, error.message, error.hint, SOME_FAILED))
 
 
-def _with_losses(ending: RunEnding, lost: int) -> RunEnding:
+def _with_losses(ending: RunResult, lost: int) -> RunResult:
     """Return the ending with a remark on replies that arrived but could not be stored."""
     if not lost or ending.failure is None:
         return ending
     message = f"{ending.failure.message}; {counted(lost, 'result')} that arrived could not be written"
     hint = "free some space and run the same command again: it asks for these once more, and for nothing that is kept"
-    return RunEnding(ending.status, Failure(ending.failure.code, message, hint, ending.failure.exit_code))
+    return RunResult(ending.status, Failure(ending.failure.code, message, hint, ending.failure.exit_code))
 
 
-def _untold(ending: RunEnding | None) -> contextlib.AbstractContextManager[None]:
+def _suppress_after_failure(ending: RunResult | None) -> contextlib.AbstractContextManager[None]:
     """Ignore errors of the store once the run has failed: the first failure is the one to report."""
     failed = ending is not None and ending.failure is not None
     return contextlib.suppress(StoreError) if failed else contextlib.nullcontext()

@@ -14,7 +14,7 @@ from tripos.api.errors import ReleaseError, raised_as
 from tripos.api.spec import Places, paths_of
 from tripos.errors import Failure
 from tripos.releases.artefacts import open_roles
-from tripos.releases.locations import find_release, pack, push as push_to
+from tripos.releases.locations import open_location, pack, push as push_to
 from tripos.releases.manifest import MANIFEST, Manifest
 from tripos.releases.opening import open_release
 from tripos.releases.publish import (
@@ -26,13 +26,13 @@ from tripos.releases.publish import (
     follow,
     make_release,
 )
-from tripos.releases.reach import TYPED, Reach
+from tripos.releases.reach import USER_GIVEN, NetworkPolicy
 from tripos.releases.signing import signature_checks
-from tripos.releases.verification import Verified, verify as verify_folder
+from tripos.releases.verification import Verification, verify as verify_folder
 from tripos.runs.compilation import CompiledSpec
 from tripos.settings.config import Config
 from tripos.settings.load import project_settings
-from tripos.settings.trust import check_given, trust_in
+from tripos.settings.trust import refuse_if_untrusted, trust_in
 from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def verify(
     untrusted: bool = False,
     signed: bool = False,
     allow_private: bool = False,
-) -> Verified:
+) -> Verification:
     """Check a release: a folder, a zip or a URL. `wrong` in the result lists everything that differs from the release.
 
     `data`, `releases` and `artefacts` locate parts that the release only names. `digest` is the digest that was cited,
@@ -62,7 +62,7 @@ def verify(
     with raised_as(ReleaseError):
         named = {role: str(each) for role, each in artefacts.items()}
         trust = trust_in(untrusted, os.environ)
-        reach = replace(TYPED, private=allow_private, signed=signed)
+        reach = replace(USER_GIVEN, private=allow_private, signed=signed)
         config = project_settings(Path.cwd(), trust=trust).config
         return check_release(
             str(path), config, paths_of(data), paths_of(releases), named, digest, key, trust=trust, reach=reach
@@ -79,11 +79,11 @@ def check_release(
     key: str | None = None,
     *,
     trust: Trust = TRUSTED,
-    reach: Reach = TYPED,
-) -> Verified:
+    reach: NetworkPolicy = USER_GIVEN,
+) -> Verification:
     """Check a release. Raises `Failure` S0851 if there is none, R0202 for an invalid digest."""
-    check_given(trust, path, *releases)
-    folder = find_release(path, reach) or Path(path)
+    refuse_if_untrusted(trust, path, *releases)
+    folder = open_location(path, reach) or Path(path)
     if not folder.is_dir():
         raise Failure("S0851", f"there is no release at `{path}`", "give the folder that `tripos release` wrote")
     if digest is not None and not re.fullmatch("[0-9a-f]{64}", digest.lower()):
@@ -141,7 +141,7 @@ def release(
     given = spec if isinstance(spec, Spec) else compile_spec(spec)
     config = given.settings.config
     with raised_as(ReleaseError):
-        made = freeze_benchmark(
+        written = freeze_benchmark(
             given.compiled,
             config if store is None else config.model_copy(update={"store": str(store)}),
             Path(to),
@@ -150,9 +150,11 @@ def release(
             artefacts={role: str(each) for role, each in artefacts.items()},
             sign_key=None if sign_key is None else Path(sign_key),
         )
-        copies = write_copies(made, zip, push)
-    roles = open_roles(given.compiled_plan, made.manifest.artefacts)
-    return Released(made.path, made.digest, made.manifest, made.was_there, made.private, tuple(copies), tuple(roles))
+        copies = write_copies(written, zip, push)
+    roles = open_roles(given.compiled_plan, written.manifest.artefacts)
+    return Released(
+        written.path, written.digest, written.manifest, written.was_there, written.private, tuple(copies), tuple(roles)
+    )
 
 
 def freeze_benchmark(
@@ -167,7 +169,7 @@ def freeze_benchmark(
 ) -> WrittenRelease:
     """Make a release of a compiled spec. Raises `Failure`."""
     plan = spec.plan
-    before = open_release(find_release(parent) or Path(parent)) if parent is not None else find_parent(plan, to)
+    before = open_release(open_location(parent) or Path(parent)) if parent is not None else find_parent(plan, to)
     lineage = follow(before, plan) if before is not None else Lineage()
     check_siblings(plan, to)
     wanted = ReleaseInput(

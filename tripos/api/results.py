@@ -9,10 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from tripos.errors import told_interrupts
+from tripos.errors import explain_interrupt
 from tripos_compiler.diagnostics.text_format import percent
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query.statements import answering, names_of, statements_of
+from tripos_warehouse.query.statements import statements_of, tables_and_macros, translate_errors
 from tripos_warehouse.report.paper_tables import report_tables
 from tripos_warehouse.report.run_report import Report
 from tripos_warehouse.store.store import Store
@@ -64,22 +64,22 @@ class Results:
         ...     results.sql("select count(*) as n from scores where model = ?", ["openai/gpt"]).fetchall()
         [(0,)]
         """
-        from tripos_warehouse.query.results import reading
+        from tripos_warehouse.query.results import read_only
 
         statements = statements_of(self._connection, query)
         self._connection.make_views()  # a later filter on the relation may name any
         last = None
         for statement in statements:
             text = statement.query
-            last = answering(self._connection, lambda text=text: self._connection.sql(text, params=params))  # type: ignore[misc]
+            last = translate_errors(self._connection, lambda text=text: self._connection.sql(text, params=params))  # type: ignore[misc]
         if last is None:
             last = self._connection.sql("select NULL as nothing where false")
-        relation: Table = reading(last)
+        relation: Table = read_only(last)
         return relation
 
     def tables(self) -> dict[str, list[str]]:
         """Return every table and macro, with its columns or parameters."""
-        return names_of(self._connection)
+        return tables_and_macros(self._connection)
 
     def runs(self) -> list[ListedRun]:
         """Return every run, newest first, with its extent."""
@@ -94,7 +94,7 @@ class Results:
         from tripos_warehouse.views.runs import get_selected
 
         connection, found = connect_run(self._store, run, sums=True)
-        with told_interrupts(f"the report of run {found.run_id}"), connection:
+        with explain_interrupt(f"the report of run {found.run_id}"), connection:
             return ShownReport.of(report(connection, get_selected(connection, found), found))
 
     def plan(self, run: str | None = None) -> Plan:
@@ -134,7 +134,7 @@ class Results:
     def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, str]:
         runs = self.runs()
         count = "1 run" if len(runs) == 1 else f"{len(runs):,} runs"
-        return bundle(f"{count} in {self.path}", [runs_table(runs)] if runs else [])
+        return notebook_formats(f"{count} in {self.path}", [runs_table(runs)] if runs else [])
 
     def __enter__(self) -> Self:
         return self
@@ -148,7 +148,7 @@ class Results:
 def open(root: str | Path = "results") -> Results:  # noqa: A001 - `tripos.open` is its name
     """Return the results of a store. Damaged parts are skipped, with a `UserWarning` that names them. Raises
     `StoreError` S0101 if there is no store, S0103 and S0104 if it cannot be read."""
-    return Results(Store.open(root, create=False, tell=_warn, tolerant=True))
+    return Results(Store.open(root, create=False, on_damage=_warn, tolerant=True))
 
 
 def _warn(error: StoreError) -> None:
@@ -156,7 +156,7 @@ def _warn(error: StoreError) -> None:
 
 
 # Display in notebooks
-def bundle(line: str, tables: Sequence[PaperTable]) -> dict[str, str]:
+def notebook_formats(line: str, tables: Sequence[PaperTable]) -> dict[str, str]:
     """Return a line and tables in the formats that a notebook chooses from."""
     head = PaperTable("line", line, ())
     return {
@@ -182,7 +182,7 @@ class ShownReport(Report):
         return f"<Report of run {run.run_id} of {run.benchmark} {run.version}: {told}>"
 
     def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, str]:
-        return bundle(repr(self)[1:-1], shortened(self))
+        return notebook_formats(repr(self)[1:-1], shortened(self))
 
 
 def shortened(report: Report) -> list[PaperTable]:

@@ -12,25 +12,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from tripos.api.job import Around, Job, Pool, RunEnding
-from tripos.errors import SOME_FAILED, Failure, told_interrupts
+from tripos.api.job import Job, Pool, RunContext, RunResult
+from tripos.errors import SOME_FAILED, Failure, explain_interrupt
 from tripos.releases.opening import origin_of
 from tripos.runs.compilation import CompiledSpec
-from tripos.runs.early_stopping import RunSettler
+from tripos.runs.early_stopping import EarlyStopper
 from tripos.runs.preparation import (
     RunWarning,
     damage_note,
     damage_warning,
     family_warning,
+    media_warning,
     settings_warning,
-    sight_warning,
 )
 from tripos.runs.records import open_others
 from tripos.settings.config import Config
 from tripos.settings.secrets import without_keys
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.functions.plugins import PluginError
-from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.datasets.selection import StopRule
 from tripos_runtime.drivers.engine import new_run_id
 from tripos_runtime.drivers.prepared import PreparedRun
@@ -58,7 +58,7 @@ class Run:
         self.job = job
         self.warnings: tuple[RunWarning, ...] = ()
         """Warnings about the models: judges of their own family, settings that a model does not take."""
-        self._ending: RunEnding | None = None
+        self._ending: RunResult | None = None
         self._report: Report | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -122,7 +122,7 @@ class Run:
             from tripos_warehouse.views.runs import get_selected
 
             connection, found = connect_run(self.job.store, self.id, sums=True)
-            with told_interrupts(f"the report of run {self.id}"), connection:
+            with explain_interrupt(f"the report of run {self.id}"), connection:
                 self._report = ShownReport.of(report(connection, get_selected(connection, found), found))
         return self._report
 
@@ -136,12 +136,12 @@ class Run:
     def samples(self) -> Table:
         """The replies of the compared role as a table, with their prompts, status, tokens and cost."""
         from tripos_warehouse import sql
-        from tripos_warehouse.query.results import reading
+        from tripos_warehouse.query.results import read_only
         from tripos_warehouse.views.connect import connect_run
 
         connection, found = connect_run(self.job.store, self.id)
         role, schema = sql.text(found.compared_role), sql.name(found.benchmark)
-        relation: Table = reading(connection.sql(f"from {schema}.samples where role = {role}"))
+        relation: Table = read_only(connection.sql(f"from {schema}.samples where role = {role}"))
         return relation
 
     def plot(self, kind: PlotKind, **choices: Unpack[PlotChoices]) -> Any:
@@ -155,7 +155,7 @@ class Run:
         if self._loop is not None and self._ending is None:
             self._loop.call_soon_threadsafe(self.job.interrupt)
 
-    async def go(self, around: Around) -> RunEnding:
+    async def go(self, around: RunContext) -> RunResult:
         """Make the calls in the context that `around` provides, and commit how the run ended. Raises `StoreError`."""
         self._loop = asyncio.get_running_loop()
         try:
@@ -187,9 +187,9 @@ class Run:
         return f"<Run {self.id} of {benchmark.name} {benchmark.version}: {self.status}, {counts}>"
 
     def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, str]:
-        from tripos.api.results import bundle, shortened
+        from tripos.api.results import notebook_formats, shortened
 
-        return bundle(repr(self)[1:-1], [] if self._ending is None else shortened(self.report()))
+        return notebook_formats(repr(self)[1:-1], [] if self._ending is None else shortened(self.report()))
 
 
 def open_run(
@@ -214,20 +214,20 @@ def open_run(
     try:
         functions = prepared.functions
         if functions:
-            from tripos.runs.records import admit_aggregates
+            from tripos.runs.records import allow_user_aggregates
 
-            admit_aggregates(prepared.plan, prepared.wiring.plugin_folder, prepared.wiring.release_folders)
+            allow_user_aggregates(prepared.plan, prepared.wiring.plugin_folder, prepared.wiring.release_folders)
         warn(family_warning(prepared))
         limits = prepared.limits
         if pool is not None:
             pool.check(limits)
         warn(settings_warning(prepared))
-        warn(sight_warning(prepared))
+        warn(media_warning(prepared))
         prepared.check_budget()
         opened = Store.open(config.store, create=True)
         for damage in opened.damages.values():
             warn(damage_warning(damage))
-        tally = CallCounters()
+        tally = RunProgress()
         others = open_others(config.reuse, opened.place, damage_note(tally))
     except (PluginError, BudgetError, ModelError, StoreError) as error:
         prepared.wiring.close()
@@ -240,8 +240,8 @@ def open_run(
         batches = BatchCalls(RecordedBatches(opened, run_id), detach=detach)
     until = prepared.selection.until
     settler = None if until is None else _settler(prepared, until)
-    if settler is not None and settler.unfollowed:
-        names = ", ".join(settler.unfollowed)
+    if settler is not None and settler.unsupported_measures:
+        names = ", ".join(settler.unsupported_measures)
         tally.notes.append(f"no sequence follows these measures, so they have no interval if the run stops: {names}")
     if settler is not None and not settler.asks:
         tally.notes.append("one model alone is compared with none: the run goes on to its last item")
@@ -265,9 +265,9 @@ def open_run(
     return Run(prepared, job)
 
 
-def _settler(prepared: PreparedRun, until: StopRule) -> RunSettler:
+def _settler(prepared: PreparedRun, until: StopRule) -> EarlyStopper:
     compared = prepared.binding.of(prepared.binding.compared)
-    return RunSettler(prepared.plan, compared, prepared.source, prepared.selection, until)
+    return EarlyStopper(prepared.plan, compared, prepared.source, prepared.selection, until)
 
 
 def store_failure(error: StoreError) -> Failure:
@@ -275,7 +275,7 @@ def store_failure(error: StoreError) -> Failure:
     return Failure(error.code, error.message, error.hint, SOME_FAILED)
 
 
-def run_here(make: Callable[[], Coroutine[Any, Any, Value]], stop: Callable[[], None]) -> Value:
+def run_blocking(make: Callable[[], Coroutine[Any, Any, Value]], stop: Callable[[], None]) -> Value:
     """Run a coroutine to its end and return its value. If this thread has a running event loop, as in a notebook, use
     another thread and wait for it. `stop` is called if Ctrl-C or a notebook's interrupt ends the wait."""
     try:
@@ -307,7 +307,7 @@ def run_here(make: Callable[[], Coroutine[Any, Any, Value]], stop: Callable[[], 
     return done[0]
 
 
-LOOK_S = 0.25
+POLL_S = 0.25
 """The interval in seconds between two calls of the callback."""
 
 
@@ -339,7 +339,7 @@ class Progress:
 Callback = Callable[[Progress], object]
 
 
-class Watcher:
+class ProgressCallback:
     """Calls a callback during a run and once at its end. An exception of the callback stops the run and is stored in
     `error`."""
 
@@ -369,7 +369,7 @@ class Watcher:
     async def _watch(self) -> None:
         while self.error is None:
             self._look()
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)
 
     def _look(self) -> None:
         if self.callback is None or self.error is not None:

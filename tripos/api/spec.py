@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from pydantic import ValidationError
 
 from tripos.api.errors import RunError, SpecError, for_python, raised_as
-from tripos.api.run import Callback, Run, Watcher, open_run, run_here, store_failure
+from tripos.api.run import Callback, ProgressCallback, Run, open_run, run_blocking, store_failure
 from tripos.api.workers.pool import worker_pool
 from tripos.errors import Failure
-from tripos.releases.reach import TYPED
+from tripos.releases.reach import USER_GIVEN
 from tripos.runs.compilation import CompiledSpec, find_spec
 from tripos.runs.planning import RunPlan, plan_run
 from tripos.runs.preparation import RunWarning, check_denied, prepare
-from tripos.runs.selection import Choices
+from tripos.runs.selection import RunRequest
 from tripos.settings.config import Config, denied_codes, with_programs
 from tripos.settings.load import ChosenSettings, project_settings, value_fault
 from tripos.settings.trust import trust_in
@@ -186,7 +186,7 @@ class Spec:
             for run in started:
                 run.stop()
 
-        return run_here(lambda: self._run(started, models, roles, store, progress, options), stop)
+        return run_blocking(lambda: self._run(started, models, roles, store, progress, options), stop)
 
     async def run_async(
         self,
@@ -219,7 +219,7 @@ class Spec:
             run = open_run(self.compiled, prepared, config, self._warner(warnings), pool, detach=detach)
         run.warnings = tuple(warnings)
         started.append(run)
-        watcher = Watcher(run, progress, self.settings.secrets)
+        watcher = ProgressCallback(run, progress, self.settings.secrets)
         with raised_as(RunError):
             try:
                 ending = await run.go(watcher.around)
@@ -247,13 +247,13 @@ class Spec:
         store: str | Path | None,
         options: Mapping[str, Any],
         known: Collection[str],
-    ) -> tuple[Choices, Config]:
+    ) -> tuple[RunRequest, Config]:
         _check_known(options, known)
         if (limit := options.get("limit")) is not None and limit < 1:
             raise Failure("R0202", "`limit` must be at least 1", "give another limit, or leave it out")
         if options.get("workers", 1) < 1:
             raise Failure("R0202", "`workers` must be at least 1", "give another number, or leave it out")
-        choices = Choices(
+        choices = RunRequest(
             models=_names(models),
             roles={role: _names(each) for role, each in roles.items()},
             scenario=_names(options.get("scenarios", ())),
@@ -322,7 +322,7 @@ def compile(  # noqa: A001 - `tripos.compile` is its name
             extended,
             allow_outside=allow_outside,
             trust=trust,
-            reach=replace(TYPED, private=allow_private, signed=signed),
+            reach=replace(USER_GIVEN, private=allow_private, signed=signed),
         )
         compilation = found.compile(denied)
     plan = compilation.plan

@@ -13,17 +13,17 @@ from tripos.annotation.assignment import Assignment, AssignmentDesk, AssignmentO
 from tripos.annotation.batch import Answers, Batch, GradeError, IngestedGrades, check, get_batch
 from tripos.annotation.carry_over import carry_to_other_runs
 from tripos.annotation.page import GradingPage
-from tripos.annotation.replies import chosen_role
+from tripos.annotation.replies import grading_role
 from tripos.annotation.sheet import GradesFile, read_grades
 from tripos.cli.context import open_store
-from tripos.errors import GOOD, SOME_FAILED, Failure
-from tripos.runs.records import stored_media
-from tripos.runs.selection import chosen_only, chosen_scenarios, chosen_subset
-from tripos.terminal import harmless, show_json, show_message, show_text, terminal_width
+from tripos.errors import SOME_FAILED, SUCCESS, Failure
+from tripos.runs.records import media_store
+from tripos.runs.selection import chosen_scenarios, chosen_subset, filters_of
+from tripos.terminal import escape_controls, show_json, show_message, show_text, terminal_width
 from tripos_compiler.diagnostics.text_format import counted
 from tripos_compiler.language.contexts import Drawn, select_treatments
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger.imported_scores import KeptCounts, keep
+from tripos_warehouse.ledger.imported_scores import KeptCounts, store_scores
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.tables.text import fold, pad
 from tripos_warehouse.views.connect import connect, connect_run
@@ -39,7 +39,7 @@ def main(options: Namespace) -> int:
     """Assign replies, or import grades."""
     _check(options)
     try:
-        return _take(options) if options.take else _hand(options)
+        return _import_grades(options) if options.take else _assign(options)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
 
@@ -79,30 +79,30 @@ def _check(options: Namespace) -> None:
 # Assignment
 
 
-def _hand(options: Namespace) -> int:
+def _assign(options: Namespace) -> int:
     path = _output(options)
     store = open_store(options, writes=True)
     connection, run = connect_run(store, options.run)
     with connection:
         plan = get_selected(connection, run)
-        plan = select_treatments(plan, chosen_only(options, plan))
-        role = chosen_role(plan, options.role, run.compared_role)
+        plan = select_treatments(plan, filters_of(options, plan))
+        role = grading_role(plan, options.role, run.compared_role)
         desk = AssignmentDesk(store, connection, plan, run, role, options.name, _round(options))
         choice = _choice(options, desk)
         if options.page:
-            hand = desk.again(_resumed(desk, path)) if path.exists() else desk.hand(choice, _now)
+            hand = desk.again(_resumed(desk, path)) if path.exists() else desk.assign(choice, _now)
         else:
-            hand = desk.hand(choice, _now)
+            hand = desk.assign(choice, _now)
             _write_sheet(path, hand)
         gains = tuple(expected_gains(connection, plan, hand.batch))
         of = None if choice.items is None else known_in_run(connection, run.run_id, options.subset, len(choice.items))
-    _say(hand, path, options)
+    _print_assignment(hand, path, options)
     for each in gains:
         now = f"{each.measure} of {each.model}: ±{each.now:.3g} with {each.items:,} graded items"
         show_message(f"{now}, about ±{each.then:.3g} with {each.items_then:,}")
     if of is not None and not of.whole:
         show_message(f"{of.told(options.subset)} are in this run")
-    return _serve(hand, path, options) if options.page else GOOD
+    return _serve(hand, path, options) if options.page else SUCCESS
 
 
 def _round(options: Namespace) -> int | None:
@@ -141,7 +141,7 @@ def _choice(options: Namespace, desk: AssignmentDesk) -> AssignmentOptions:
             )
     return AssignmentOptions(
         options.limit,
-        chosen_only(options, desk.plan),
+        filters_of(options, desk.plan),
         chosen_scenarios(options, desk.plan),
         options.sample,
         options.overlap,
@@ -188,15 +188,15 @@ def _write_sheet(path: Path, hand: Assignment) -> None:
         raise Failure("S0703", f"cannot write `{path}`: {error.strerror}", "name another file with `-o`") from error
 
 
-def _say(hand: Assignment, path: Path, options: Namespace) -> None:
+def _print_assignment(hand: Assignment, path: Path, options: Namespace) -> None:
     batch = hand.batch
     scenarios = len({row.scenario for row in batch.rows})
     marks = sum(len(row.marks) for row in batch.rows)
-    told = (
+    summary = (
         f"{counted(len(batch.rows), 'reply')} of run {batch.run_id} for {batch.name}:"
         f" {counted(scenarios, 'scenario')}, {counted(marks, 'grade')}"
     )
-    show_message(told if batch.round is None else f"{told}, round {batch.round}")
+    show_message(summary if batch.round is None else f"{summary}, round {batch.round}")
     if hand.shared is not None:
         show_message(f"{counted(hand.shared, 'reply', 'replies')} of these somebody else was handed too")
     if hand.graded:
@@ -205,14 +205,14 @@ def _say(hand: Assignment, path: Path, options: Namespace) -> None:
         show_message(f"{hand.lacking:,} fewer than asked for: there are no more")
     show_message(f"batch {batch.batch}, seed {batch.seed}: the store has the order")
     if not options.page:
-        show_message(f"written to {path}; when it is filled in: {_back(path, options)}")
+        show_message(f"written to {path}; when it is filled in: {_import_command(path, options)}")
 
 
 def _serve(hand: Assignment, path: Path, options: Namespace) -> int:
     from tripos.view.server import serve
 
     grades = GradesFile(path, hand.batch, _now().isoformat(timespec="seconds"))
-    page = GradingPage(hand, grades, _now, stored_media(open_store(options)).read)
+    page = GradingPage(hand, grades, _now, media_store(open_store(options)).read)
     try:
         token = secrets.token_urlsafe(24)
         serve(page, options.port or 0, token, lambda address: _open_at(f"{address}#/grade", path), page.take)
@@ -222,8 +222,10 @@ def _serve(hand: Assignment, path: Path, options: Namespace) -> int:
     show_message(f"\n{done} of {counted(len(hand.batch.rows), 'reply', 'replies')} graded, kept in {path}")
     if done < len(hand.batch.rows):
         show_message("the same command goes on with it")
-    show_message(f"take it back: {_back(path, options)}{'' if done == len(hand.batch.rows) else ' --partial'}")
-    return GOOD
+    show_message(
+        f"take it back: {_import_command(path, options)}{'' if done == len(hand.batch.rows) else ' --partial'}"
+    )
+    return SUCCESS
 
 
 def _open_at(url: str, path: Path) -> None:
@@ -231,23 +233,23 @@ def _open_at(url: str, path: Path) -> None:
     show_message(f"every grade is kept in {path} at once; Ctrl-C ends it", flush=True)
 
 
-def _back(path: Path, options: Namespace) -> str:
+def _import_command(path: Path, options: Namespace) -> str:
     return f"tripos annotate --take {path}" + (f" --store {options.store}" if options.store else "")
 
 
 # Import of grades
 
 
-def _take(options: Namespace) -> int:
+def _import_grades(options: Namespace) -> int:
     path = Path(options.take)
     answers = _read(path)
     store = open_store(options, writes=True)
     batch = get_batch(store, answers.batch)
     taken = check(batch, answers, partial=options.partial)
     if not taken.faults:
-        kept = _keep(store, batch, taken)
-        _tell(options, batch, taken, kept)
-        return GOOD
+        kept = _store_grades(store, batch, taken)
+        _print_import(options, batch, taken, kept)
+        return SUCCESS
     if options.json:
         _print_json(
             {"batch": batch.batch, "evaluator": batch.evaluator, **_counts(KeptCounts(), taken.open)}, taken.faults
@@ -267,16 +269,16 @@ def _read(path: Path) -> Answers:
     return read_grades(path)
 
 
-def _keep(store: Store, batch: Batch, taken: IngestedGrades) -> KeptCounts:
+def _store_grades(store: Store, batch: Batch, taken: IngestedGrades) -> KeptCounts:
     connection = connect(store)
     with connection:
         find_run(connection, batch.run_id)  # grades of a run that this store lacks would not count
-    kept = keep(store, taken.scores, _now())
+    kept = store_scores(store, taken.scores, _now())
     carry_to_other_runs(store, taken.scores)
     return kept
 
 
-def _tell(options: Namespace, batch: Batch, taken: IngestedGrades, kept: KeptCounts) -> None:
+def _print_import(options: Namespace, batch: Batch, taken: IngestedGrades, kept: KeptCounts) -> None:
     if options.json:
         _print_json({"batch": batch.batch, "evaluator": batch.evaluator, **_counts(kept, taken.open)}, ())
         return
@@ -290,9 +292,9 @@ def _counts(kept: KeptCounts, still_open: int) -> dict[str, int]:
     return {"new": kept.new, "changed": kept.changed, "same": kept.same, "open": still_open}
 
 
-def _print_json(said: dict[str, object], faults: tuple[GradeError, ...]) -> None:
+def _print_json(outcome: dict[str, object], faults: tuple[GradeError, ...]) -> None:
     wrong = [{"address": each.address, "reason": each.reason} for each in faults]
-    show_json(orjson.dumps({**said, "faults": wrong}, option=orjson.OPT_INDENT_2).decode())
+    show_json(orjson.dumps({**outcome, "faults": wrong}, option=orjson.OPT_INDENT_2).decode())
 
 
 def _list(faults: tuple[GradeError, ...]) -> None:
@@ -300,10 +302,10 @@ def _list(faults: tuple[GradeError, ...]) -> None:
 
     room = max(40, terminal_width())
     shown = faults[:MOST_FAULTS]
-    wide = min(max(cell_len(harmless(each.address)) for each in shown), 24)
+    wide = min(max(cell_len(escape_controls(each.address)) for each in shown), 24)
     for each in shown:
-        first, *rest = fold(harmless(" ".join(each.reason.split())), room - wide - 2)
-        show_text(f"{pad(harmless(each.address), wide)}  {first}")
+        first, *rest = fold(escape_controls(" ".join(each.reason.split())), room - wide - 2)
+        show_text(f"{pad(escape_controls(each.address), wide)}  {first}")
         for line in rest:
             show_text(f"{'':<{wide}}  {line}")
     if len(faults) > MOST_FAULTS:

@@ -13,8 +13,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from tripos.errors import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
-from tripos.runs.compilation import holds_benchmark, holds_parts
+from tripos.errors import EXPECTATION_FAILED, INTERRUPTED, SOME_FAILED, SUCCESS, USAGE, Failure
+from tripos.runs.compilation import has_benchmark, has_shared_parts
 from tripos.settings.load import ChosenSettings, chosen_settings
 from tripos.terminal import print_stderr, show_json, show_text, terminal_width
 from tripos_compiler.compile import Compilation
@@ -24,14 +24,14 @@ from tripos_compiler.plan import Role
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.datasets.data_files import DataFolders
 
-Doing = Callable[[Namespace, ChosenSettings, Compilation, DataFolders], int]
+Action = Callable[[Namespace, ChosenSettings, Compilation, DataFolders], int]
 """The action for one compiled benchmark. It returns an exit code, or raises `Failure`."""
-WORST_FIRST = (INTERRUPTED, USAGE, SOME_FAILED, NOT_HELD)
+EXIT_CODE_PRECEDENCE = (INTERRUPTED, USAGE, SOME_FAILED, EXPECTATION_FAILED)
 """Exit codes by precedence. The exit code of several runs is the first of these that any run has."""
 
 
 @dataclass(frozen=True)
-class _Read:
+class _LoadedBenchmark:
     """A benchmark read from a path: compiled, or the failure that prevented it."""
 
     path: str
@@ -69,7 +69,7 @@ def main(options: Namespace) -> int:
 
     gc.freeze()  # imported modules stay: exclude them from garbage collection
     if options.on is not None:
-        return clusters.clusters_main(options)
+        return clusters.run_on_cluster(options)
     clusters.refuse_without_cluster(options)
     if len(options.paths) == 1:
         options.path = options.paths[0]
@@ -83,33 +83,33 @@ def main(options: Namespace) -> int:
     except BudgetError as error:
         raise Failure(error.code, error.message, error.hint) from error
     together = None if options.json or options.dry_run else partial(_show_together, options)
-    return each_of(options, chosen, partial(run.run_compiled, budget=budget), together)
+    return run_each(options, chosen, partial(run.run_compiled, budget=budget), together)
 
 
 def _show_together(options: Namespace, names: Sequence[str]) -> None:
     """Print the leaderboards of several benchmarks in one table, if at least two of them rank models."""
     from tripos.cli.context import open_store
-    from tripos.cli.leaderboard import together_lines
+    from tripos.cli.leaderboard import joint_leaderboard
     from tripos.cli.report import store_options
     from tripos_compiler.language.plan_diff import are_comparable
     from tripos_warehouse.errors import StoreError
-    from tripos_warehouse.report.named_boards import leaderboard_of
+    from tripos_warehouse.report.named_boards import stored_leaderboard
 
     try:
-        boards = leaderboard_of(open_store(options), {}, benchmarks=names, comparable=are_comparable)
+        boards = stored_leaderboard(open_store(options), {}, benchmarks=names, comparable=are_comparable)
     except (StoreError, Failure):
         return  # each run has already reported why it cannot be read
     if len(boards) > 1:
-        show_text("\n".join(["", *(line.rstrip() for line in together_lines(boards, terminal_width())), ""]))
+        show_text("\n".join(["", *(line.rstrip() for line in joint_leaderboard(boards, terminal_width())), ""]))
         show_text(f"{localized('with intervals')}  tripos leaderboard {store_options(options)}".rstrip())
 
 
-def each_of(
-    options: Namespace, chosen: ChosenSettings, do: Doing, after: Callable[[Sequence[str]], None] | None = None
+def run_each(
+    options: Namespace, chosen: ChosenSettings, do: Action, after: Callable[[Sequence[str]], None] | None = None
 ) -> int:
     """Call `do` for every benchmark that was named, then `after` with the names of those that compiled. Return the
     worst exit code. Raises `Failure` if no path has a benchmark, or if a role is given that no benchmark has."""
-    benchmarks = [_read(options, path, chosen) for path in _with_benchmark(options.paths)]
+    benchmarks = [_read(options, path, chosen) for path in _benchmark_paths(options.paths)]
     if not benchmarks:
         raise Failure("E0108", "none of the paths holds a benchmark", "give .tripos files, or folders that hold one")
     _check_roles(options, benchmarks)
@@ -119,11 +119,11 @@ def each_of(
         if not options.json:
             sys.stdout.flush()  # keep the line after the output of the previous benchmark
             print_stderr(("\n" if place else "") + f"[{place + 1}/{len(benchmarks)}] {each.path}")
-        code = _one(each, _for(each, options, benchmarks), _settings_for(each, chosen, every), do)
+        code = _run_one(each, _options_for(each, options, benchmarks), _settings_for(each, chosen, every), do)
         codes.append((each.path, code))
         if code == INTERRUPTED:
             break
-    worst = next((code for code in WORST_FIRST if any(code == had for _, had in codes)), GOOD)
+    worst = next((code for code in EXIT_CODE_PRECEDENCE if any(code == had for _, had in codes)), SUCCESS)
     if not options.json:
         sys.stdout.flush()
         print_stderr("\n" + "\n".join(_outcome_lines(benchmarks, codes)))
@@ -132,7 +132,7 @@ def each_of(
     return worst
 
 
-def _one(each: _Read, options: Namespace, chosen: ChosenSettings, do: Doing) -> int:
+def _run_one(each: _LoadedBenchmark, options: Namespace, chosen: ChosenSettings, do: Action) -> int:
     """Run one benchmark. A failure is printed (with `--json` as one line) and becomes its exit code."""
     from tripos.cli.parser import show_failure
 
@@ -148,23 +148,23 @@ def _one(each: _Read, options: Namespace, chosen: ChosenSettings, do: Doing) -> 
         show_failure(failure)
         code = failure.exit_code
     if options.json:
-        told = json.loads(printed.getvalue() or "{}")
+        outcome = json.loads(printed.getvalue() or "{}")
         if failure is not None:
-            told["error"] = {"code": failure.code, "message": failure.message, "hint": failure.hint}
-        show_json(json.dumps({"path": each.path, "exit_code": code, **told}, ensure_ascii=False))
+            outcome["error"] = {"code": failure.code, "message": failure.message, "hint": failure.hint}
+        show_json(json.dumps({"path": each.path, "exit_code": code, **outcome}, ensure_ascii=False))
     return code
 
 
-def _outcome_lines(benchmarks: Sequence[_Read], codes: Sequence[tuple[str, int]]) -> list[str]:
+def _outcome_lines(benchmarks: Sequence[_LoadedBenchmark], codes: Sequence[tuple[str, int]]) -> list[str]:
     """Return one line with the outcome of each benchmark."""
     from rich.cells import cell_len
 
     from tripos_warehouse.tables.text import pad
 
     words = {
-        GOOD: "good",
+        SUCCESS: "good",
         SOME_FAILED: "something failed",
-        NOT_HELD: "an `expect` did not hold",
+        EXPECTATION_FAILED: "an `expect` did not hold",
         USAGE: "not run",
         INTERRUPTED: "interrupted",
     }
@@ -173,28 +173,28 @@ def _outcome_lines(benchmarks: Sequence[_Read], codes: Sequence[tuple[str, int]]
     return lines + [f"{pad(each.path, width)}  not begun" for each in benchmarks[len(codes) :]]
 
 
-def _with_benchmark(paths: Sequence[str]) -> list[str]:
+def _benchmark_paths(paths: Sequence[str]) -> list[str]:
     """Return the paths that have a benchmark. Others, which a shell pattern may include, are reported, except folders
     of declarations that benchmarks share."""
     kept = []
     for path in dict.fromkeys(path.rstrip("/") or path for path in paths):
-        if not Path(path).exists() or holds_benchmark(Path(path)):
+        if not Path(path).exists() or has_benchmark(Path(path)):
             kept.append(path)
-        elif not holds_parts(Path(path)):
+        elif not has_shared_parts(Path(path)):
             print_stderr(f"passed over {path}: it holds no benchmark")
     return kept
 
 
-def _read(options: Namespace, path: str, chosen: ChosenSettings) -> _Read:
-    from tripos.cli.context import compile_given
+def _read(options: Namespace, path: str, chosen: ChosenSettings) -> _LoadedBenchmark:
+    from tripos.cli.context import compile_command_spec
 
     try:
-        return _Read(path, compile_given(Namespace(**{**vars(options), "path": path}), chosen.config))
+        return _LoadedBenchmark(path, compile_command_spec(Namespace(**{**vars(options), "path": path}), chosen.config))
     except Failure as failure:
-        return _Read(path, failure=failure)
+        return _LoadedBenchmark(path, failure=failure)
 
 
-def _for(each: _Read, options: Namespace, benchmarks: Sequence[_Read]) -> Namespace:
+def _options_for(each: _LoadedBenchmark, options: Namespace, benchmarks: Sequence[_LoadedBenchmark]) -> Namespace:
     """Return the options for one benchmark, with its roles only. If `--model` is given and another benchmark uses the
     name of its compared role for another role, a `--role` of that name is dropped."""
     others = {name for other in benchmarks for name in other.roles if name != other.compared}
@@ -203,13 +203,13 @@ def _for(each: _Read, options: Namespace, benchmarks: Sequence[_Read]) -> Namesp
     return Namespace(**{**vars(options), "path": each.path, "role": role})
 
 
-def _settings_for(each: _Read, chosen: ChosenSettings, every: frozenset[str]) -> ChosenSettings:
+def _settings_for(each: _LoadedBenchmark, chosen: ChosenSettings, every: frozenset[str]) -> ChosenSettings:
     """Return the settings without the roles that only other benchmarks have."""
     roles = {name: models for name, models in chosen.config.roles.items() if name not in every - each.roles}
     return replace(chosen, config=chosen.config.model_copy(update={"roles": roles}))
 
 
-def _check_roles(options: Namespace, benchmarks: Sequence[_Read]) -> None:
+def _check_roles(options: Namespace, benchmarks: Sequence[_LoadedBenchmark]) -> None:
     """Raise `Failure` R0201 for a role that no benchmark has."""
     every = sorted(frozenset().union(*(each.roles for each in benchmarks)))
     for name in map(_role, options.role):

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tripos.cli.context import show_diagnostics
-from tripos.errors import GOOD, SOME_FAILED, USAGE
-from tripos.releases.reach import reach_of
-from tripos.runs.compilation import SpecSource, earlier_plan, find_spec, holds_parts
+from tripos.errors import SOME_FAILED, SUCCESS, USAGE
+from tripos.releases.reach import policy_of
+from tripos.runs.compilation import SpecSource, earlier_plan, find_spec, has_shared_parts
 from tripos.settings.config import chosen_denials
 from tripos.settings.load import load_config
-from tripos.settings.trust import check_given, trust_of
+from tripos.settings.trust import refuse_if_untrusted, trust_of
 from tripos.terminal import print_json, show_message, show_text, terminal_width
 from tripos.version import __version__
 from tripos_compiler.compile import Compilation
@@ -29,29 +29,29 @@ from tripos_compiler.language.contexts import Clustering, RowClusters
 from tripos_compiler.source.inputs import DataError
 
 if TYPE_CHECKING:
-    from tripos.cli.secrecy_trial import Tried
+    from tripos.cli.secrecy_trial import SecrecyResult
 
 
 def main(options: Namespace) -> int:
     """Check every path and print the diagnostics. Return exit code 2 if there are errors, 1 if only the test of secrecy
     failed."""
     gc.disable()  # syntax trees have no cycles worth collecting in a short process
-    trust, reach = trust_of(options), reach_of(options)
+    trust, reach = trust_of(options), policy_of(options)
     config = load_config(Path.cwd(), trust=trust)
     denied = chosen_denials(options, config)
     places = (options.data, config.data, (*options.releases, *config.releases))
     against = earlier_plan(options.against, *places, trust=trust, reach=reach) if options.against else None
     # A shell pattern also matches folders of shared declarations, which are checked with the benchmarks that use them.
-    check_given(trust, *options.paths)
-    paths = [each for each in options.paths if not holds_parts(Path(each))] or options.paths
+    refuse_if_untrusted(trust, *options.paths)
+    paths = [each for each in options.paths if not has_shared_parts(Path(each))] or options.paths
     specs = {
         path: find_spec(path, *places, allow_outside=options.allow_outside, trust=trust, reach=reach) for path in paths
     }
-    found = {path: spec.compile(denied, against) for path, spec in specs.items()}
-    trials = _trials(options.worlds, specs, found)
-    diagnostics = [each for compilation in found.values() for each in compilation.diagnostics]
+    compilations = {path: spec.compile(denied, against) for path, spec in specs.items()}
+    trials = _trials(options.worlds, specs, compilations)
+    diagnostics = [each for compilation in compilations.values() for each in compilation.diagnostics]
     diagnostics += [each for trial in trials.values() for each in trial.diagnostics]
-    silenced = [each for compilation in found.values() for each in compilation.silenced]
+    silenced = [each for compilation in compilations.values() for each in compilation.silenced]
     match options.format:
         case "json":
             print_json(to_data(diagnostics, silenced))
@@ -66,7 +66,7 @@ def main(options: Namespace) -> int:
             show_text(to_github(diagnostics, path_from=_path_from_root), end="")
         case _:
             show_diagnostics(diagnostics, every=options.all)
-            for path, compilation in found.items():
+            for path, compilation in compilations.items():
                 if compilation.plan is not None:
                     show_message(f"{path}: {_size(compilation)}")
                     for each in _clusterings(specs[path], compilation):
@@ -77,29 +77,31 @@ def main(options: Namespace) -> int:
             if diagnostics:
                 show_text(summary(diagnostics), stderr=True)
             show_text(render_silenced(silenced, width=terminal_width()), end="", stderr=True)
-    if any(compilation.plan is None for compilation in found.values()):
+    if any(compilation.plan is None for compilation in compilations.values()):
         return USAGE
-    return SOME_FAILED if any(trial.diagnostics for trial in trials.values()) else GOOD
+    return SOME_FAILED if any(trial.diagnostics for trial in trials.values()) else SUCCESS
 
 
-SECRECY = frozenset({"E0501", "E0502"})
+SECRECY_ERRORS = frozenset({"E0501", "E0502"})
 """Codes of errors that do not prevent the test of secrecy, because it shows the leaks that they report."""
 
 
-def _trials(pairs: int | None, specs: Mapping[str, SpecSource], found: Mapping[str, Compilation]) -> dict[str, Tried]:
+def _trials(
+    pairs: int | None, specs: Mapping[str, SpecSource], found: Mapping[str, Compilation]
+) -> dict[str, SecrecyResult]:
     """Return the tests of secrecy, in this number of pairs of worlds, of the specs without errors other than leaks.
     Return none if `pairs` is None."""
     if pairs is None:
         return {}
-    from tripos.cli.secrecy_trial import tried  # which loads the runtime
+    from tripos.cli.secrecy_trial import check_secrecy  # which loads the runtime
 
     gc.enable()
     trials = {}
     for path, spec in specs.items():
         errors = {each.code for each in found[path].diagnostics if each.severity == "error"}
-        compilation = spec.compile(secrecy=False) if errors and errors <= SECRECY else found[path]
+        compilation = spec.compile(secrecy=False) if errors and errors <= SECRECY_ERRORS else found[path]
         if compilation.plan is not None:
-            trials[path] = tried(compilation, spec.folders, pairs)
+            trials[path] = check_secrecy(compilation, spec.folders, pairs)
     return trials
 
 

@@ -100,12 +100,12 @@ def add_describe(parser: argparse.ArgumentParser) -> None:
 
 def add_init(parser: argparse.ArgumentParser) -> None:
     """Add the options of `tripos init`."""
-    from tripos.cli.parser import listed_verbs
+    from tripos.cli.parser import command_lines
     from tripos.cli.project_files import TEMPLATES
 
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     listed = [("templates", [(each.name, each.help) for each in TEMPLATES.values()])]
-    parser.epilog = "\n".join(listed_verbs(listed, max(map(len, TEMPLATES)))).lstrip("\n")
+    parser.epilog = "\n".join(command_lines(listed, max(map(len, TEMPLATES)))).lstrip("\n")
     parser.add_argument("name", metavar="NAME", nargs="?", help="the folder to make; its last part names the benchmark")
     parser.add_argument("--template", choices=tuple(TEMPLATES), help="the benchmark to begin with (default: qa)")
     help_ = "begin with a benchmark that comes with Tripos, such as gallery/simpleqa"
@@ -823,11 +823,11 @@ def add_docs(parser: argparse.ArgumentParser) -> None:
 def add_completion(parser: argparse.ArgumentParser) -> None:
     """Add the options of `tripos completion`."""
     from tripos.cli.completion import SHELLS
-    from tripos.cli.parser import listed_verbs
+    from tripos.cli.parser import command_lines
 
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     listed = [("install", [(name, shell.install) for name, shell in SHELLS.items()])]
-    parser.epilog = "\n".join(listed_verbs(listed, max(map(len, SHELLS)))).lstrip("\n")
+    parser.epilog = "\n".join(command_lines(listed, max(map(len, SHELLS)))).lstrip("\n")
     parser.add_argument("shell", metavar="SHELL", choices=tuple(SHELLS), help="bash, zsh, fish or powershell")
 
 

@@ -10,9 +10,9 @@ from rich.cells import cell_len
 
 from tripos.cli.context import open_store
 from tripos.cli.report import write_xml
-from tripos.cli.tables import chosen_format, show_rows, show_tables
-from tripos.errors import GOOD, Failure
-from tripos.terminal import harmless, print_json, show_text, table_width, terminal_width
+from tripos.cli.tables import output_format, show_rows, show_tables
+from tripos.errors import SUCCESS, Failure
+from tripos.terminal import escape_controls, print_json, show_text, table_width, terminal_width
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.plan import Plan
@@ -32,8 +32,8 @@ from tripos_warehouse.report.comparison import (
 )
 from tripos_warehouse.report.junit import comparison_junit
 from tripos_warehouse.report.paper_tables import comparison_tables
-from tripos_warehouse.report.remarks import CAUTION
-from tripos_warehouse.report.run_report import PROVING
+from tripos_warehouse.report.remarks import STAND_IN_NOTE
+from tripos_warehouse.report.run_report import STAND_IN_PREFIXES
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.tables.text import fold
 from tripos_warehouse.views.connect import connect_run
@@ -47,29 +47,29 @@ def main(options: Namespace) -> int:
     """Print the differences of two runs or two models."""
     if len(options.runs) > 2:
         raise Failure("R0202", f"{len(options.runs)} runs cannot be compared at once", "give two: tripos compare A B")
-    form = chosen_format(options)
+    form = output_format(options)
     store = open_store(options)
     try:
         with ExitStack() as open_:
             one, two = _sides(store, options, open_)
             changed, by_judge = changes_between(one, two, anyway=options.anyway)
-            found = compare(one, two, by_judge=by_judge, margins=dict(options.within))
+            comparison = compare(one, two, by_judge=by_judge, margins=dict(options.within))
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.junit:
-        write_xml(comparison_junit(one, two, found), options.junit)
+        write_xml(comparison_junit(one, two, comparison), options.junit)
     if form == "json":
-        print_json(_data(one, two, changed, found))
+        print_json(_data(one, two, changed, comparison))
     elif form == "csv":
-        show_rows(_data(one, two, changed, found)["rows"])
+        show_rows(_data(one, two, changed, comparison)["rows"])
     elif form != "text":
         caption = f"{two.run.benchmark} {two.run.version}"
         a, b = (f"{', '.join(side.models)} ({side.run.run_id})" for side in (one, two))
-        show_tables(comparison_tables(found, caption, a, b), form, options)
+        show_tables(comparison_tables(comparison, caption, a, b), form, options)
     else:
-        lines = [*_head(one, two, changed), *render_comparison(found, table_width())]
+        lines = [*_head(one, two, changed), *render_comparison(comparison, table_width())]
         show_text("\n".join(each for line in lines for each in _fit(line)))
-    return GOOD
+    return SUCCESS
 
 
 def _sides(store: Store, options: Namespace, open_: ExitStack) -> tuple[Side, Side]:
@@ -97,8 +97,8 @@ def _models(options: Namespace, one: RunRecord, two: RunRecord, alone: bool) -> 
     if alone:
         if len(one.models) != 2:
             some = ", ".join(one.models)
-            told = "one model: give two runs" if len(one.models) == 1 else f"{len(one.models)} models: {some}"
-            raise StoreError("S0614", f"run `{one.run_id}` compares {told}", "say which two: --models A,B")
+            requested = "one model: give two runs" if len(one.models) == 1 else f"{len(one.models)} models: {some}"
+            raise StoreError("S0614", f"run `{one.run_id}` compares {requested}", "say which two: --models A,B")
         return one.models[:1], one.models[1:]
     shared = tuple(model for model in one.models if model in two.models)
     if shared:
@@ -123,8 +123,8 @@ def _head(one: Side, two: Side, changed: list[ChangeLine]) -> list[str]:
     lines = [f"{two.run.benchmark} {two.run.version}"]
     for letter, side in (("A", one), ("B", two)):
         lines.append(f"{letter}  {', '.join(side.models)}  ({side.run.run_id})")
-    if any(model.startswith(PROVING) for side in (one, two) for model in side.models):
-        lines += ["", *fold(localized(CAUTION), terminal_width())]
+    if any(model.startswith(STAND_IN_PREFIXES) for side in (one, two) for model in side.models):
+        lines += ["", *fold(localized(STAND_IN_NOTE), terminal_width())]
     if one.run.run_id != two.run.run_id:
         lines += ["", "changed in between:"] if changed else ["", "nothing of the spec changed in between"]
         lines += [f"  {'!' if each.scoring else ' '} {each}" for each in changed[:MOST_CHANGES]]
@@ -139,14 +139,14 @@ def _fit(line: str) -> list[str]:
     """Return a line wrapped for the terminal, with a hanging indent."""
     room = table_width()
     if cell_len(line) <= room:
-        return [harmless(line)]
+        return [escape_controls(line)]
     text = line.lstrip(" ")
     start = len(line) - len(text)
-    first, *rest = fold(harmless(text), room - start - 4)
+    first, *rest = fold(escape_controls(text), room - start - 4)
     return [" " * start + first, *(" " * (start + 4) + each for each in rest)]
 
 
-def _data(one: Side, two: Side, changed: list[ChangeLine], found: Comparison) -> dict[str, Any]:
+def _data(one: Side, two: Side, changed: list[ChangeLine], comparison: Comparison) -> dict[str, Any]:
     return {
         "format": "tripos.comparison/1",
         **{
@@ -154,18 +154,18 @@ def _data(one: Side, two: Side, changed: list[ChangeLine], found: Comparison) ->
             for name, side in (("a", one), ("b", two))
         },
         "changes": [each._asdict() for each in changed],
-        "pairs": found.pairs,
-        "items": found.items,
-        "only_a": found.only_a,
-        "only_b": found.only_b,
-        "same": found.same,
-        "unpaired": [{"name": name, "reason": why} for name, why in found.unpaired],
-        "together": list(found.together),
-        "people": list(found.people),
-        "cautions": list(found.cautions),
-        "tests": found.tests,
-        "headline": list(found.first),
-        "notes": list(notes_of(found)),
+        "pairs": comparison.pairs,
+        "items": comparison.items,
+        "only_a": comparison.only_a,
+        "only_b": comparison.only_b,
+        "same": comparison.same,
+        "unpaired": [{"name": name, "reason": why} for name, why in comparison.unpaired],
+        "together": list(comparison.together),
+        "people": list(comparison.people),
+        "cautions": list(comparison.cautions),
+        "tests": comparison.tests,
+        "headline": list(comparison.first),
+        "notes": list(notes_of(comparison)),
         "rows": [
             {
                 "section": section.kind,
@@ -190,8 +190,8 @@ def _data(one: Side, two: Side, changed: list[ChangeLine], found: Comparison) ->
                 "reason": row.difference.reason,
                 "verdict": told,
             }
-            for section in found.sections
-            for row, told in zip(section.rows, verdicts(section, found.tests), strict=True)
+            for section in comparison.sections
+            for row, told in zip(section.rows, verdicts(section, comparison.tests), strict=True)
         ],
     }
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tripos.cli.parser import build_parser
-from tripos.errors import GOOD
+from tripos.errors import SUCCESS
 from tripos.terminal import show_output
 from tripos_compiler.diagnostics.codes import CODES
 
-SPECS = ("PATH", "URL|PATH", "A", "B")
+SPEC_METAVARS = ("PATH", "URL|PATH", "A", "B")
 """Metavars of options that take a benchmark. A and B are those of `tripos diff`."""
 FOLDERS = ("DIR", "FOLDER")
 FILES = ("FILE", "TOML")
@@ -63,7 +63,7 @@ def main(options: argparse.Namespace) -> int:
             action.complete = shtab.DIRECTORY if action.metavar in FOLDERS else shtab.FILE  # type: ignore[attr-defined]
         elif action.metavar in FILES:
             action.complete = shtab.FILE  # type: ignore[attr-defined]
-        elif action.metavar in SPECS:
+        elif action.metavar in SPEC_METAVARS:
             action.complete = shtab.glob("*.tripos") | {"zsh": "_files -g '*.tripos'"}  # type: ignore[attr-defined]
         elif action.metavar == "CODE|WORD":
             action.choices = _words()
@@ -72,7 +72,7 @@ def main(options: argparse.Namespace) -> int:
         # shtab excludes further words here, which makes zsh complete neither them nor options.
         script = script.replace('"(*):', '"*:')
     show_output(f"{script}\n{SHELLS[options.shell].after}")
-    return GOOD
+    return SUCCESS
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
@@ -88,15 +88,15 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 def _models() -> dict[str, Any]:
     """Return the completion of a model for each shell: mocks, the local model, models in `tripos.toml`, and providers,
     whose `/` is followed by more."""
-    from tripos_runtime.models.catalog import FOREIGN, PROVIDERS
+    from tripos_runtime.models.catalog import NATIVE_PROVIDERS, PROVIDERS
     from tripos_runtime.models.local import WEIGHTS
     from tripos_runtime.models.mocks import CHARACTERS
 
-    providers = [f"{name}/" for name in (*PROVIDERS, *FOREIGN)]
+    providers = [f"{name}/" for name in (*PROVIDERS, *NATIVE_PROVIDERS)]
     mocks = [f"mock/{name}" for name in CHARACTERS if name.islower()]  # `student-A-R` is a pattern
     names = sorted({*providers, *mocks, *(f"local/{name}" for name in WEIGHTS)})
     pattern = '"[a-zA-Z0-9_-]+/[^" ,:]+'
-    return _completed(
+    return _completion(
         "models",
         f"grep -hoE '{pattern}' tripos.toml 2>/dev/null | tr -d '\"' | sort -u",
         f"Select-String -Path tripos.toml -Pattern '{pattern}' -AllMatches -ErrorAction SilentlyContinue |\n"
@@ -108,7 +108,7 @@ def _models() -> dict[str, Any]:
 def _scenarios() -> dict[str, Any]:
     """Return the completion of a scenario for each shell: those of the specs below the current folder."""
     pattern = "^ *scenario +[a-zA-Z_][a-zA-Z0-9_]*"
-    return _completed(
+    return _completion(
         "scenarios",
         f"find . -maxdepth 3 -name '*.tripos' -exec grep -hoE '{pattern}' {{}} + 2>/dev/null | sed 's/.* //' | sort -u",
         "Get-ChildItem -Depth 2 -Filter *.tripos -ErrorAction SilentlyContinue |\n"
@@ -124,7 +124,7 @@ def _runs() -> dict[str, Any]:
     text. A file that was not compacted has no others.
     """
     name = "[0-9]{8}-[0-9]{6}-[0-9a-f]{4}"
-    return _completed(
+    return _completion(
         "runs",
         f"grep -raohE '{name}' \"$(printenv TRIPOS_STORE || echo results)/parts/runs\" 2>/dev/null | sort -ru",
         "$store = if ($env:TRIPOS_STORE) { $env:TRIPOS_STORE } else { 'results' }\n"
@@ -134,7 +134,7 @@ def _runs() -> dict[str, Any]:
     )
 
 
-def _completed(what: str, found: str, in_powershell: str, words: Sequence[str] = ()) -> dict[str, Any]:
+def _completion(what: str, found: str, in_powershell: str, words: Sequence[str] = ()) -> dict[str, Any]:
     """Return a completion for each shell: the words `words`, and the output lines of a pipeline that works in bash, zsh
     and fish. A word in `words` may continue, so no space follows it."""
     name, listed = f"_tripos_{what}", " ".join(words)

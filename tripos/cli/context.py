@@ -32,7 +32,7 @@ MOST_SHOWN = 4
 """The maximum number of places that a warning names. The rest are counted."""
 
 
-COMMITTED = ("S0103", "S0402")
+COMMITTED_DAMAGE = ("S0103", "S0402")
 """Codes of damage that removes committed rows, so that figures lack them."""
 _opened: list[Store] = []
 """The stores that the command reads. A second attempt uses the same ones, without their damaged rows."""
@@ -58,7 +58,7 @@ def open_store(options: Namespace, *, writes: bool = False, on_bucket: bool = Tr
             if store.place == (address_of(root) or str(Path(root).expanduser().resolve())):
                 return store
     try:
-        store = Store.open(root, create=False, tell=_tell, tolerant=not writes)
+        store = Store.open(root, create=False, on_damage=_tell, tolerant=not writes)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if not writes:
@@ -75,7 +75,7 @@ def found_damage() -> bool:
 
 def left_out() -> bool:
     """Return true if the answer of this command lacks rows that its stores had committed."""
-    return any(error.code in COMMITTED for error in _damage)
+    return any(error.code in COMMITTED_DAMAGE for error in _damage)
 
 
 def forget() -> None:
@@ -93,14 +93,14 @@ def _tell(error: StoreError) -> None:
     _damage.append(error)
 
 
-def compile_given(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
+def compile_command_spec(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
     """Compile the spec of a command and print its diagnostics. Return the compilation and its data folders."""
-    from tripos.releases.reach import reach_of
+    from tripos.releases.reach import policy_of
     from tripos.runs.compilation import find_spec
     from tripos.settings.config import chosen_denials
 
     releases = (*getattr(options, "releases", ()), *config.releases)
-    reach = reach_of(options)
+    reach = policy_of(options)
     fetch = replace(reach, here=False) if getattr(options, "fetch", False) else None
     spec = find_spec(
         options.path,
@@ -117,14 +117,14 @@ def compile_given(options: Namespace, config: Config) -> tuple[Compilation, Data
     return compilation, spec.folders
 
 
-def with_stand_ins(options: Namespace, chosen: ChosenSettings, compilation: Compilation) -> ChosenSettings:
+def with_mock_models(options: Namespace, chosen: ChosenSettings, compilation: Compilation) -> ChosenSettings:
     """Return the settings with mock models for a benchmark that comes with Tripos, if no model is given. They come from
     the `tripos.toml` beside its main file. A message says so."""
     from tripos.runs.compilation import is_shipped
-    from tripos.runs.selection import choices_of, has_models
+    from tripos.runs.selection import names_any_model, request_of
 
     folder = Path(compilation.sources[0].path).parent
-    if has_models(choices_of(options), chosen.config) or not is_shipped(folder):
+    if names_any_model(request_of(options), chosen.config) or not is_shipped(folder):
         return chosen
     if not (folder / SETTINGS_FILE).is_file():
         return chosen
@@ -135,9 +135,9 @@ def with_stand_ins(options: Namespace, chosen: ChosenSettings, compilation: Comp
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic], *, every: bool = False) -> None:
     """Print diagnostics on standard error: the first hundred, or all with `every`."""
-    from tripos_compiler.diagnostics.renderers import MOST_SHOWN, render_text
+    from tripos_compiler.diagnostics.renderers import MAX_SHOWN, render_text
 
-    most, others = None if every else MOST_SHOWN, ": `tripos check --all` shows them"
+    most, others = None if every else MAX_SHOWN, ": `tripos check --all` shows them"
     text = render_text(diagnostics, color=is_colored(sys.stderr), width=terminal_width(), most=most, others=others)
     if text:
         show_text(text, stderr=True, styled=True)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tripos.cli.arguments import listed_names
-from tripos.cli.context import compile_given
-from tripos.errors import GOOD, USAGE, Failure
+from tripos.cli.context import compile_command_spec
+from tripos.errors import SUCCESS, USAGE, Failure
 from tripos.settings.load import load_config
 from tripos.settings.trust import trust_of
 from tripos.terminal import print_json, show_output, show_text, table_width
@@ -25,7 +25,7 @@ from tripos_compiler.library.functions.texts import words
 from tripos_compiler.plan import ChoiceType, DataField, Dataset, ListType, Plan, RecordType, SetType, TextType, Type
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_warehouse.query.results import export_cell
-from tripos_warehouse.tables.text import NOTHING, TextColumn, grid
+from tripos_warehouse.tables.text import NULL_TEXT, TextColumn, grid
 
 Row = Mapping[str, Any]
 Group = tuple[str, ...]
@@ -39,7 +39,7 @@ FIGURES = ("rows", "values", "distinct", "mean", "least", "median", "most")
 
 
 @dataclass(frozen=True)
-class Figures:
+class FieldStatistics:
     """The statistics of one field in one group.
 
     `unit` is the unit of `mean`, `least`, `median` and `most`: characters or words of a text, items of a list, turns of
@@ -58,7 +58,7 @@ class Figures:
 
 
 @dataclass
-class Gathered:
+class FieldValues:
     """The values of one field in one group."""
 
     values: int = 0
@@ -107,7 +107,7 @@ def describe(
     by: Sequence[FieldPart],
     unit: str = "characters",
     names: Mapping[str, str] | None = None,
-) -> dict[Group, dict[str, Figures]]:
+) -> dict[Group, dict[str, FieldStatistics]]:
     """Return the statistics of every part in every group of rows, in the order in which groups first occur. `names`
     maps values of `by` to the group under which they are counted.
 
@@ -119,11 +119,11 @@ def describe(
     [(('a',), 1, 1, 3.0), (('others',), 2, 1, 5.0)]
     """
     counts: dict[Group, int] = defaultdict(int)
-    gathered: dict[Group, dict[str, Gathered]] = {}
+    gathered: dict[Group, dict[str, FieldValues]] = {}
     for row in rows:
-        group = tuple(_named(part.of(row), names or {}) for part in by)
+        group = tuple(_group_of(part.of(row), names or {}) for part in by)
         counts[group] += 1
-        of = gathered.setdefault(group, {part.name: Gathered() for part in parts})
+        of = gathered.setdefault(group, {part.name: FieldValues() for part in parts})
         for part in parts:
             _gather(of[part.name], part.of(row), UNITS[unit])
     return {
@@ -132,14 +132,14 @@ def describe(
     }
 
 
-def _named(value: Any, names: Mapping[str, str]) -> str:
+def _group_of(value: Any, names: Mapping[str, str]) -> str:
     if value is None:
         return NO_VALUE
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return names.get(text, text)
 
 
-def _gather(into: Gathered, value: Any, length: Callable[[str], int]) -> None:
+def _gather(into: FieldValues, value: Any, length: Callable[[str], int]) -> None:
     if value is None:
         return
     into.values += 1
@@ -163,13 +163,13 @@ COUNTED = {"list": "items", "set": "items", "dialogue": "turns"}
 """The unit of a length by type. Texts have the requested unit, and numbers have none."""
 
 
-def _figures(of: Gathered, part: FieldPart, rows: int, unit: str) -> Figures:
+def _figures(of: FieldValues, part: FieldPart, rows: int, unit: str) -> FieldStatistics:
     kind = part.type.kind
     if kind not in (*COUNTED, "text", "integer", "number") or not of.sizes:
-        return Figures(rows, of.values, len(of.distinct), "")
+        return FieldStatistics(rows, of.values, len(of.distinct), "")
     mean, median = statistics.fmean(of.sizes), statistics.median(of.sizes)
     counted = unit if kind == "text" else COUNTED.get(kind, "")
-    return Figures(rows, of.values, len(of.distinct), counted, mean, min(of.sizes), median, max(of.sizes))
+    return FieldStatistics(rows, of.values, len(of.distinct), counted, mean, min(of.sizes), median, max(of.sizes))
 
 
 DIGITS = {"rows": 0, "values": 0, "distinct": 0, "mean": 2, "least": 0, "median": 1, "most": 0}
@@ -177,14 +177,14 @@ DIGITS = {"rows": 0, "values": 0, "distinct": 0, "mean": 2, "least": 0, "median"
 
 
 @dataclass(frozen=True)
-class Described:
+class DatasetStatistics:
     """One data set, or several together: name, files, and the statistics of each group of rows."""
 
     name: str
     files: tuple[tuple[str, int], ...]
     by: tuple[str, ...]
     parts: tuple[FieldPart, ...]
-    groups: Mapping[Group, Mapping[str, Figures]]
+    groups: Mapping[Group, Mapping[str, FieldStatistics]]
 
     @property
     def rows(self) -> int:
@@ -197,23 +197,23 @@ def main(options: Namespace) -> int:
     if not listed_names(options.by) and (options.group or options.figure):
         given = "--group" if options.group else "--figure"
         raise Failure("R0202", f"`{given}` has no meaning without `--by`", "name the field: --by FIELD")
-    compilation, folders = compile_given(options, load_config(Path.cwd(), trust=trust_of(options)))
+    compilation, folders = compile_command_spec(options, load_config(Path.cwd(), trust=trust_of(options)))
     plan = compilation.plan
     if plan is None:
         return USAGE
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
     datasets = _chosen(plan, listed_names(options.dataset))
     together = [datasets] if options.together else [[each] for each in datasets]
-    found = [_described(source, each, options) for each in together]
+    described = [_described(source, each, options) for each in together]
     match options.format:
         case "json":
-            print_json(_to_data(plan, found))
+            print_json(_to_data(plan, described))
         case "csv":
-            _write_csv(found)
+            _write_csv(described)
         case _:
             figure = options.figure or "mean"
-            show_text("\n\n".join("\n".join(_lines(each, figure)) for each in found))
-    return GOOD
+            show_text("\n\n".join("\n".join(_lines(each, figure)) for each in described))
+    return SUCCESS
 
 
 def _chosen(plan: Plan, names: Sequence[str]) -> list[Dataset]:
@@ -236,7 +236,7 @@ def _hint(name: str, known: Iterable[str]) -> str:
     return f"did you mean `{close}`?" if close else f"there is {', '.join(f'`{each}`' for each in known)}"
 
 
-def _described(source: CaseSource, datasets: Sequence[Dataset], options: Namespace) -> Described:
+def _described(source: CaseSource, datasets: Sequence[Dataset], options: Namespace) -> DatasetStatistics:
     every = [parts_of(each.fields) for each in datasets]
     parts = [part for part in every[0] if all(part in others for others in every[1:])]
     name = " + ".join(each.name for each in datasets)
@@ -245,9 +245,11 @@ def _described(source: CaseSource, datasets: Sequence[Dataset], options: Namespa
     by = [_part(name, parts, each) for each in listed_names(options.by)]
     chosen = [_part(name, parts, each) for each in listed_names(options.field)] or parts
     rows = (row.values for each in datasets for row in source.sources.stream(each))
-    groups = describe(rows, chosen, by, options.unit, _grouped(options.group))
+    groups = describe(rows, chosen, by, options.unit, _parse_groups(options.group))
     files = tuple((file.path, file.rows) for each in datasets for file in each.every_file)
-    return Described(name, files, tuple(part.name for part in by), tuple(chosen), _sorted(groups, by, options.group))
+    return DatasetStatistics(
+        name, files, tuple(part.name for part in by), tuple(chosen), _sorted(groups, by, options.group)
+    )
 
 
 def _part(dataset: str, parts: Sequence[FieldPart], name: str) -> FieldPart:
@@ -257,10 +259,10 @@ def _part(dataset: str, parts: Sequence[FieldPart], name: str) -> FieldPart:
     return known[name]
 
 
-def _grouped(given: Sequence[str]) -> dict[str, str]:
+def _parse_groups(texts: Sequence[str]) -> dict[str, str]:
     """Return the group of each value, from texts `NAME=V,V`."""
     names: dict[str, str] = {}
-    for text in given:
+    for text in texts:
         name, equals, values = text.partition("=")
         if not equals or not name.strip() or not listed_names([values]):
             raise Failure("R0202", f"`--group {text}` names no values", "write --group NAME=VALUE[,VALUE]")
@@ -273,8 +275,8 @@ def _grouped(given: Sequence[str]) -> dict[str, str]:
 
 
 def _sorted(
-    groups: Mapping[Group, Mapping[str, Figures]], by: Sequence[FieldPart], given: Sequence[str]
-) -> dict[Group, Mapping[str, Figures]]:
+    groups: Mapping[Group, Mapping[str, FieldStatistics]], by: Sequence[FieldPart], given: Sequence[str]
+) -> dict[Group, Mapping[str, FieldStatistics]]:
     """Return the groups in the order of `--group`; then values of a choice in its order, and others in the order of the
     rows."""
     named = [text.partition("=")[0].strip() for text in given]
@@ -288,34 +290,36 @@ def _sorted(
     return dict(sorted(groups.items(), key=lambda each: place(each[0])))
 
 
-def _lines(found: Described, figure: str) -> Iterator[str]:
+def _lines(described: DatasetStatistics, figure: str) -> Iterator[str]:
     """Yield a table: a line for each field, or with groups a line for each group and a column of one statistic for each
     field."""
-    count = len(found.files)
-    yield localized(f"{found.name}: {found.rows:,} rows of {count:,} file{'' if count == 1 else 's'}")
-    if not found.groups:
+    count = len(described.files)
+    yield localized(f"{described.name}: {described.rows:,} rows of {count:,} file{'' if count == 1 else 's'}")
+    if not described.groups:
         return
-    if not found.by:
-        (of,) = found.groups.values()
-        units = tuple(localized(of[part.name].unit) for part in found.parts)
+    if not described.by:
+        (of,) = described.groups.values()
+        units = tuple(localized(of[part.name].unit) for part in described.parts)
         shown = [
             TextColumn(
-                localized(name), tuple(_shown(getattr(of[part.name], name), name) for part in found.parts), right=True
+                localized(name),
+                tuple(_shown(getattr(of[part.name], name), name) for part in described.parts),
+                right=True,
             )
             for name in FIGURES[1:]
         ]
         yield from grid(
             [
-                TextColumn(localized("field"), tuple(part.name for part in found.parts)),
+                TextColumn(localized("field"), tuple(part.name for part in described.parts)),
                 *shown,
                 TextColumn(localized("of"), units),
             ],
             table_width(),
         )
         return
-    keys = [TextColumn(name, tuple(group[at] for group in found.groups)) for at, name in enumerate(found.by)]
-    counted = [next(iter(of.values())).rows for of in found.groups.values()]
-    shares = tuple(percent(each / found.rows) for each in counted)
+    keys = [TextColumn(name, tuple(group[at] for group in described.groups)) for at, name in enumerate(described.by)]
+    counted = [next(iter(of.values())).rows for of in described.groups.values()]
+    shares = tuple(percent(each / described.rows) for each in counted)
     rows = [
         TextColumn(localized("rows"), tuple(f"{each:,}" for each in counted), right=True),
         TextColumn(localized("share"), shares, right=True),
@@ -326,10 +330,10 @@ def _lines(found: Described, figure: str) -> Iterator[str]:
     yield localized(f"{figure} of each field:")
     cells = [
         TextColumn(
-            part.name, tuple(_shown(getattr(of[part.name], figure), figure) for of in found.groups.values()), True
+            part.name, tuple(_shown(getattr(of[part.name], figure), figure) for of in described.groups.values()), True
         )
-        for part in found.parts
-        if part.name not in found.by
+        for part in described.parts
+        if part.name not in described.by
     ]
     yield from grid([*keys, *rows, *cells], table_width())
 
@@ -341,13 +345,13 @@ def _shown(value: float | None, figure: str) -> str:
     ('1,234.50', '3', '0.25', '—')
     """
     if value is None:
-        return NOTHING
+        return NULL_TEXT
     if DIGITS[figure]:
         return f"{value:,.{DIGITS[figure]}f}"
     return f"{value:,.0f}" if value == int(value) else f"{value:,g}"
 
 
-def _to_data(plan: Plan, found: Sequence[Described]) -> dict[str, object]:
+def _to_data(plan: Plan, described: Sequence[DatasetStatistics]) -> dict[str, object]:
     """Return all statistics for JSON."""
     return {
         "benchmark": plan.benchmark.name,
@@ -366,12 +370,12 @@ def _to_data(plan: Plan, found: Sequence[Described]) -> dict[str, object]:
                     for group, of in each.groups.items()
                 ],
             }
-            for each in found
+            for each in described
         ],
     }
 
 
-def _write_csv(found: Sequence[Described]) -> None:
+def _write_csv(found: Sequence[DatasetStatistics]) -> None:
     """Write all statistics as CSV, one line for each field of each group."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

@@ -17,16 +17,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tripos.cli.context import warning_printer
-from tripos.errors import GOOD, Failure
+from tripos.errors import SUCCESS, Failure
 from tripos.releases.opening import run_git
-from tripos.releases.reach import TYPED, Reach, reach_of
+from tripos.releases.reach import USER_GIVEN, NetworkPolicy, policy_of
 from tripos.runs.compilation import CompiledSpec, earlier_plan, earlier_spec
-from tripos.runs.next_run import NextRun, foresee_next
-from tripos.runs.selection import choices_of
+from tripos.runs.next_run import NextRun, forecast_next_run
+from tripos.runs.selection import request_of
 from tripos.settings.config import Config
 from tripos.settings.load import chosen_settings
 from tripos.settings.trust import trust_of
-from tripos.terminal import harmless, print_json, show_text, terminal_width
+from tripos.terminal import escape_controls, print_json, show_text, terminal_width
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import usd, wrap
 from tripos_compiler.language.plan_diff import WEIGHTS, Change, find_changes, least_version, version_numbers
@@ -37,7 +37,7 @@ from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.report.history import BREAKS, CONTINUES, OTHER_ROWS, FigurePair, MeasureEffect
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.tables.markup import markdown_text
-from tripos_warehouse.tables.text import NOTHING, decimals_of
+from tripos_warehouse.tables.text import NULL_TEXT, decimals_of
 from tripos_warehouse.views.runs import RunRecord
 
 _ARCHIVE = ".revision.tar"
@@ -54,26 +54,26 @@ class Version:
 
 
 @contextmanager
-def opened_version(
-    given: str,
+def open_version(
+    place: str,
     data: Sequence[str] = (),
     standing: Sequence[str] = (),
     releases: Sequence[str] = (),
     trust: Trust = TRUSTED,
-    reach: Reach = TYPED,
+    reach: NetworkPolicy = USER_GIVEN,
 ) -> Iterator[Version]:
     """Open a spec, a release, a plan in JSON, or `REVISION:PATH`, whose files exist until it is closed. Raises
     `Failure`."""
     with ExitStack() as until:
-        revision, colon, path = given.partition(":")
-        if colon and revision and not path.startswith("//") and not Path(given).exists():
+        revision, colon, path = place.partition(":")
+        if colon and revision and not path.startswith("//") and not Path(place).exists():
             folder = until.enter_context(tempfile.TemporaryDirectory(prefix="tripos-"))
             _check_out(revision, path or ".", Path(folder))
-            given = str(Path(folder) / path)
-        if given.endswith(".json"):
-            yield Version(earlier_plan(given, data, standing, releases, trust=trust, reach=reach))
+            place = str(Path(folder) / path)
+        if place.endswith(".json"):
+            yield Version(earlier_plan(place, data, standing, releases, trust=trust, reach=reach))
         else:
-            spec = earlier_spec(given, data, standing, releases, trust=trust, reach=reach)
+            spec = earlier_spec(place, data, standing, releases, trust=trust, reach=reach)
             yield Version(spec.plan, spec)
 
 
@@ -90,8 +90,8 @@ def _check_out(revision: str, path: str, to: Path) -> None:
         archive = ("archive", "--format=tar", f"--output={to / _ARCHIVE}", revision, "--", around.as_posix())
         run_git(*archive, folder=top, seconds=GIT_S)
     except (OSError, subprocess.SubprocessError) as error:
-        told = getattr(error, "stderr", "") or ""
-        why = told.strip().removeprefix("fatal: ") or str(error)
+        stderr = getattr(error, "stderr", "") or ""
+        why = stderr.strip().removeprefix("fatal: ") or str(error)
         hint = "write REVISION:PATH as git does, such as HEAD~1:specs/edubench, in the repository"
         raise Failure("E0108", f"git has no `{revision}:{path}`: {why}", hint) from error
     _unpack(to / _ARCHIVE, to)
@@ -133,30 +133,30 @@ def main(options: Namespace) -> int:
     releases = (*options.releases, *config.releases)
     if options.store is None and (options.model or options.role):
         raise Failure("R0202", "`--model` and `--role` say whom the next run asks", "give --store too")
-    places = (options.data, config.data, releases, trust_of(options), reach_of(options))
-    with opened_version(options.before, *places) as old, opened_version(options.after, *places) as new:
+    places = (options.data, config.data, releases, trust_of(options), policy_of(options))
+    with open_version(options.before, *places) as old, open_version(options.after, *places) as new:
         before, after = old.plan, new.plan
-        found = find_changes(before, after)
+        changes = find_changes(before, after)
         if options.format == "github":
-            show_text("\n".join(_comment(before, after, found, config.store if options.store is not None else None)))
-            return GOOD
-        following = None if options.store is None else _following(options, config, before, new)
+            show_text("\n".join(_comment(before, after, changes, config.store if options.store is not None else None)))
+            return SUCCESS
+        following = None if options.store is None else _next_run(options, config, before, new)
     match options.format:
         case "json":
-            print_json(_data(before, after, found, following))
+            print_json(_data(before, after, changes, following))
         case "markdown":
-            show_text("\n".join(_markdown(before, after, found, following)))
+            show_text("\n".join(_markdown(before, after, changes, following)))
         case _:
-            show_text("\n".join(_text(before, after, found, following)))
-    return GOOD
+            show_text("\n".join(_text(before, after, changes, following)))
+    return SUCCESS
 
 
-def _following(options: Namespace, config: Config, before: Plan, after: Version) -> NextRun:
+def _next_run(options: Namespace, config: Config, before: Plan, after: Version) -> NextRun:
     """Return the forecast of the next run. Raises `Failure`."""
     if after.spec is None:
         message = f"`{options.after}` is a plan without its data, so nobody can tell what its run asks"
         raise Failure("R0202", message, "give its spec or its release, or leave out --store")
-    return foresee_next(after.spec, before, choices_of(options), config, warning_printer(options, config))
+    return forecast_next_run(after.spec, before, request_of(options), config, warning_printer(options, config))
 
 
 def _comment(before: Plan, after: Plan, found: Sequence[Change], place: str | None) -> Iterator[str]:
@@ -175,7 +175,7 @@ def _comment(before: Plan, after: Plan, found: Sequence[Change], place: str | No
     return comment_lines(before, after, _head(before, after, found), found, effects, figures)
 
 
-def _demanded(before: Plan, found: Sequence[Change]) -> str | None:
+def _required_version(before: Plan, found: Sequence[Change]) -> str | None:
     return least_version(before.benchmark.version, found[0].part) if found else None
 
 
@@ -183,7 +183,7 @@ def _head(before: Plan, after: Plan, found: Sequence[Change]) -> tuple[str, str]
     old, new = before.benchmark, after.benchmark
     name = "" if old.name == new.name else f"{new.name} "
     title = f"{old.name} {old.version} → {name}{new.version}"
-    demanded = _demanded(before, found)
+    demanded = _required_version(before, found)
     if demanded is None:
         return title, "nothing changed"
     if before.benchmark.name != after.benchmark.name:
@@ -191,16 +191,16 @@ def _head(before: Plan, after: Plan, found: Sequence[Change]) -> tuple[str, str]
             return title, f"{new.name} extends {old.name}: figures over scenarios that are the same may be compared"
         return title, "another benchmark: no figure of one may be compared with one of the other"
     enough = version_numbers(new.version) >= version_numbers(demanded)
-    told = f"{found[0].part} changes demand {demanded} or higher"
-    return title, told if enough else f"{told}: {new.version} understates them (E0901)"
+    summary = f"{found[0].part} changes demand {demanded} or higher"
+    return title, summary if enough else f"{summary}: {new.version} understates them (E0901)"
 
 
-def _text(before: Plan, after: Plan, found: Sequence[Change], following: NextRun | None) -> Iterator[str]:
-    title, demanded = _head(before, after, found)
+def _text(before: Plan, after: Plan, changes: Sequence[Change], following: NextRun | None) -> Iterator[str]:
+    title, demanded = _head(before, after, changes)
     room = max(terminal_width(), 20)
     yield from (*wrap(title, room), *wrap(localized(demanded), room))
     for weight in WEIGHTS:
-        some = [each for each in found if each.part == weight]
+        some = [each for each in changes if each.part == weight]
         if some:
             yield from ("", *wrap(localized(f"{weight}: {_TITLES[weight]}"), room))
         for each in some:
@@ -225,7 +225,7 @@ def _markdown(before: Plan, after: Plan, found: Sequence[Change], following: Nex
         yield from ("", *(f"{line}  " for line in _next_lines(following)))
 
 
-def _data(before: Plan, after: Plan, found: Sequence[Change], following: NextRun | None) -> dict[str, Any]:
+def _data(before: Plan, after: Plan, changes: Sequence[Change], following: NextRun | None) -> dict[str, Any]:
     told = [
         {
             "part": each.part,
@@ -235,14 +235,14 @@ def _data(before: Plan, after: Plan, found: Sequence[Change], following: NextRun
             "can_change_scores": each.can_change_scores,
             "stale": sorted(each.stale),
         }
-        for each in found
+        for each in changes
     ]
     return {
         "benchmark": after.benchmark.name,
         "before": {"version": before.benchmark.version, "plan": before.digest},
         "after": {"version": after.benchmark.version, "plan": after.digest},
-        "part": found[0].part if found else None,
-        "demands": _demanded(before, found),
+        "part": changes[0].part if changes else None,
+        "demands": _required_version(before, changes),
         "changes": told,
         "next_run": None if following is None else following.to_json(),
     }
@@ -260,7 +260,7 @@ def _next_lines(following: NextRun) -> Iterator[str]:
         yield localized(f"scores that it takes anew from replies that are kept: {forecast.scores:,}")
     cost = forecast.total.cost_usd
     yield localized("nobody knows what it costs" if cost is None else f"it costs about {usd(cost.expected)} USD")
-    models = ", ".join(harmless(each) for each in following.models)
+    models = ", ".join(escape_controls(each) for each in following.models)
     if following.runs:
         yield localized(f"it is taken to be as run {following.runs[0]}, by {models}")
     else:
@@ -340,7 +340,7 @@ def _figure(side: tuple[RunRecord, MeasureRow] | None, decimals: int) -> str:
         return "no run yet"
     row = side[1]
     if row.value is None:
-        return NOTHING
+        return NULL_TEXT
     if row.interval_low is None or row.interval_high is None:
         return f"{row.value:.{decimals}f}"
     return f"{row.value:.{decimals}f} [{row.interval_low:.{decimals}f}, {row.interval_high:.{decimals}f}]"

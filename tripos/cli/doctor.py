@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from tripos.errors import GOOD, SOME_FAILED, Failure
-from tripos.runs.records import PREFIX as RECORDED, open_recording
+from tripos.errors import SOME_FAILED, SUCCESS, Failure
+from tripos.runs.records import REPLAY_PREFIX as RECORDED, open_recording
 from tripos.settings.config import SETTINGS_FILE, Config
 from tripos.settings.env_file import UNKNOWN_VARIABLE, env_files, load_env, split_env
 from tripos.settings.environment import set_variables
@@ -30,14 +30,14 @@ from tripos.settings.load import ChosenSettings, load_settings, with_options
 from tripos.settings.runtime import LOCAL_PREFIXES, endpoints_of, prices_of
 from tripos.settings.secrets import key_values, without_keys
 from tripos.settings.trust import trust_of
-from tripos.terminal import harmless, is_colored, print_json, show_text, terminal_width
+from tripos.terminal import escape_controls, is_colored, print_json, show_text, terminal_width
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import counted, display_width, duration, file_size, usd, wrap
 from tripos_compiler.plan import Settings
 from tripos_runtime.asking.functions.protocol import NO_SANDBOX
 from tripos_runtime.models.base import Message, Model, ModelError, Request
 from tripos_runtime.models.baselines import ANSWERS, MAJORITY
-from tripos_runtime.models.catalog import entry_of, every_variable, path_of
+from tripos_runtime.models.catalog import all_variables, entry_of, path_of
 from tripos_runtime.models.families import open_model
 from tripos_runtime.models.prices import price_of
 from tripos_warehouse.errors import StoreError
@@ -55,7 +55,7 @@ NARROWEST = 20
 
 # Results of checks
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """The result of a check. `subject` is what was checked, `told` the result, `mend` the fix. Line breaks of `mend`
     are kept."""
 
@@ -66,22 +66,22 @@ class Finding:
     mend: str = ""
 
 
-def ok(subject: str, name: str, told: str) -> Finding:
+def ok(subject: str, name: str, told: str) -> CheckResult:
     """Return a check without a problem."""
-    return Finding(subject, name, "ok", told)
+    return CheckResult(subject, name, "ok", told)
 
 
-def warning(subject: str, name: str, told: str, mend: str) -> Finding:
+def warning(subject: str, name: str, told: str, mend: str) -> CheckResult:
     """Return a check that found a risk or a possible improvement."""
-    return Finding(subject, name, "warning", told, mend)
+    return CheckResult(subject, name, "warning", told, mend)
 
 
-def problem(subject: str, name: str, told: str, mend: str) -> Finding:
+def problem(subject: str, name: str, told: str, mend: str) -> CheckResult:
     """Return a check that found a reason why no run can succeed."""
-    return Finding(subject, name, "problem", told, mend)
+    return CheckResult(subject, name, "problem", told, mend)
 
 
-def lines_of(checks: Sequence[Finding], width: int = WIDTH) -> Iterator[tuple[Status | None, str]]:
+def lines_of(checks: Sequence[CheckResult], width: int = WIDTH) -> Iterator[tuple[Status | None, str]]:
     """Yield the lines of the checks, wrapped to `width` columns. The first line of each check has its status.
 
     >>> for _, line in lines_of([ok("store", "place", "results"), problem("store", "disk", "no space", "free some")]):
@@ -109,7 +109,7 @@ def lines_of(checks: Sequence[Finding], width: int = WIDTH) -> Iterator[tuple[St
                 yield None, each
 
 
-def verdict(checks: Sequence[Finding]) -> str:
+def verdict(checks: Sequence[CheckResult]) -> str:
     """Return the last line, which sums up the checks.
 
     >>> verdict([ok("a", "b", "c")]), verdict([problem("a", "b", "c", "d"), warning("a", "b", "c", "d")])
@@ -147,10 +147,10 @@ def main(options: Namespace) -> int:
         print_json(table)
     else:
         _show(checks)
-    return SOME_FAILED if failed else GOOD
+    return SOME_FAILED if failed else SUCCESS
 
 
-def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Finding], tuple[str, ...]]:
+def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[CheckResult], tuple[str, ...]]:
 
     folder = Path.cwd()
     checks = list(machine_checks())
@@ -162,7 +162,7 @@ def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Findi
         chosen = load_settings(folder, profile=options.profile, environ=environ, trust=trust)
         checks += project_checks(chosen, folder, environ)
     except Failure as failure:
-        environ = every_variable()
+        environ = all_variables()
         chosen = ChosenSettings(Config(), secrets=key_values(environ))
         checks.append(failed_check(failure))
         readable = False
@@ -175,10 +175,10 @@ def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Findi
     return checks, chosen.secrets
 
 
-def _show(checks: Sequence[Finding]) -> None:
+def _show(checks: Sequence[CheckResult]) -> None:
     colored = is_colored(sys.stdout)
     for status, line in lines_of(checks, min(terminal_width(), MOST)):
-        show_text(_colored(status, harmless(line)) if colored else line, styled=colored)
+        show_text(_colored(status, escape_controls(line)) if colored else line, styled=colored)
     show_text(verdict(checks))
 
 
@@ -207,7 +207,7 @@ SETTINGS = "settings"
 
 
 # The project, its store and the disk
-def project_checks(chosen: ChosenSettings, folder: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+def project_checks(chosen: ChosenSettings, folder: Path, environ: Mapping[str, str]) -> Iterator[CheckResult]:
     """Check `tripos.toml`, its profile, `.env` and environment variables."""
     if chosen.path is None:
         yield ok(SETTINGS, SETTINGS_FILE, "none here or above; what is built in holds")
@@ -231,12 +231,12 @@ def project_checks(chosen: ChosenSettings, folder: Path, environ: Mapping[str, s
         yield from _budget_checks(chosen.config.budget)
 
 
-def failed_check(failure: Failure) -> Finding:
+def failed_check(failure: Failure) -> CheckResult:
     """Return the check of unreadable settings."""
     return problem(SETTINGS, SETTINGS_FILE, f"[{failure.code}] {failure.message}", failure.hint or "")
 
 
-def _env_checks(path: Path, folder: Path) -> Iterator[Finding]:
+def _env_checks(path: Path, folder: Path) -> Iterator[CheckResult]:
     names = sorted(split_env(path, folder)[0])
     yield ok(SETTINGS, ".env", f"{path} sets {', '.join(names) or 'nothing'}")
     if os.name == "posix" and path.stat().st_mode & 0o004:
@@ -244,7 +244,7 @@ def _env_checks(path: Path, folder: Path) -> Iterator[Finding]:
         yield warning(SETTINGS, ".env", "every user of this machine can read it", mend)
 
 
-def _budget_checks(texts: tuple[str, ...]) -> Iterator[Finding]:
+def _budget_checks(texts: tuple[str, ...]) -> Iterator[CheckResult]:
     from tripos_runtime.scheduling.budget import Budget, BudgetError
 
     try:
@@ -256,12 +256,12 @@ def _budget_checks(texts: tuple[str, ...]) -> Iterator[Finding]:
 
 
 STORE = "store"
-LITTLE, TOO_LITTLE = 2**30, 100 * 2**20
+LOW_DISK_BYTES, FULL_DISK_BYTES = 2**30, 100 * 2**20
 """Free bytes of the disk below which a run gets a warning, and below which it will fail."""
 MANY_PARTS = 4 * MANY_COMMITS
 
 
-def _bucket_checks(address: str) -> Iterator[Finding]:
+def _bucket_checks(address: str) -> Iterator[CheckResult]:
     try:
         commits = Store.open(address, create=False).commits()
     except StoreError as error:
@@ -273,7 +273,7 @@ def _bucket_checks(address: str) -> Iterator[Finding]:
     yield ok(STORE, "place", f"{address}: {counted(len(commits), 'commit')}")
 
 
-def store_checks(place: str | Path, folder: Path) -> Iterator[Finding]:
+def store_checks(place: str | Path, folder: Path) -> Iterator[CheckResult]:
     """Check the store at `place`, which may not exist; `folder` is the current one. Like every reader, first commit the
     results of a process that died."""
     if address_of(place):
@@ -313,7 +313,7 @@ def store_checks(place: str | Path, folder: Path) -> Iterator[Finding]:
         yield warning(STORE, "parts", f"{len(small):,} small parts in {len(commits):,} commits", "tripos store compact")
 
 
-def _disk_checks(root: Path) -> Iterator[Finding]:
+def _disk_checks(root: Path) -> Iterator[CheckResult]:
     place = next(each for each in (root, *root.absolute().parents) if each.exists())
     try:
         free = shutil.disk_usage(place).free
@@ -321,15 +321,15 @@ def _disk_checks(root: Path) -> Iterator[Finding]:
         yield warning(STORE, "disk", f"cannot be asked: {error.strerror}", "check the disk")
         return
     told = f"{file_size(free)} free"
-    if free < TOO_LITTLE:
+    if free < FULL_DISK_BYTES:
         yield problem(STORE, "disk", told, "free some space, or choose another place with --store")
-    elif free < LITTLE:
+    elif free < LOW_DISK_BYTES:
         yield warning(STORE, "disk", told, "free some space before a long run")
     else:
         yield ok(STORE, "disk", told)
 
 
-def _write_checks(root: Path) -> Iterator[Finding]:
+def _write_checks(root: Path) -> Iterator[CheckResult]:
     try:
         with tempfile.TemporaryFile(dir=root):
             pass
@@ -341,14 +341,14 @@ def _write_checks(root: Path) -> Iterator[Finding]:
 
 
 MACHINE = "machine"
-SHOWN = ("litellm", "aiohttp", "duckdb", "pyarrow", "pydantic", "obstore", "rich")
+ALWAYS_SHOWN = ("litellm", "aiohttp", "duckdb", "pyarrow", "pydantic", "obstore", "rich")
 """Packages whose version is always shown, for bug reports."""
 OLDEST = (3, 11)
 PACKAGE = re.compile(r"[A-Za-z0-9._-]+")
 
 
 # Python and packages
-def machine_checks() -> Iterator[Finding]:
+def machine_checks() -> Iterator[CheckResult]:
     """Check Python, Tripos and its packages."""
     from tripos.version import __version__
 
@@ -363,10 +363,10 @@ def machine_checks() -> Iterator[Finding]:
     for name, told in wrong:
         yield problem(MACHINE, name, told, f'install it again: pip install "{name}" with the version named here')
     if not wrong:
-        yield ok(MACHINE, "packages", ", ".join(f"{name} {metadata.version(name)}" for name in SHOWN))
+        yield ok(MACHINE, "packages", ", ".join(f"{name} {metadata.version(name)}" for name in ALWAYS_SHOWN))
 
 
-def sandbox_check(config: Config) -> Finding:
+def sandbox_check(config: Config) -> CheckResult:
     """Check the sandbox for code of models, which only runs of such programs need."""
     from tripos_runtime.asking.functions.code_runner import RUNNERS, no_sandbox_hint, sandbox_fault
 
@@ -388,7 +388,7 @@ def _wrong_packages() -> Iterator[tuple[str, str]]:
     needed: list[str] = []
     with contextlib.suppress(metadata.PackageNotFoundError):
         needed = [each for each in metadata.requires("tripos") or () if "extra ==" not in each]
-    for requirement in needed or SHOWN:
+    for requirement in needed or ALWAYS_SHOWN:
         found = PACKAGE.match(requirement)
         name = found[0] if found else requirement
         try:
@@ -424,7 +424,7 @@ class EndpointAnswer:
     error: str = ""
 
 
-async def look_at(address: str, key: str | None, timeout_s: float = LONGEST_S) -> EndpointAnswer:
+async def fetch_model_list(address: str, key: str | None, timeout_s: float = LONGEST_S) -> EndpointAnswer:
     """Request the list of models at an address, with the key if one is given. Redirects are not followed."""
     import aiohttp
     import orjson
@@ -500,28 +500,28 @@ def model_checks(
     *,
     ask: bool = False,
     clock: Callable[[], float] = time.monotonic,
-) -> list[Finding]:
+) -> list[CheckResult]:
     """Check the models of the roles. With `ask`, each is sent one short question, which may cost a little."""
     if not any(roles.values()):
         mend = f'give --model PROVIDER/MODEL, or write models = ["…"] into {SETTINGS_FILE}'
         return [warning("models", "roles", "no model is named", mend)]
-    return asyncio.run(_models_checks(roles, config, environ, ask, clock))
+    return asyncio.run(_check_models(roles, config, environ, ask, clock))
 
 
-async def _models_checks(
+async def _check_models(
     roles: Mapping[str, Sequence[str]],
     config: Config,
     environ: Mapping[str, str],
     ask: bool,
     clock: Callable[[], float],
-) -> list[Finding]:
+) -> list[CheckResult]:
     every = dict.fromkeys(name for models in roles.values() for name in models)
     names = [name for name in every if not name.startswith(RECORDED) and name not in (MAJORITY, ANSWERS)]
     opened = [_open(name, tuple(role for role in roles if name in roles[role]), config) for name in names]
     places = {each.model.endpoint: each for each in opened if each.model is not None and each.address is not None}
     found = await asyncio.gather(
         *(
-            look_at(each.address or "", environ.get(each.variable) if _lists(each, config) else None)
+            fetch_model_list(each.address or "", environ.get(each.variable) if _has_model_list(each, config) else None)
             for each in places.values()
         )
     )
@@ -551,7 +551,7 @@ def _open(name: str, roles: tuple[str, ...], config: Config) -> Opened:
     return Opened(name, roles, model)
 
 
-def _recorded_check(name: str, config: Config) -> Finding:
+def _recorded_check(name: str, config: Config) -> CheckResult:
     """Check that the run exists which a name such as `replay/RUN` denotes."""
     try:
         cassette = open_recording(name, config.store)
@@ -561,12 +561,12 @@ def _recorded_check(name: str, config: Config) -> Finding:
     return ok(name, "model", f"replays run {cassette.run.run_id}, with {', '.join(sorted(cassette.models))}")
 
 
-def _lists(opened: Opened, config: Config) -> bool:
+def _has_model_list(opened: Opened, config: Config) -> bool:
     """Return true if the address lists its models in OpenAI's form, and may be sent the key."""
     return path_of(opened.name, endpoints_of(config)) == "direct"
 
 
-def _known_checks(opened: Opened, config: Config) -> Iterator[Finding]:
+def _known_checks(opened: Opened, config: Config) -> Iterator[CheckResult]:
     name, error = opened.name, opened.error
     told = f"fills {', '.join(opened.roles)}"
     if error is not None:
@@ -592,7 +592,7 @@ def _known_checks(opened: Opened, config: Config) -> Iterator[Finding]:
         yield ok(name, "most", ", ".join(known))
 
 
-def _price_checks(opened: Opened, config: Config) -> Iterator[Finding]:
+def _price_checks(opened: Opened, config: Config) -> Iterator[CheckResult]:
     name = opened.name
     provider, _, model = name.partition("/")
     price = opened.model.price if opened.model is not None else prices_of(config).get(name) or price_of(provider, model)
@@ -607,14 +607,14 @@ def _price_checks(opened: Opened, config: Config) -> Iterator[Finding]:
     yield ok(name, "price", f"{million} ({place})")
 
 
-def _reached_checks(opened: Opened, answer: EndpointAnswer, config: Config) -> Iterator[Finding]:
+def _reached_checks(opened: Opened, answer: EndpointAnswer, config: Config) -> Iterator[CheckResult]:
     name = opened.name
     if answer.error:
         mend = "check the address, the network and the proxy"
         if opened.address and any(here in opened.address for here in ("127.0.0.1", "localhost", "[::1]")):
             mend = "start the server, or check its port"
         yield problem(name, "endpoint", f"{opened.address}: {answer.error}", mend)
-    elif answer.status in (401, 403) and _lists(opened, config):
+    elif answer.status in (401, 403) and _has_model_list(opened, config):
         variable = opened.variable or "api_key_env"
         mend = (
             f"set {variable} to a key that is valid" if opened.variable else "name the variable of its key: api_key_env"
@@ -632,7 +632,7 @@ def _reached_checks(opened: Opened, answer: EndpointAnswer, config: Config) -> I
             yield warning(name, "endpoint", f"it does not list `{asked}`", mend)
 
 
-async def _asked_check(model: Model, clock: Callable[[], float]) -> Finding:
+async def _asked_check(model: Model, clock: Callable[[], float]) -> CheckResult:
     request = Request(model.name, (Message("user", QUESTION),), Settings(max_tokens=ASK_TOKENS))
     started = clock()
     try:

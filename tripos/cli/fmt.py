@@ -11,7 +11,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from tripos.errors import GOOD, USAGE, Failure
+from tripos.errors import SUCCESS, USAGE, Failure
 from tripos.settings.trust import trust_of
 from tripos.terminal import is_colored, show_message, show_output, show_text, terminal_width
 from tripos_compiler.diagnostics.diagnostic import Diagnostic
@@ -48,7 +48,7 @@ def main(options: Namespace) -> int:
         show_text(render_text(wrong, color=is_colored(sys.stderr), width=terminal_width()), stderr=True, styled=True)
         show_text(summary(wrong), stderr=True)
         return USAGE
-    return WOULD_CHANGE if options.check and changes else GOOD
+    return WOULD_CHANGE if options.check and changes else SUCCESS
 
 
 def _change(path: Path | None, shown: str, before: str, after: str, options: Namespace) -> None:
@@ -69,7 +69,7 @@ def _change(path: Path | None, shown: str, before: str, after: str, options: Nam
 def _files(paths: Sequence[str]) -> list[Path | None]:
     """Return the distinct files to format, those of a folder sorted by name. None denotes standard input. Raises
     `Failure` if there are none."""
-    found: dict[Path, Path | None] = {}
+    files: dict[Path, Path | None] = {}
     for path in paths:
         given = Path(path)
         if path == STDIN:
@@ -87,8 +87,8 @@ def _files(paths: Sequence[str]) -> list[Path | None]:
         else:
             raise Failure("E0108", f"there is no file at `{path}`", "give .tripos files, or folders that hold some")
         for each in below:
-            found.setdefault(each.resolve(), each)
-    return list(found.values())
+            files.setdefault(each.resolve(), each)
+    return list(files.values())
 
 
 def _read(path: Path | None, most: int) -> bytes:

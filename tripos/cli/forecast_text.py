@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tripos.cli.progress import taken_text
+from tripos.cli.progress import format_reused
 from tripos.runs.forecast import budget_rows
-from tripos.terminal import harmless
+from tripos.terminal import escape_controls
 from tripos_compiler.diagnostics.i18n import localized, reader_language
 from tripos_compiler.diagnostics.text_format import abbreviated, usd, wrap
 from tripos_compiler.plan import Plan
@@ -49,39 +49,39 @@ ENOUGH = {
 }
 
 
-def lines_of(
-    found: Forecast, plan: Plan, width: int, budget: Budget | None = None, batches: BatchForecast | None = None
+def forecast_lines(
+    estimate: Forecast, plan: Plan, width: int, budget: Budget | None = None, batches: BatchForecast | None = None
 ) -> list[str]:
     """Return the lines of a forecast, wrapped to `width` columns."""
-    lines = _table(found, plan, width)
-    if any(line.ruled_out for line in found.lines.values()):
-        count = sum(line.ruled_out for line in found.lines.values())
+    lines = _table(estimate, plan, width)
+    if any(line.ruled_out for line in estimate.lines.values()):
+        count = sum(line.ruled_out for line in estimate.lines.values())
         lines.append(localized(f"{_calls(count)} ruled out by a condition or a reply that could not be read."))
-    if found.taken.calls:
-        lines += _wrapped(f"Of the reused calls, {taken_text(found.taken)}.", width)
-    if found.scores:
+    if estimate.taken.calls:
+        lines += _wrapped(f"Of the reused calls, {format_reused(estimate.taken)}.", width)
+    if estimate.scores:
         lines.append(
-            localized(f"{found.scores:,} {_many('score', found.scores)} taken anew from replies that are kept.")
+            localized(f"{estimate.scores:,} {_many('score', estimate.scores)} taken anew from replies that are kept.")
         )
     failed: Counter[str] = Counter()
-    for line in found.lines.values():
+    for line in estimate.lines.values():
         failed.update(line.failed)
     if failed:
         codes = ", ".join(f"{count:,} with {code}" for code, count in sorted(failed.items()))
         lines.append(localized(f"{_calls(sum(failed.values()))} failed before and tried again: {codes}."))
-    if unmade := sum(found.unmade.values()):
+    if unmade := sum(estimate.unmade.values()):
         text = f"{unmade:,} {_many('item', unmade)} yet to be made: expected are calls as if none is rejected."
         lines += _wrapped(text, width)
-    if found.reasons:
-        lines += ["", localized("why"), *_why(found, width)]
-    lines += ["", *_totals(found, width)]
-    for unit, told in budget_rows(found, budget).items():
+    if estimate.reasons:
+        lines += ["", localized("why"), *_why(estimate, width)]
+    lines += ["", *_totals(estimate, width)]
+    for unit, told in budget_rows(estimate, budget).items():
         most = f"{usd(told['most'])} USD" if unit == "usd" else f"{told['most']:,} {unit}"
         lines += _wrapped(f"The budget of {most} {ENOUGH[told['enough_for']]}.", width)
     if batches is not None:
         lines += ["", *batch_lines(batches, width)]
-    if found.unpriced:
-        lines += ["", *_prices(found.unpriced, width)]
+    if estimate.unpriced:
+        lines += ["", *_prices(estimate.unpriced, width)]
     return lines
 
 
@@ -119,9 +119,9 @@ def _why(found: Forecast, width: int) -> Iterator[str]:
     for reason in shown:
         places = _places(reason.places, len({(where.scenario, where.step) for where in found.lines}))
         text = f"  {reason.calls:>{room},}  {localized(reason.text)}"
-        yield from _hung(text, width, room + 4)
+        yield from _hanging_lines(text, width, room + 4)
         if places:
-            yield from _hung(f"  {'':{room}}    in {places}", width, room + 6)
+            yield from _hanging_lines(f"  {'':{room}}    in {places}", width, room + 6)
     more = found.reasons[MOST_REASONS:]
     if more:
         yield f"  {sum(reason.calls for reason in more):>{room},}  for {len(more)} more reasons, see --json"
@@ -179,13 +179,15 @@ def _spans(span: EstimateSpan) -> tuple[str, str, str]:
 
 
 def _prices(models: Sequence[str], width: int) -> Iterator[str]:
-    from tripos_runtime.models.catalog import near_model
+    from tripos_runtime.models.catalog import similar_model
 
     for model in models:
-        close = near_model(model)
+        close = similar_model(model)
         if close is not None:
-            yield from _wrapped(f"Nothing is known of {harmless(model)}. Did you mean {harmless(close)}?", width)
-    names = ", ".join(map(harmless, models))
+            yield from _wrapped(
+                f"Nothing is known of {escape_controls(model)}. Did you mean {escape_controls(close)}?", width
+            )
+    names = ", ".join(map(escape_controls, models))
     text = f"No price is known of {names}. Write the provider's figures into tripos.toml, in USD a million tokens:"
     yield from _wrapped(text, width)
     for model in models:
@@ -200,7 +202,7 @@ def _quoted(model: str) -> str:
     >>> _quoted('a/"b"')
     '"a/\\\\"b\\\\""'
     """
-    return '"' + harmless(model).replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return '"' + escape_controls(model).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _calls(count: int) -> str:
@@ -211,7 +213,7 @@ def _many(noun: str, count: int) -> str:
     return f"{noun} is" if count == 1 else f"{noun}s are"
 
 
-def _hung(text: str, width: int, margin: int) -> list[str]:
+def _hanging_lines(text: str, width: int, margin: int) -> list[str]:
     """Return a text as wrapped lines with a hanging indent."""
     first, *rest = fold(text, width)
     return [first, *(f"{'':{margin}}{line}" for line in fold(" ".join(rest), max(width - margin, 8)) if rest)]

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from tripos.errors import GOOD, Failure
+from tripos.errors import SUCCESS, Failure
 from tripos.terminal import is_colored, show_message, show_text, terminal_width
 from tripos_compiler.constructs.reference import page_of
 from tripos_compiler.constructs.table import CONSTRUCTS
@@ -27,7 +27,7 @@ from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.i18n import localized, localized_page, reader_language
 from tripos_compiler.diagnostics.text_format import wrap
 
-PLACES = (Path(__file__).parents[1] / "language", Path(__file__).parents[2] / "docs" / "language")
+PAGE_FOLDERS = (Path(__file__).parents[1] / "language", Path(__file__).parents[2] / "docs" / "language")
 """The folders of the pages: in the package, or in a checkout next to it."""
 COLLECTIONS = ("functions", "aggregates")
 """Pages with one section for each word."""
@@ -58,7 +58,7 @@ def find_language_page(word: str) -> str | None:
 @cache
 def language_words() -> tuple[str, ...]:
     """Return every word that has a page or a section."""
-    pages = (path.stem for folder in PLACES for path in folder.glob("*.md"))
+    pages = (path.stem for folder in PAGE_FOLDERS for path in folder.glob("*.md"))
     sections = (word for name in COLLECTIONS for word in _sections(name))
     return tuple(sorted({*(each.starts_with for each in CONSTRUCTS if each.starts_with), *pages, *sections}))
 
@@ -73,7 +73,7 @@ def _page_name(word: str) -> str:
 def _path(name: str) -> Path | None:
     if not re.fullmatch(r"\w[\w-]*", name):
         return None
-    return next((path for folder in PLACES if (path := folder / f"{name}.md").is_file()), None)
+    return next((path for folder in PAGE_FOLDERS if (path := folder / f"{name}.md").is_file()), None)
 
 
 def _sections(name: str) -> Iterator[str]:
@@ -104,11 +104,11 @@ def main(options: Namespace) -> int:
     prefix."""
     if not options.codes:
         _list(CODES)
-        return GOOD
-    for index, given in enumerate(options.codes):
+        return SUCCESS
+    for index, topics in enumerate(options.codes):
         if index:
             show_text()
-        name = given.strip().upper()
+        name = topics.strip().upper()
         codes = [code for code in CODES if code.startswith(name)] if name else []
         if len(codes) > 1:
             _list(codes)
@@ -117,11 +117,11 @@ def main(options: Namespace) -> int:
         elif SHORT_CODE.fullmatch(name) and f"{name[0]}0{name[1:]}" in CODES:
             _show(_page(f"{name[0]}0{name[1:]}"))
         else:
-            page = find_language_page(given.strip().lower())
+            page = find_language_page(topics.strip().lower())
             if page is None:
-                raise Failure("R0202", f"there is no code or word of the language `{given}`", _near(name))
+                raise Failure("R0202", f"there is no code or word of the language `{topics}`", _near(name))
             _show(page)
-    return GOOD
+    return SUCCESS
 
 
 def _page(code: str) -> str:
@@ -144,9 +144,11 @@ def _near(name: str) -> str:
         number = int(name[1:].ljust(4, "0"))
         close = min(kin, key=lambda code: (abs(int(code[1:]) - number), code))
         return f"the nearest is {close}; `tripos explain {name[0]}` lists its kin"
-    found = nearest(name, CODES) or nearest(name.lower(), language_words())
+    similar = nearest(name, CODES) or nearest(name.lower(), language_words())
     return (
-        f"did you mean {found}?" if found else "`tripos explain` lists all codes, `tripos explain index` the language"
+        f"did you mean {similar}?"
+        if similar
+        else "`tripos explain` lists all codes, `tripos explain index` the language"
     )
 
 
@@ -158,7 +160,7 @@ def _list(codes: Iterable[str]) -> None:
 def _show(page: str | None) -> None:
     assert page is not None
     if not is_colored(sys.stdout):
-        show_text(wrapped(page, terminal_width()), end="")
+        show_text(wrap_markdown(page, terminal_width()), end="")
         return
     from rich.console import Console
     from rich.markdown import Markdown
@@ -171,10 +173,10 @@ def _show(page: str | None) -> None:
     show_text(captured.get(), end="", styled=True)
 
 
-def wrapped(page: str, width: int) -> str:
+def wrap_markdown(page: str, width: int) -> str:
     """Return a page of Markdown with paragraphs and list items wrapped to `width` columns. Code is unchanged.
 
-    >>> print(wrapped("# E1 a mistake\\n\\nIt is wrong to\\ndo so.\\n\\n- Do it\\n  otherwise.\\n", 12), end="")
+    >>> print(wrap_markdown("# E1 a mistake\\n\\nIt is wrong to\\ndo so.\\n\\n- Do it\\n  otherwise.\\n", 12), end="")
     # E1 a mistake
     <BLANKLINE>
     It is wrong
@@ -228,7 +230,7 @@ def docs_main(options: Namespace) -> int:
     show_text(address)
     if not options.print:
         webbrowser.open(address)
-    return GOOD
+    return SUCCESS
 
 
 def find_address(handbook: Path, page: str | None) -> str:
@@ -242,9 +244,9 @@ def find_address(handbook: Path, page: str | None) -> str:
     name = name.removeprefix("docs/").removesuffix(".md").lower().replace(" ", "-")
     pages = {path.relative_to(handbook).with_suffix("").as_posix(): path for path in handbook.rglob("*.html")}
     by_stem = {path.stem: path for key, path in sorted(pages.items(), reverse=True) if path.stem != "index"}
-    found = pages.get(name) or pages.get(f"{name}/index") or by_stem.get(name) or pages.get(f"benchmarks/{name}")
-    if found is not None:
-        return found.as_uri()
+    address = pages.get(name) or pages.get(f"{name}/index") or by_stem.get(name) or pages.get(f"benchmarks/{name}")
+    if address is not None:
+        return address.as_uri()
     for each in ("language/functions", "language/aggregates"):
         if each in pages and re.search(f'<h3 id="{re.escape(name)}"', pages[each].read_text("utf-8")):
             return f"{pages[each].as_uri()}#{name}"
@@ -279,4 +281,4 @@ def lsp_main(options: Namespace) -> int:
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # other output must not mix with the protocol
     serve(stdin, stdout)
-    return GOOD
+    return SUCCESS

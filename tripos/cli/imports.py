@@ -22,18 +22,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tripos.cli.context import open_store
-from tripos.cli.init import NAME, add_to_spec, below, own_sources, texts_with
-from tripos.cli.tables import columns_of, table_lines
-from tripos.errors import GOOD, SOME_FAILED, USAGE, Failure
+from tripos.cli.init import STATEMENT_NAME, add_to_spec, apply_insertions, insert_below, own_sources
+from tripos.cli.tables import table_lines, text_columns
+from tripos.errors import SOME_FAILED, SUCCESS, USAGE, Failure
 from tripos.importing.logs.opening import find_logs, open_logs, source_of
-from tripos.importing.logs.runs import GatheredLog, Gathering, LogRecorder, replacing
+from tripos.importing.logs.runs import CollectedLog, LogCollector, LogRecorder, atomic_write
 from tripos.importing.logs.spec_text import identifier, spec_of
-from tripos.importing.rows import FileRows, RowError, read_fixed, read_mapping, read_table, settle
-from tripos.importing.trees import approve, check_suffix, read_outline, sound, tree_text
+from tripos.importing.rows import FileRows, RowError, parse_constants, read_mapping, read_table, report_row_errors
+from tripos.importing.trees import approve, check_suffix, check_tree, format_tree, read_outline
 from tripos.settings.load import chosen_settings
-from tripos.settings.trust import check_given, trust_of
+from tripos.settings.trust import refuse_if_untrusted, trust_of
 from tripos.source_files import SourceFile, SourceFolder
-from tripos.terminal import harmless, print_json, show_json, show_message, show_output, show_text
+from tripos.terminal import escape_controls, print_json, show_json, show_message, show_output, show_text
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import counted, not_utf8
 from tripos_compiler.editing.formatter import format_text
@@ -41,7 +41,7 @@ from tripos_compiler.library.functions.trees import ParsedTree
 from tripos_compiler.lowering.declarations import DRAFT
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report.remarks import own_figure_text
-from tripos_warehouse.store.locks import IMPORT, Locks, place_of
+from tripos_warehouse.store.locks import IMPORT, Locks, lock_offset
 
 if TYPE_CHECKING:
     from tripos.importing.datasets import ProposedDataset
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from tripos_compiler.compile import Compilation
     from tripos_compiler.plan import Plan
     from tripos_runtime.datasets.cases import CaseSource
-    from tripos_warehouse.ledger.imported_scores import GivenScore
+    from tripos_warehouse.ledger.imported_scores import ImportedScore
     from tripos_warehouse.store.store import Store
 
 
@@ -74,13 +74,13 @@ MOST_CHANGED = 20
 def main(options: Namespace) -> int:
     """Import `scores`, `samples`, `logs`, a `tree`, a `dataset` or a `task`."""
     if options.action == "dataset":
-        return datasets_main(options)
+        return import_dataset(options)
     if options.action == "logs":
-        return logs_main(options)
+        return import_logs(options)
     if options.action == "tree":
-        return trees_main(options)
+        return import_tree(options)
     if options.action == "task":
-        return tasks_main(options)
+        return import_task(options)
     try:
         return _scores(options) if options.action == "scores" else _samples(options)
     except StoreError as error:
@@ -89,7 +89,7 @@ def main(options: Namespace) -> int:
 
 def _scores(options: Namespace) -> int:
     from tripos.importing.scores import read_scores
-    from tripos_warehouse.ledger.imported_scores import alone
+    from tripos_warehouse.ledger.imported_scores import exclusive_import
     from tripos_warehouse.views.connect import connect_run
     from tripos_warehouse.views.runs import get_plan
 
@@ -98,58 +98,58 @@ def _scores(options: Namespace) -> int:
     connection, run = connect_run(store, options.run)
     with connection:
         found = read_scores(table, get_plan(connection, run), run, connection)
-    with nullcontext() if options.dry_run else alone(store):
-        return _bring_in(options, store, run.run_id, table, found)
+    with nullcontext() if options.dry_run else exclusive_import(store):
+        return _write_scores(options, store, run.run_id, table, found)
 
 
-def _bring_in(options: Namespace, store: Store, run_id: str, table: FileRows, found: ScoreImport) -> int:
+def _write_scores(options: Namespace, store: Store, run_id: str, table: FileRows, scores: ScoreImport) -> int:
     """Write new scores if there is no objection, and print the counts."""
     from tripos.annotation.carry_over import carry_to_other_runs
-    from tripos_warehouse.ledger.imported_scores import difference, rows_of
+    from tripos_warehouse.ledger.imported_scores import changed_rows, compare_with_store
 
-    change = difference(store, found.scores)
-    told: dict[str, Any] = {
+    change = compare_with_store(store, scores.scores)
+    outcome: dict[str, Any] = {
         "run_id": run_id,
         "source": table.source,
         "rows": len(table.records),
-        "scores": len(found.scores),
-        "replies": len({score.sample["sample_id"] for score in found.scores}),
-        "evaluators": sorted({score.evaluator for score in found.scores}),
-        "blank": found.blank,
-        "repeated": found.repeated,
-        "unused_columns": list(found.unused),
+        "scores": len(scores.scores),
+        "replies": len({score.sample["sample_id"] for score in scores.scores}),
+        "evaluators": sorted({score.evaluator for score in scores.scores}),
+        "blank": scores.blank,
+        "repeated": scores.repeated,
+        "unused_columns": list(scores.unused),
         "new": len(change.new),
         "changed": len(change.changed),
         "same": len(change.same),
         "changes": [_change(score, was) for score, was in change.changed],
     }
-    with _Telling(options, told, found.rejected):
+    with _JsonOutcome(options, outcome, scores.rejected):
         own = ("evaluator", "round")
         skip, rows = options.skip_rejected, len(table.records)
-        settle(found.rejected, rows, options.rejected, skip=skip, what="score", options=own)
+        report_row_errors(scores.rejected, rows, options.rejected, skip=skip, what="score", options=own)
         if change.changed and not options.replace:
             _show_changed(change.changed)
             many = len(change.changed)
             raise Failure(
                 "S0505",
-                f"{many:,} of {len(found.scores):,} scores {'is' if many == 1 else 'are'} in the store already, and"
+                f"{many:,} of {len(scores.scores):,} scores {'is' if many == 1 else 'are'} in the store already, and"
                 f" {'another' if many == 1 else 'others'} than here",
                 "use `--replace` to replace the scores, or `--round 2` to keep both",
                 SOME_FAILED,
             )
         if not options.dry_run and (change.new or change.changed):
-            store.append(rows_of(change, table.source, store.next_time()))
+            store.append(changed_rows(change, table.source, store.next_time()))
             carry_to_other_runs(store, change.fresh)
-            told["imported"] = True
+            outcome["imported"] = True
     if not options.json:
-        by = _listed(told["evaluators"])
-        show_message(f"{counted(told['scores'], 'score')} of {counted(told['replies'], 'reply')} by {by}")
-        _print_counts(told, "score", options.dry_run)
-    return GOOD
+        by = _listed(outcome["evaluators"])
+        show_message(f"{counted(outcome['scores'], 'score')} of {counted(outcome['replies'], 'reply')} by {by}")
+        _print_counts(outcome, "score", options.dry_run)
+    return SUCCESS
 
 
 def _samples(options: Namespace) -> int:
-    from tripos.cli.context import compile_given
+    from tripos.cli.context import compile_command_spec
     from tripos.importing.replies import record, role_flags
     from tripos.releases.frozen import restore_given
     from tripos.settings.load import chosen_settings
@@ -157,7 +157,7 @@ def _samples(options: Namespace) -> int:
 
     config = chosen_settings(options).config
     table = _table(options, {"model": options.model})
-    compilation, folders = compile_given(options, config)
+    compilation, folders = compile_command_spec(options, config)
     plan = compilation.plan
     if plan is None:
         return USAGE
@@ -165,24 +165,24 @@ def _samples(options: Namespace) -> int:
     restore_given(source, options.path, compilation.releases)
     folder = Path(compilation.sources[0].path).parent
     released = compilation.release_folders
-    command = _run_of(options)
-    made = record(table, plan, source, config, role_flags(options.role), folder, command, released)
-    told = made.told
-    with _Telling(options, told, made.rejected):
+    command = _run_command(options)
+    prepared = record(table, plan, source, config, role_flags(options.role), folder, command, released)
+    outcome = prepared.told
+    with _JsonOutcome(options, outcome, prepared.rejected):
         skip, rows = options.skip_rejected, len(table.records)
-        settle(made.rejected, rows, options.rejected, skip=skip, what="reply", options=("model",))
+        report_row_errors(prepared.rejected, rows, options.rejected, skip=skip, what="reply", options=("model",))
         if not options.dry_run:
-            told["imported"] = made.commit()
+            outcome["imported"] = prepared.commit()
     if not options.json:
-        by = _listed(told["models"])
-        show_message(f"{counted(told['replies'], 'reply')} to {counted(told['items'], 'item')} by {by}")
-        _print_counts(told, "reply", options.dry_run)
-        for name, count in told["unmade"].items():
+        by = _listed(outcome["models"])
+        show_message(f"{counted(outcome['replies'], 'reply')} to {counted(outcome['items'], 'item')} by {by}")
+        _print_counts(outcome, "reply", options.dry_run)
+        for name, count in outcome["unmade"].items():
             show_message(f"{counted(count, 'row')} of `{name}` {'is' if count == 1 else 'are'} yet to be made")
-    return GOOD
+    return SUCCESS
 
 
-def _run_of(options: Namespace) -> list[str]:
+def _run_command(options: Namespace) -> list[str]:
     """Return the command that runs the spec into the same store."""
     folders = [word for folder in options.data for word in ("--data", folder)]
     return ["tripos", "run", options.path, *folders, *(["--store", options.store] if options.store else [])]
@@ -190,16 +190,16 @@ def _run_of(options: Namespace) -> list[str]:
 
 def _table(options: Namespace, fixed: Mapping[str, object]) -> FileRows:
     own = {name: value for name, value in fixed.items() if value is not None}
-    told = read_mapping(options.mapping, options.column, {**read_fixed(options.set), **own}, options.each)
-    check_given(trust_of(options), outside=options.allow_outside)
-    return read_table(options.file, told, trust_of(options), outside=options.allow_outside)
+    mapping = read_mapping(options.mapping, options.column, {**parse_constants(options.set), **own}, options.each)
+    refuse_if_untrusted(trust_of(options), outside=options.allow_outside)
+    return read_table(options.file, mapping, trust_of(options), outside=options.allow_outside)
 
 
-class _Telling:
+class _JsonOutcome:
     """Prints the outcome of an import as JSON with `--json`, also if it was refused."""
 
-    def __init__(self, options: Namespace, told: dict[str, Any], rejected: Sequence[RowError]) -> None:
-        self.options, self.told, self.rejected = options, told, rejected
+    def __init__(self, options: Namespace, outcome: dict[str, Any], rejected: Sequence[RowError]) -> None:
+        self.options, self.told, self.rejected = options, outcome, rejected
 
     def __enter__(self) -> None:
         self.told["imported"] = False
@@ -207,34 +207,34 @@ class _Telling:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self.options.json and (kind is None or issubclass(kind, Failure)):
             rejected = [each.to_json() for each in self.rejected]
-            told = {**self.told, "dry_run": self.options.dry_run, "rejected": rejected}
-            show_json(json.dumps(told, ensure_ascii=False, indent=2, default=str))
+            outcome = {**self.told, "dry_run": self.options.dry_run, "rejected": rejected}
+            show_json(json.dumps(outcome, ensure_ascii=False, indent=2, default=str))
 
 
-def _print_counts(told: Mapping[str, Any], noun: str, dry_run: bool) -> None:
+def _print_counts(outcome: Mapping[str, Any], noun: str, dry_run: bool) -> None:
     for name, words in COUNTS.items():
-        if told.get(name):
-            show_text(f"{told[name]:>8,} {localized(words)}")
-    if told["unused_columns"]:
-        line = f"columns not used: {', '.join(told['unused_columns'])}"
+        if outcome.get(name):
+            show_text(f"{outcome[name]:>8,} {localized(words)}")
+    if outcome["unused_columns"]:
+        line = f"columns not used: {', '.join(outcome['unused_columns'])}"
         show_message(line.replace("\n", " "))
-    if told["imported"]:
-        show_message(f"imported, for run {told['run_id']}: `tripos report` takes them in")
+    if outcome["imported"]:
+        show_message(f"imported, for run {outcome['run_id']}: `tripos report` takes them in")
     else:
         show_message("nothing was written" if dry_run else f"no {noun} is new: nothing was written")
 
 
-def _change(score: GivenScore, was: float | str | None) -> dict[str, Any]:
+def _change(score: ImportedScore, was: float | str | None) -> dict[str, Any]:
     about = {name: score.sample[name] for name in ("sample_id", "scenario", "item_id", "model")}
     by = {"metric": score.metric, "evaluator": score.evaluator, "round": score.round}
     return {**about, **by, "was": was, "value": score.value if score.name is None else score.name}
 
 
-def _show_changed(changed: Sequence[tuple[GivenScore, float | str | None]]) -> None:
+def _show_changed(changed: Sequence[tuple[ImportedScore, float | str | None]]) -> None:
     for score, was in changed[:MOST_CHANGED]:
         about = f"{score.sample['scenario']} {score.sample['item_id'][:8]}, {score.sample['model']}: {score.metric}"
         value = score.value if score.name is None else score.name
-        now, before = _shown(value), _shown(was)
+        now, before = _format_value(value), _format_value(was)
         if was == value:
             show_message(f"{about} is {now} as before, with another rationale", stderr=True)
         elif was is None:
@@ -245,7 +245,7 @@ def _show_changed(changed: Sequence[tuple[GivenScore, float | str | None]]) -> N
         show_message(f"and {len(changed) - MOST_CHANGED:,} more", stderr=True)
 
 
-def _shown(value: float | str | None) -> str:
+def _format_value(value: float | str | None) -> str:
     return f"{value:g}" if isinstance(value, float | int) else str(value)
 
 
@@ -264,7 +264,7 @@ UNSAVED = "spec.tripos"
 
 
 # Data sets
-def datasets_main(options: Namespace) -> int:
+def import_dataset(options: Namespace) -> int:
     """Print a data set declaration for a source, or add it to a spec. Rows that were fetched or queried are written
     next to it."""
     from tripos.importing.datasets import DATABASES
@@ -279,39 +279,41 @@ def datasets_main(options: Namespace) -> int:
             kind = "data sets of the Hub" if shown == "--split" else "databases"
             raise Failure("R0202", f"`{shown}` has no meaning for `{options.source}`", f"it is for {kind}")
     name = options.name or _name_of(options.source)
-    if not NAME.fullmatch(name):
+    if not STATEMENT_NAME.fullmatch(name):
         raise Failure("R0202", f"`{name}` is no name", "a name has letters, digits and `_`")
     if options.path is None:
-        found = _proposed(options, name, Path.cwd() / UNSAVED)
+        proposal = _proposed(options, name, Path.cwd() / UNSAVED)
         if options.json:
-            show_json(json.dumps(found.to_json(), ensure_ascii=False, indent=2))
+            show_json(json.dumps(proposal.to_json(), ensure_ascii=False, indent=2))
         else:
-            show_output(format_text(found.text, name))
-            _tell(found)
-        return GOOD
+            show_output(format_text(proposal.text, name))
+            _print_proposal(proposal)
+        return SUCCESS
     seen: list[ProposedDataset] = []
 
     def added(spec: SpecSource, before: Compilation) -> tuple[Mapping[str, str], str]:
         assert before.plan is not None
-        found = _proposed(options, name, spec.path, [each.name for each in before.plan.axes])
-        seen.append(found)
-        return texts_with([below(own_sources(before)[0], found.text, "dataset", "axis", "role", "benchmark")]), ""
+        proposal = _proposed(options, name, spec.path, [each.name for each in before.plan.axes])
+        seen.append(proposal)
+        return apply_insertions(
+            [insert_below(own_sources(before)[0], proposal.text, "dataset", "axis", "role", "benchmark")]
+        ), ""
 
     plan = add_to_spec(options, f"dataset `{name}`", added)
     if plan is None:
         return USAGE
-    _tell(seen[0])
+    _print_proposal(seen[0])
     if options.json:
         show_json(json.dumps(seen[0].to_json(), ensure_ascii=False, indent=2))
-    return GOOD
+    return SUCCESS
 
 
 def _proposed(options: Namespace, name: str, spec: Path, axes: list[str] | None = None) -> ProposedDataset:
     from tripos.importing.datasets import propose, rows_of_files
 
-    source = _brought(options, name, spec)
+    source = _local_source(options, name, spec)
     outside = options.allow_outside
-    check_given(trust_of(options), outside=outside)
+    refuse_if_untrusted(trust_of(options), outside=outside)
     given = [Path(each).resolve() for each in options.data]
     rows, folder = rows_of_files(source, spec, given, trust_of(options), outside=outside)
     found = propose(name, source, rows, axes or (), folder)
@@ -321,37 +323,37 @@ def _proposed(options: Namespace, name: str, spec: Path, axes: list[str] | None 
     return found
 
 
-def _brought(options: Namespace, name: str, spec: Path) -> str:
+def _local_source(options: Namespace, name: str, spec: Path) -> str:
     """Fetch or query a remote source into the folder of the spec if necessary, and return the path of its files as
     written in the spec."""
     from tripos.importing.datasets import DATABASES, files_of_hub, json_lines
     from tripos.releases.locations import DataFetcher, list_hub_files
-    from tripos.releases.reach import reach_of
+    from tripos.releases.reach import policy_of
     from tripos_runtime.datasets.data_files import DataFolders
     from tripos_warehouse.files import write_lines
 
-    given: str = options.source
-    if given.startswith("hf://"):
-        check_given(trust_of(options), fetch=True)
-        reach = replace(reach_of(options), here=False)
-        place, path = _place_of(given)
+    address: str = options.source
+    if address.startswith("hf://"):
+        refuse_if_untrusted(trust_of(options), fetch=True)
+        reach = replace(policy_of(options), here=False)
+        place, path = _split_hub_address(address)
         commit, names = list_hub_files(place, reach)
         head = f"{place.partition('@')[0]}@{commit}"
         source = f"{head}/{path or files_of_hub(names, options.split)}"
         fetcher = DataFetcher(reach)
         DataFolders(bring=fetcher.bring).find(source, str(spec))
         for each in fetcher.brought.values():
-            show_message(f"fetched into {_datasets_shown(each)}", stderr=True)
+            show_message(f"fetched into {_short_path(each)}", stderr=True)
         return source
-    path_given = Path(given).expanduser()
+    path_given = Path(address).expanduser()
     if path_given.suffix.casefold() in DATABASES:
         target = Path(options.output) if options.output else spec.parent / f"{name}.jsonl"
         if target.exists() and not options.replace:
             raise Failure(
-                "R0209", f"`{_datasets_shown(target)}` is there already", "use --replace, or another file: -o FILE"
+                "R0209", f"`{_short_path(target)}` is there already", "use --replace, or another file: -o FILE"
             )
         written = write_lines(target, json_lines(_rows_asked(path_given, options)))
-        show_message(f"{counted(written.rows, 'row')} written to {_datasets_shown(target)}", stderr=True)
+        show_message(f"{counted(written.rows, 'row')} written to {_short_path(target)}", stderr=True)
         path_given = target
     return Path(os.path.relpath(path_given, spec.parent)).as_posix()
 
@@ -362,16 +364,16 @@ def _rows_asked(path: Path, options: Namespace) -> Iterator[dict[str, Any]]:
     return rows_of_database(path, options.query, trust_of(options), outside=options.allow_outside)
 
 
-def _place_of(given: str) -> tuple[str, str]:
+def _split_hub_address(address: str) -> tuple[str, str]:
     """Return the name of a data set on the Hub, and the path in it.
 
-    >>> _place_of("hf://lab/sums@v1/main/test.jsonl"), _place_of("hf://datasets/lab/sums")
+    >>> _split_hub_address("hf://lab/sums@v1/main/test.jsonl"), _split_hub_address("hf://datasets/lab/sums")
     (('hf://lab/sums@v1', 'main/test.jsonl'), ('hf://lab/sums', ''))
     """
-    owner, _, rest = given.removeprefix("hf://").strip("/").removeprefix("datasets/").partition("/")
+    owner, _, rest = address.removeprefix("hf://").strip("/").removeprefix("datasets/").partition("/")
     name, _, path = rest.partition("/")
     if not owner or not name:
-        raise Failure("R0202", f"`{given}` is no place on the Hub", "write hf://OWNER/NAME, or hf://OWNER/NAME/PATH")
+        raise Failure("R0202", f"`{address}` is no place on the Hub", "write hf://OWNER/NAME, or hf://OWNER/NAME/PATH")
     return f"hf://{owner}/{name}", path
 
 
@@ -381,30 +383,30 @@ def _name_of(source: str) -> str:
     >>> _name_of("data/Exam items-2.csv.gz"), _name_of("hf://lab/quiz@v1"), _name_of("hf://lab/quiz/main/test.jsonl")
     ('Exam_items_2', 'quiz', 'quiz')
     """
-    last = _place_of(source)[0].rpartition("/")[2].partition("@")[0] if source.startswith("hf://") else ""
+    last = _split_hub_address(source)[0].rpartition("/")[2].partition("@")[0] if source.startswith("hf://") else ""
     stem = last or Path(source).name.partition(".")[0]
     return re.sub(r"\W+", "_", re.sub(r"[*{}]", "", stem)).strip("_-") or "item"
 
 
-def _datasets_shown(path: Path) -> str:
+def _short_path(path: Path) -> str:
     return Path(os.path.relpath(path)).as_posix() if path.is_absolute() else path.as_posix()
 
 
-def _tell(found: ProposedDataset) -> None:
+def _print_proposal(proposal: ProposedDataset) -> None:
     """Print what a reader of the proposal should check."""
-    if found.secrets:
-        shown = ", ".join(f"`{each}`" for each in found.secrets)
+    if proposal.secrets:
+        shown = ", ".join(f"`{each}`" for each in proposal.secrets)
         show_message(f"kept from the models under test: {shown}", stderr=True)
     else:
         show_message(
             "no column looks like an answer: write `secret` behind each field that the models under test must not see",
             stderr=True,
         )
-    left = [f"`{' '.join(each.column.split())}`" for each in found.fields if each.left_out]
+    left = [f"`{' '.join(each.column.split())}`" for each in proposal.fields if each.left_out]
     if left:
         show_message(f"left out: {', '.join(left)}", stderr=True)
-    if found.languages:
-        show_message(f"languages of the rows: {', '.join(found.languages)}", stderr=True)
+    if proposal.languages:
+        show_message(f"languages of the rows: {', '.join(proposal.languages)}", stderr=True)
 
 
 TOOLS = ("Inspect", "lm-eval", "HELM", "promptfoo", "Every Eval Ever", "OpenAI evals")
@@ -418,7 +420,7 @@ SHOWN = 8
 class _Imported:
     """The outcome of an import of logs: the logs by benchmark, and the files that could not be read or are not logs."""
 
-    gatherings: dict[str, Gathering] = field(default_factory=dict)
+    gatherings: dict[str, LogCollector] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
     told: list[dict[str, Any]] = field(default_factory=list)
@@ -426,28 +428,28 @@ class _Imported:
 
 
 # Logs of other tools
-def logs_main(options: Namespace) -> int:
+def import_logs(options: Namespace) -> int:
     """Import logs of other tools as runs."""
-    found = _Imported()
-    with ExitStack() as held:
+    outcome = _Imported()
+    with ExitStack() as locks:
         try:
-            check_given(trust_of(options), outside=options.allow_outside)
+            refuse_if_untrusted(trust_of(options), outside=options.allow_outside)
             for file in _files(options):
-                _gather(options, file, found, held)
-            if not found.gatherings:
-                raise _nothing(options.paths, found)
-            for gathering in found.gatherings.values():
-                _record(options, gathering, found)
+                _gather(options, file, outcome, locks)
+            if not outcome.gatherings:
+                raise _no_logs(options.paths, outcome)
+            for gathering in outcome.gatherings.values():
+                _record(options, gathering, outcome)
         except StoreError as error:
             raise Failure(error.code, error.message, error.hint) from error
         finally:
-            for gathering in found.gatherings.values():
+            for gathering in outcome.gatherings.values():
                 gathering.close()
-    return _end(options, found)
+    return _finish(options, outcome)
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _folder_lock(folder: Path) -> Iterator[None]:
     """Lock a folder against other imports of logs, since samples are identified by the order of the items in it.
 
     Raises `Failure` S0506 if another import is running, S0102 if the folder cannot be written.
@@ -458,7 +460,7 @@ def _alone(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise _unwritable(folder, error) from error
     try:
-        if not locks.hold(place_of(IMPORT, "logs")):
+        if not locks.hold(lock_offset(IMPORT, "logs")):
             raise Failure("S0506", f"another import of logs into `{folder}` is under way", "wait for its end")
         yield
     finally:
@@ -477,24 +479,24 @@ def _files(options: Namespace) -> Iterator[SourceFile]:
             raise Failure(UNREADABLE, f"cannot read `{path}`: {error.strerror}", "check the path") from error
 
 
-def _gather(options: Namespace, file: SourceFile, found: _Imported, held: ExitStack) -> None:
+def _gather(options: Namespace, file: SourceFile, outcome: _Imported, locks: ExitStack) -> None:
     try:
         logs = open_logs(file)
         if logs is None:
-            found.others.append(str(file.path))
+            outcome.others.append(str(file.path))
         for log in logs or ():
             name = identifier(options.name or log.header.name, "log")
-            if name not in found.gatherings:
-                if not found.gatherings and not options.dry_run:
-                    held.enter_context(_alone(Path(options.output or FOLDER)))
+            if name not in outcome.gatherings:
+                if not outcome.gatherings and not options.dry_run:
+                    locks.enter_context(_folder_lock(Path(options.output or FOLDER)))
                 folder = Path(options.output or FOLDER) / name
                 plan = _compiled(options, _spec(folder, name))[0] if _spec(folder, name).is_file() else None
-                found.gatherings[name] = Gathering(
+                outcome.gatherings[name] = LogCollector(
                     name, folder, None if plan is None else spec_of(plan), options.model, _names(options.score)
                 )
-            found.gatherings[name].take(log, source_of(file))
+            outcome.gatherings[name].take(log, source_of(file))
     except (OSError, ValueError) as error:
-        found.unread[str(file.path)] = str(getattr(error, "strerror", None) or error)
+        outcome.unread[str(file.path)] = str(getattr(error, "strerror", None) or error)
 
 
 def _names(texts: Sequence[str]) -> dict[str, str]:
@@ -512,10 +514,10 @@ def _spec(folder: Path, name: str) -> Path:
     return folder / f"{name}.tripos"
 
 
-def _record(options: Namespace, gathering: Gathering, found: _Imported) -> None:
+def _record(options: Namespace, gathering: LogCollector, outcome: _Imported) -> None:
     """Write the spec of some logs, and add the logs to the store."""
     if not gathering.spec.tasks:
-        found.unread |= {log.path: "it has no samples" for log in gathering.logs}
+        outcome.unread |= {log.path: "it has no samples" for log in gathering.logs}
         return
     with _written_folder(gathering, dry=options.dry_run) as folder:
         path = _spec(folder, gathering.spec.name)
@@ -529,11 +531,11 @@ def _record(options: Namespace, gathering: Gathering, found: _Imported) -> None:
         recorder = LogRecorder(gathering, plan, source, Path(chosen_settings(options).config.store))
         for log in gathering.logs:
             run = recorder.record(log, renew=options.replace, write=not options.dry_run)
-            _logs_tell(options, gathering, log, run, found)
+            _print_log(options, gathering, log, run, outcome)
 
 
 @contextmanager
-def _written_folder(gathering: Gathering, *, dry: bool) -> Iterator[Path]:
+def _written_folder(gathering: LogCollector, *, dry: bool) -> Iterator[Path]:
     """Provide the folder of the spec and the items: that of the benchmark, or for a dry run a temporary copy."""
     if not dry:
         yield gathering.folder
@@ -545,7 +547,7 @@ def _written_folder(gathering: Gathering, *, dry: bool) -> Iterator[Path]:
         yield copy
 
 
-def _write_spec(path: Path, gathering: Gathering) -> None:
+def _write_spec(path: Path, gathering: LogCollector) -> None:
     """Write the spec, unless a person has edited the existing one."""
     known: LogSpec | None = gathering.known
     if known is not None and path.read_text("utf-8") != known.text:
@@ -558,7 +560,7 @@ def _write_spec(path: Path, gathering: Gathering) -> None:
         message = f"`{shown}` was changed, and lacks a part of the logs: {'; '.join(lacking[:SHOWN])}"
         raise Failure(MENDED, message, "add it to the spec, or import into another folder with `-o DIR`")
     try:
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             file.write(gathering.whole_spec.text.encode())
     except OSError as error:
         raise _unwritable(path, error) from error
@@ -581,10 +583,10 @@ def _compiled(options: Namespace, path: Path, shown: Path | None = None) -> tupl
     return compilation.plan, CaseSource(compilation.plan, spec.folders, tuple(s.path for s in compilation.sources))
 
 
-def _logs_tell(options: Namespace, gathering: Gathering, log: GatheredLog, run: LogRun, found: _Imported) -> None:
+def _print_log(options: Namespace, gathering: LogCollector, log: CollectedLog, run: LogRun, outcome: _Imported) -> None:
     figures = list(log.check.differences(log.header.figures))
     refused = [*run.refused, *([] if options.replace else run.changed)]
-    told = {
+    summary = {
         "file": log.path,
         "format": log.header.tool,
         "benchmark": gathering.spec.name,
@@ -603,20 +605,20 @@ def _logs_tell(options: Namespace, gathering: Gathering, log: GatheredLog, run: 
         "repeated": log.repeated,
         "changed": [*run.refused, *run.changed],
         "left_out": log.left.to_json(),
-        "in_place_of": _hidden(gathering, log) if run.is_new and not refused else [],
+        "in_place_of": _superseded_logs(gathering, log) if run.is_new and not refused else [],
         "figures": figures,
-        "figures_without_scores": log.check.unheld(log.header.figures),
+        "figures_without_scores": log.check.means_without_scores(log.header.figures),
         "own_figures": log.check.own(log.header.figures),
         "status": log.header.status,
         "message": log.header.message,
     }
-    found.told.append(told)
-    found.changed += bool(refused)
+    outcome.told.append(summary)
+    outcome.changed += bool(refused)
     if not options.json:
-        _show(options, told, refused)
+        _show(options, summary, refused)
 
 
-def _hidden(gathering: Gathering, log: GatheredLog) -> list[str]:
+def _superseded_logs(gathering: LogCollector, log: CollectedLog) -> list[str]:
     """Return earlier logs in this import with a model and items in common; views show only the last of them."""
     before = gathering.logs[: gathering.logs.index(log)]
     return [
@@ -626,69 +628,69 @@ def _hidden(gathering: Gathering, log: GatheredLog) -> list[str]:
     ]
 
 
-def _show(options: Namespace, told: dict[str, Any], refused: Sequence[str]) -> None:
-    by = ", ".join(told["models"][:SHOWN])
-    about = f"{counted(told['samples'], 'reply')} to {counted(told['items'], 'item')} by {by}"
-    show_message(f"{told['file']}: {about}, {counted(told['scores'], 'score')}")
-    new, same = told["new"] + told["new_scores"], told["same"] + told["same_scores"]
-    failed = told["statuses"].get("provider_error", 0)
+def _show(options: Namespace, summary: dict[str, Any], refused: Sequence[str]) -> None:
+    by = ", ".join(summary["models"][:SHOWN])
+    about = f"{counted(summary['samples'], 'reply')} to {counted(summary['items'], 'item')} by {by}"
+    show_message(f"{summary['file']}: {about}, {counted(summary['scores'], 'score')}")
+    new, same = summary["new"] + summary["new_scores"], summary["same"] + summary["same_scores"]
+    failed = summary["statuses"].get("provider_error", 0)
     lines = {
         "new": 0 if refused else new,
         "in the store already": same,
         "replies without a text": failed,
-        "scores without a value": told["without_value"],
-        "repeated samples, kept as further ones": told["repeated"],
-        "changed": len(told["changed"]),
+        "scores without a value": summary["without_value"],
+        "repeated samples, kept as further ones": summary["repeated"],
+        "changed": len(summary["changed"]),
     }
     for words, count in lines.items():
         if count:
             show_text(f"{count:>8,} {localized(words)}")
-    for each in told["left_out"]:
+    for each in summary["left_out"]:
         show_message(f"left out: {each['what']} ({each['count']:,}, first in {each['first']})")
-    if told["status"] != "finished":
-        show_message(f"the log did not come to its end: {' '.join(told['message'].split())}")
-    others = [each for each in told["figures"] if not each["same"]]
-    if told["figures"]:
-        alike = len(told["figures"]) - len(others)
-        show_message(f"{alike} of {counted(len(told['figures']), 'figure')} of the log are those of its scores")
+    if summary["status"] != "finished":
+        show_message(f"the log did not come to its end: {' '.join(summary['message'].split())}")
+    others = [each for each in summary["figures"] if not each["same"]]
+    if summary["figures"]:
+        alike = len(summary["figures"]) - len(others)
+        show_message(f"{alike} of {counted(len(summary['figures']), 'figure')} of the log are those of its scores")
     for each in others[:SHOWN]:
         show_message(f"{each['score']} {each['figure']}: {each['log']:g} in the log, {each['scores']:g} of its scores")
-    if told["own_figures"]:
-        some = ", ".join(map(own_figure_text, told["own_figures"][:SHOWN]))
+    if summary["own_figures"]:
+        some = ", ".join(map(own_figure_text, summary["own_figures"][:SHOWN]))
         show_message(f"kept as figures of the log, which nothing here computes: {some}")
     for line in refused[:SHOWN]:
         show_message(line, stderr=True)
-    if told["in_place_of"]:
-        some = ", ".join(told["in_place_of"][:SHOWN])
+    if summary["in_place_of"]:
+        some = ", ".join(summary["in_place_of"][:SHOWN])
         show_message(f"of the same model and task as {some}: reports and boards show the last one alone, without a RUN")
-    if told["run_id"]:
-        show_message(f"imported as run {told['run_id']} of {told['spec']}: `tripos report` takes it in")
+    if summary["run_id"]:
+        show_message(f"imported as run {summary['run_id']} of {summary['spec']}: `tripos report` takes it in")
     elif options.dry_run:
         show_message("nothing was written")
     elif not refused:
         show_message("nothing is new: nothing was written")
 
 
-def _end(options: Namespace, found: _Imported) -> int:
-    told = {
-        "logs": found.told,
-        "unread": [{"file": path, "reason": reason} for path, reason in found.unread.items()],
-        "others": found.others,
+def _finish(options: Namespace, outcome: _Imported) -> int:
+    data = {
+        "logs": outcome.told,
+        "unread": [{"file": path, "reason": reason} for path, reason in outcome.unread.items()],
+        "others": outcome.others,
     }
     if options.json:
-        show_json(json.dumps(told, ensure_ascii=False, indent=2, default=str))
-    for path, reason in found.unread.items():
+        show_json(json.dumps(data, ensure_ascii=False, indent=2, default=str))
+    for path, reason in outcome.unread.items():
         show_message(f"{path}: not imported: {reason}", stderr=True)
-    if found.others and not options.json:
-        show_message(f"no logs: {counted(len(found.others), 'file')}, such as {found.others[0]}")
-    if found.changed:
-        message = f"{counted(found.changed, 'log')} of {len(found.told)} changed since they were imported"
+    if outcome.others and not options.json:
+        show_message(f"no logs: {counted(len(outcome.others), 'file')}, such as {outcome.others[0]}")
+    if outcome.changed:
+        message = f"{counted(outcome.changed, 'log')} of {len(outcome.told)} changed since they were imported"
         hint = "`--replace` takes changed scores; for changed replies import into another benchmark with `--name`"
         raise Failure(CHANGED, message, hint, SOME_FAILED)
-    return SOME_FAILED if found.unread else GOOD
+    return SOME_FAILED if outcome.unread else SUCCESS
 
 
-def _nothing(paths: Sequence[str], found: _Imported) -> Failure:
+def _no_logs(paths: Sequence[str], found: _Imported) -> Failure:
     """Return the failure that none of the files is a log."""
     if found.unread:
         path, reason = next(iter(found.unread.items()))
@@ -701,7 +703,7 @@ CODE = "R0246"
 
 
 # Tasks of other tools
-def tasks_main(options: Namespace) -> int:
+def import_task(options: Namespace) -> int:
     """Write the spec and its files. Return exit code 1 if a part was left as a hole."""
     from tripos.importing.spec_text import name_of
     from tripos.importing.tasks.promptfoo import is_promptfoo, promptfoo_spec
@@ -710,36 +712,36 @@ def tasks_main(options: Namespace) -> int:
         raise Failure("R0202", "`--python` says what runs the Python of a task", "add `--run-python`")
     path = Path(options.file)
     trust = trust_of(options)
-    check_given(trust, outside=options.allow_outside)
+    refuse_if_untrusted(trust, outside=options.allow_outside)
     given = tuple(Path(each) for each in options.data)
     source = SourceFolder.around(path, trust, outside=options.allow_outside, folders=given)
     if path.suffix == ".py":
-        made = _of_inspect(path, options)
-        folder, name = Path(options.output or made.name), made.name
+        imported = _translate_inspect(path, options)
+        folder, name = Path(options.output or imported.name), imported.name
     elif path.suffix in (".yaml", ".yml") and is_promptfoo(path, source):
-        made = promptfoo_spec(path, options.language, source)
-        folder, name = Path(options.output or made.name), made.name
+        imported = promptfoo_spec(path, options.language, source)
+        folder, name = Path(options.output or imported.name), imported.name
     else:
         if options.argument:
             raise Failure("R0202", "`--argument` is for a task of Inspect", "leave it out")
         task, others = _task(path, options.task, source)
         folder, name = Path(options.output or name_of(task.name)), task.name
-        made = _made(task, others, folder, options)
-    _write(folder, made, replace=options.replace)
-    told = {
+        imported = _translate(task, others, folder, options)
+    _write(folder, imported, replace=options.replace)
+    outcome = {
         "task": name,
-        "spec": (folder / f"{made.name}.tripos").as_posix(),
-        "whole": made.whole,
-        "parts": [{"part": each.part, "translated": each.how, "why": each.why} for each in made.notes],
+        "spec": (folder / f"{imported.name}.tripos").as_posix(),
+        "whole": imported.whole,
+        "parts": [{"part": each.part, "translated": each.how, "why": each.why} for each in imported.notes],
     }
     if options.json:
-        print_json(told)
+        print_json(outcome)
     else:
-        _tasks_show(made, str(told["spec"]))
-    return GOOD if made.whole else SOME_FAILED
+        _print_task(imported, str(outcome["spec"]))
+    return SUCCESS if imported.whole else SOME_FAILED
 
 
-def _made(task: TaskFile, others: Mapping[str, TaskFile], folder: Path, options: Namespace) -> ImportedTask:
+def _translate(task: TaskFile, others: Mapping[str, TaskFile], folder: Path, options: Namespace) -> ImportedTask:
     """Return a task or a group as a spec. Its Python is executed if the user allows it."""
     from tripos.importing.tasks.lm_eval import WrittenRows, group_of, spec_of, spec_of_group, write_rows
 
@@ -756,7 +758,7 @@ def _made(task: TaskFile, others: Mapping[str, TaskFile], folder: Path, options:
     return spec_of_group(group, task, folders, written, options.shots, options.language)
 
 
-def _of_inspect(path: Path, options: Namespace) -> ImportedTask:
+def _translate_inspect(path: Path, options: Namespace) -> ImportedTask:
     """Return an Inspect task as a spec. Its module is executed, which the user has to allow."""
     from tripos.importing.tasks.inspect import inspect_spec, read_inspect_task
 
@@ -790,7 +792,7 @@ def _check_trust(options: Namespace) -> None:
 
 def _task(path: Path, name: str | None, source: SourceFolder) -> tuple[TaskFile, Mapping[str, TaskFile]]:
     """Return the requested task, and the tasks among which members of a group are looked up."""
-    from tripos.importing.tasks.lm_eval import read_folder, read_task, tagged
+    from tripos.importing.tasks.lm_eval import read_folder, read_task, tasks_with_tag
 
     if not path.is_dir():
         if name is not None:
@@ -802,7 +804,7 @@ def _task(path: Path, name: str | None, source: SourceFolder) -> tuple[TaskFile,
     found = read_folder(path, source)
     if name in found:
         return found[name], found
-    some = tagged(found, name)
+    some = tasks_with_tag(found, name)
     if some:
         config = {"group": name, "task": [each.name for each in some]}
         return replace(some[0], name=name, kind="group", config=config), found
@@ -813,36 +815,36 @@ def _task(path: Path, name: str | None, source: SourceFolder) -> tuple[TaskFile,
     raise Failure(CODE, f"no task `{name}` in `{path}`", hint)
 
 
-def _write(folder: Path, made: ImportedTask, *, replace: bool) -> None:
+def _write(folder: Path, imported: ImportedTask, *, replace: bool) -> None:
     from tripos_compiler.editing.formatter import Unparsable, format_text
 
     try:
-        text = format_text(made.text, f"{made.name}.tripos")
+        text = format_text(imported.text, f"{imported.name}.tripos")
     except Unparsable:
-        text = made.text
-    files = {f"{made.name}.tripos": text, **made.files}
+        text = imported.text
+    files = {f"{imported.name}.tripos": text, **imported.files}
     try:
-        there = sorted(name for name in (*files, *made.copies) if (folder / name).exists())
+        there = sorted(name for name in (*files, *imported.copies) if (folder / name).exists())
         if there and not replace:
             raise Failure("R0208", f"`{folder}` has {', '.join(there)} already", "use `--replace`, or another `-o DIR`")
         for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(content, "utf-8")
-        for name, file in made.copies.items():
+        for name, file in imported.copies.items():
             file.copy(folder / name)
     except OSError as error:
         raise Failure("R0208", f"cannot write in `{folder}`: {error.strerror}", "give another `-o DIR`") from error
 
 
-def _tasks_show(made: ImportedTask, spec: str) -> None:
-    rows = [(each.part, each.how, each.why) for each in made.notes]
-    for line in table_lines(columns_of(("part", "translated", "remark"), rows, ("part", "translated", "remark"))):
+def _print_task(imported: ImportedTask, spec: str) -> None:
+    rows = [(each.part, each.how, each.why) for each in imported.notes]
+    for line in table_lines(text_columns(("part", "translated", "remark"), rows, ("part", "translated", "remark"))):
         show_text(line)
     show_text("")
-    show_message(f"{spec} is written" if made.whole else f"{spec} is written, with holes: look for HOLE in it")
-    if "hf://" in made.text or "https://" in made.text:
+    show_message(f"{spec} is written" if imported.whole else f"{spec} is written, with holes: look for HOLE in it")
+    if "hf://" in imported.text or "https://" in imported.text:
         show_message(f"its data is fetched with: tripos fetch {spec}")
-    if made.whole:
+    if imported.whole:
         show_message(f"it is checked with: tripos check {spec}")
 
 
@@ -856,7 +858,7 @@ def approve_main(options: Namespace) -> int:
         done = approve(Path(options.file), by, datetime.now(UTC).replace(microsecond=0), replace=options.replace)
     except OSError as error:
         raise Failure("S0836", f"cannot write beside `{options.file}`: {error.strerror}", "check the folder") from error
-    told = {
+    outcome = {
         "tree": done.path.as_posix(),
         "sha256": done.sha256,
         "approved_by": done.by,
@@ -865,28 +867,28 @@ def approve_main(options: Namespace) -> int:
         "levels": done.tree.depth,
     }
     if options.json:
-        print_json(told)
+        print_json(outcome)
     else:
-        show_message(f"{told['tree']}: {told['leaves']:,} leaves, {told['levels']} levels, approved by {by}")
+        show_message(f"{outcome['tree']}: {outcome['leaves']:,} leaves, {outcome['levels']} levels, approved by {by}")
         show_message(f"its digest is {done.sha256[:12]}; once the file is changed it must be approved again")
-    return GOOD
+    return SUCCESS
 
 
-def trees_main(options: Namespace) -> int:
+def import_tree(options: Namespace) -> int:
     """Write the tree, or print it."""
     if (options.file is None) == (options.run is None):
         hint = "`tripos import tree outline.txt`, or `tripos import tree --run RUN --step NAME`"
         raise Failure("R0202", "an outline comes from a file, or from the step of a run", hint)
     if options.run is not None:
         drafted = _drafted(options)
-        return _trees_write(_below(drafted.tree, options.top), options, said=drafted.said, draft=True)
+        return _write_tree(_under_root(drafted.tree, options.top), options, comment=drafted.said, draft=True)
     for name in ("step", "only"):
         if getattr(options, name):
             raise Failure("R0202", f"`--{name}` is said of a run, and none is named", "add `--run RUN`")
     shown = "standard input" if options.file == "-" else options.file
-    check_given(trust_of(options), outside=options.allow_outside)
-    tree = sound(read_outline(_text(options)), shown, "S0835")
-    return _trees_write(_below(tree, options.top), options)
+    refuse_if_untrusted(trust_of(options), outside=options.allow_outside)
+    tree = check_tree(read_outline(_text(options)), shown, "S0835")
+    return _write_tree(_under_root(tree, options.top), options)
 
 
 def _text(options: Namespace) -> str:
@@ -918,16 +920,16 @@ def _drafted(options: Namespace) -> DraftedTree:
         raise Failure(error.code, error.message, error.hint) from error
 
 
-def _below(tree: ParsedTree, top: str | None) -> ParsedTree:
+def _under_root(tree: ParsedTree, top: str | None) -> ParsedTree:
     return tree if top is None else ParsedTree({top: dict(tree.branches)})
 
 
-def _trees_write(tree: ParsedTree, options: Namespace, said: str = "", *, draft: bool = False) -> int:
+def _write_tree(tree: ParsedTree, options: Namespace, comment: str = "", *, draft: bool = False) -> int:
     """Write a tree to the requested file. A draft is marked in its name, whatever name was given."""
     leaves = f"{len(tree.leaves()):,} leaves, {tree.depth} levels"
     if options.output is None:
-        show_text(harmless(tree_text(tree, ".yaml", said)), end="")
-        return GOOD
+        show_text(escape_controls(format_tree(tree, ".yaml", comment)), end="")
+        return SUCCESS
     path = Path(options.output)
     suffix = check_suffix(path)
     if draft and not path.stem.endswith(DRAFT):
@@ -936,10 +938,10 @@ def _trees_write(tree: ParsedTree, options: Namespace, said: str = "", *, draft:
         raise Failure("S0837", f"`{path}` is there already", "give another name, or `--replace` it")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(tree_text(tree, suffix, said), "utf-8")
+        path.write_text(format_tree(tree, suffix, comment), "utf-8")
     except OSError as error:
         raise Failure("S0836", f"cannot write `{path}`: {error.strerror}", "check the folder") from error
     show_message(f"{path}: {leaves}")
     if draft:
         show_message(f"a draft: read it, mend it, then `tripos approve {path} --name YOU`")
-    return GOOD
+    return SUCCESS

@@ -18,7 +18,7 @@ from tripos.cli.arguments import listed_names
 from tripos.cli.context import show_diagnostics
 from tripos.cli.fmt import write_spec
 from tripos.cli.project_files import DEFAULT, TEMPLATES, Start, files_of, shipped_start
-from tripos.errors import GOOD, USAGE, Failure
+from tripos.errors import SUCCESS, USAGE, Failure
 from tripos.settings.load import chosen_settings
 from tripos.terminal import show_message, show_output, show_text
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, nearest
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tripos_compiler.compile import Compilation
 
 
-INIT_NAME = re.compile(r"[^\W\d_]\w*")
+BENCHMARK_NAME = re.compile(r"[^\W\d_]\w*")
 """The form of a benchmark's name."""
 
 
@@ -54,8 +54,8 @@ def main(options: Namespace) -> int:
     _write(folder, texts)
     if not (asks or options.yes) and options.shipped is None and None in (options.name, options.template):
         show_message(f"no terminal to ask on: name `{path}`, template `{template.name}`, the defaults", stderr=True)
-    _tell(folder, name, template, models, list(texts), repository)
-    return GOOD
+    _print_next_steps(folder, name, template, models, list(texts), repository)
+    return SUCCESS
 
 
 def _chosen(options: Namespace, asks: bool) -> Start:
@@ -72,7 +72,7 @@ def _benchmark_name(path: str) -> str:
     one."""
     last = Path(path).resolve().name
     name = re.sub(r"[-. ]", "_", last)
-    if not INIT_NAME.fullmatch(name):
+    if not BENCHMARK_NAME.fullmatch(name):
         hint = "a name has letters, digits and `_`, and begins with a letter: `tripos init my_quiz`"
         raise Failure("R0202", f"`{last}` cannot name a benchmark", hint)
     return name
@@ -91,11 +91,11 @@ def _ask_template() -> str:
         show_text(f"  {number}  {each.name:<10} {localized(each.help)}")
     by_number = {str(number): name for number, name in enumerate(TEMPLATES, 1)}
     while True:
-        said = _ask("template", DEFAULT)
-        name = by_number.get(said, said)
+        answer = _ask("template", DEFAULT)
+        name = by_number.get(answer, answer)
         if name in TEMPLATES:
             return name
-        show_message(f"there is no template `{said}`: choose a name, or a number from 1 to {len(TEMPLATES)}")
+        show_message(f"there is no template `{answer}`: choose a name, or a number from 1 to {len(TEMPLATES)}")
 
 
 def _repository(folder: Path) -> Path | None:
@@ -122,7 +122,7 @@ def _write(folder: Path, texts: Mapping[str, bytes]) -> None:
             raise Failure("R0208", f"cannot write `{path}`: {error.strerror}", "give another NAME") from error
 
 
-def _tell(
+def _print_next_steps(
     folder: Path,
     name: str,
     template: Start,
@@ -174,7 +174,7 @@ class Insertion:
     text: str
 
 
-def texts_with(insertions: Sequence[Insertion]) -> dict[str, str]:
+def apply_insertions(insertions: Sequence[Insertion]) -> dict[str, str]:
     """Return the new texts of the files that change, by path."""
     found: dict[str, str] = {}
     for each in sorted(insertions, key=lambda each: each.offset, reverse=True):
@@ -193,7 +193,7 @@ def entries_of(sources: Sequence[Source], word: str) -> list[tuple[Source, Entry
     ]
 
 
-def below(source: Source, text: str, *words: str) -> Insertion:
+def insert_below(source: Source, text: str, *words: str) -> Insertion:
     """Return the insertion of a statement below the last one of its kind. `words` are kinds by preference; the first
     that the file has is used, or the end of the file if it has none."""
     for word in words:
@@ -294,7 +294,7 @@ def metric_insertions(
     assert entry.block is not None
     end = entry.block.span.end - 1
     before = "" if source.text[:end].rstrip(" ").endswith("\n") else "\n"
-    found = [Insertion(source, end, f"{before}{metric_text(name, plan, dimension)}")]
+    insertions = [Insertion(source, end, f"{before}{metric_text(name, plan, dimension)}")]
     siblings = {each.name for each in plan.metrics if each.dimension == dimension}
     unknown = set(scenarios)
     for source, entry in entries_of(sources, "allocate"):
@@ -302,17 +302,17 @@ def metric_insertions(
         places = [place for place, cell in enumerate(head.cells) if cell.text in siblings]
         if not places:
             continue
-        found.append(Insertion(source, head.span.end, f" {name} |"))
+        insertions.append(Insertion(source, head.span.end, f" {name} |"))
         for row in rows:
             scenario = row.cells[0].text
             unknown.discard(scenario)
             counts = scenario in scenarios if scenarios else any(_counts(row, place) for place in places)
-            found.append(Insertion(source, row.span.end, f" {'x' if counts else '.'} |"))
-    if len(found) == 1:
+            insertions.append(Insertion(source, row.span.end, f" {'x' if counts else '.'} |"))
+    if len(insertions) == 1:
         raise Failure(CODE, f"no table gives a metric of `{dimension}` to a scenario", "`tripos explain allocate`")
     if unknown:
         raise Failure(CODE, f"no table has a row for `{min(unknown)}`", "name a scenario of the table")
-    return dimension, found
+    return dimension, insertions
 
 
 def _counts(row: TableRow, place: int) -> bool:
@@ -329,7 +329,7 @@ def _name(entry: Entry) -> str:
     return entry.elements[1].text if isinstance(entry.elements[1], Name) else ""
 
 
-NAME = re.compile(r"[^\W\d]\w*")
+STATEMENT_NAME = re.compile(r"[^\W\d]\w*")
 OPTIONS = {"over": ("--over", "scenario"), "dimension": ("--dimension", "metric")}
 """Options that apply to only one kind of statement."""
 
@@ -345,11 +345,13 @@ def new_main(options: Namespace) -> int:
             else metric_text(options.name, None, options.dimension)
         )
         show_output(format_text(text, options.name))
-        return GOOD
-    change = add_to_spec(options, f"{options.kind} `{options.name}`", lambda spec, before: _added(options, before))
+        return SUCCESS
+    change = add_to_spec(
+        options, f"{options.kind} `{options.name}`", lambda spec, before: _new_statement(options, before)
+    )
     if change is not None and options.kind == "metric":
-        _tell_grades(chosen_settings(options).config.store, change, options.name)
-    return GOOD if change is not None else USAGE
+        _report_unused_grades(chosen_settings(options).config.store, change, options.name)
+    return SUCCESS if change is not None else USAGE
 
 
 def add_to_spec(
@@ -376,7 +378,7 @@ def add_to_spec(
         show_message("nothing was added: mend the spec first", stderr=True)
         return None
     texts, where = added(spec, before)
-    laid_out = {path: _laid_out(path, text, before) for path, text in texts.items()}
+    laid_out = {path: _reformatted(path, text, before) for path, text in texts.items()}
     after = replace(spec, texts=laid_out).compile()
     if after.plan is None:
         first = next(each for each in after.diagnostics if each.severity == "error")
@@ -396,7 +398,7 @@ def own_sources(before: Compilation) -> list[Source]:
     return [each for each in before.sources if not any(Path(each.path).is_relative_to(one) for one in frozen)]
 
 
-def _tell_grades(root: str, plan: Plan, metric: str) -> None:
+def _report_unused_grades(root: str, plan: Plan, metric: str) -> None:
     """Print how many existing human grades the changed rubric no longer uses. Print nothing without a store."""
     from tripos_compiler.plan import Grade
     from tripos_warehouse.errors import StoreError
@@ -422,7 +424,7 @@ def _tell_grades(root: str, plan: Plan, metric: str) -> None:
 
 
 def _check(options: Namespace) -> None:
-    if not NAME.fullmatch(options.name):
+    if not STATEMENT_NAME.fullmatch(options.name):
         raise Failure("R0202", f"`{options.name}` is no name", "a name has letters, digits and `_`")
     for option, (shown, kind) in OPTIONS.items():
         if getattr(options, option) is not None and options.kind != kind:
@@ -431,19 +433,19 @@ def _check(options: Namespace) -> None:
         raise Failure("R0202", f"`--scenario` has no meaning for a {options.kind}", "it is for a metric")
 
 
-def _added(options: Namespace, before: Compilation) -> tuple[Mapping[str, str], str]:
+def _new_statement(options: Namespace, before: Compilation) -> tuple[Mapping[str, str], str]:
     """Return the new texts of the files that change, and a phrase for the place."""
     plan = before.plan
     assert plan is not None
     sources = own_sources(before)
     if options.kind == "scenario":
         text = scenario_text(options.name, plan, options.over)
-        return texts_with([below(sources[0], text, "scenario", "dataset", "role")]), ""
+        return apply_insertions([insert_below(sources[0], text, "scenario", "dataset", "role")]), ""
     dimension, insertions = metric_insertions(options.name, plan, sources, options.dimension, options.scenario)
-    return texts_with(insertions), f"in the dimension `{dimension}`, with a column in its table"
+    return apply_insertions(insertions), f"in the dimension `{dimension}`, with a column in its table"
 
 
-def _laid_out(path: str, text: str, before: Compilation) -> str:
+def _reformatted(path: str, text: str, before: Compilation) -> str:
     """Return a text in the standard layout if the file had that layout before, or else unchanged."""
     was = next(each.text for each in before.sources if each.path == path)
     try:

@@ -19,9 +19,17 @@ from rich.cells import cell_len
 
 from tripos.cli.arguments import listed_names
 from tripos.cli.context import open_store
-from tripos.cli.tables import chosen_format, columns_of, show_tables, table_lines
-from tripos.errors import GOOD, Failure
-from tripos.terminal import harmless, print_json, show_message, show_output, show_text, table_width, terminal_width
+from tripos.cli.tables import output_format, show_tables, table_lines, text_columns
+from tripos.errors import SUCCESS, Failure
+from tripos.terminal import (
+    escape_controls,
+    print_json,
+    show_message,
+    show_output,
+    show_text,
+    table_width,
+    terminal_width,
+)
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import not_utf8
 from tripos_compiler.language.plan_diff import are_comparable
@@ -31,11 +39,11 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.query.results import export_cell
 from tripos_warehouse.report.history import MeasureHistory, history_of
-from tripos_warehouse.report.leaderboard import Board, Standing, board_notes, is_short, mean_win_rates
-from tripos_warehouse.report.named_boards import leaderboard_of, named_board, promote, promotions
+from tripos_warehouse.report.leaderboard import Board, BoardEntry, board_notes, is_short, mean_win_rates
+from tripos_warehouse.report.named_boards import named_board, promote, promotions, stored_leaderboard
 from tripos_warehouse.report.paper_tables import board_of_people, board_table
-from tripos_warehouse.report.remarks import CAUTION
-from tripos_warehouse.report.run_report import PROVING
+from tripos_warehouse.report.remarks import STAND_IN_NOTE
+from tripos_warehouse.report.run_report import STAND_IN_PREFIXES
 from tripos_warehouse.report.text import render_history
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.tables.model import PaperTable
@@ -92,7 +100,7 @@ def _read(path: str) -> Iterator[Published]:
         yield Published(row["benchmark"], row["measure"], row["model"], value, row["source"])
 
 
-def on_board(figures: Sequence[Published], board: Board) -> list[Published]:
+def published_on(figures: Sequence[Published], board: Board) -> list[Published]:
     """Return the published figures for the measure of a board, the best first."""
     found = [each for each in figures if (each.benchmark, each.measure) == (board.benchmark, board.measure.name)]
     return sorted(found, key=lambda each: each.value, reverse=not board.measure.lower_is_better)
@@ -106,12 +114,12 @@ def sources_of(figures: Sequence[Published]) -> str:
 NOTHING = "—"
 RATES = "mean win rate: the share of other models that rank below, shared ranks one half; mean over benchmarks"
 LETTERS = "ranks: = is shared; models that share a letter cannot be told apart (Holm, 5 %)"
-HEAD = (
+CSV_COLUMNS = (
     *("benchmark", "version", "measure", "rank", "tied", "letters", "model", "value", "low", "high"),
     *("items", "n", "total", "coverage", "lower_is_better", "of", "notes"),
 )
 """The columns of the CSV output."""
-NEXT = " | "
+NOTE_SEPARATOR = " | "
 """The separator of notes in a CSV cell."""
 WIDEST_MODEL = 32
 """The maximum width of a model's name in a text, in columns. Longer names are folded."""
@@ -131,13 +139,13 @@ def main(options: Namespace) -> int:
             message = f"`--measure {text}` does not say which measure of which benchmark"
             raise Failure("R0202", message, "write --measure BENCHMARK=MEASURE")
         wanted[benchmark].append(measure)
-    form = chosen_format(options)
+    form = output_format(options)
     published = read_published(options.published)
     try:
         more = {"benchmarks": options.benchmarks, "anyway": options.anyway, "comparable": are_comparable}
         store = open_store(options)
         if options.board is None:
-            boards = leaderboard_of(store, wanted, **more)
+            boards = stored_leaderboard(store, wanted, **more)
         else:
             boards = named_board(store, options.board, wanted, **more)
     except StoreError as error:
@@ -146,11 +154,11 @@ def main(options: Namespace) -> int:
         shown = [
             {
                 **board.to_json(),
-                **({"published": [each.to_json() for each in beside]} if beside else {}),
+                **({"published": [each.to_json() for each in published_figures]} if published_figures else {}),
                 "notes": _plain_notes(board, ()),
             }
             for board in boards
-            for beside in [on_board(published, board)]
+            for published_figures in [published_on(published, board)]
         ]
         data = {"format": "tripos.leaderboard/1", "boards": shown, "mean_win_rates": mean_win_rates(boards)}
         print_json(data)
@@ -160,7 +168,7 @@ def main(options: Namespace) -> int:
         show_tables([each for board in boards for each in _tables_of(board, published)], form, options)
     else:
         show_text("\n".join(line.rstrip() for line in _text(boards, terminal_width(), published)))
-    return GOOD
+    return SUCCESS
 
 
 def _text(boards: Sequence[Board], width: int, published: Sequence[Published]) -> list[str]:
@@ -178,28 +186,28 @@ def _text(boards: Sequence[Board], width: int, published: Sequence[Published]) -
     return lines
 
 
-def together_lines(boards: Sequence[Board], width: int) -> list[str]:
+def joint_leaderboard(boards: Sequence[Board], width: int) -> list[str]:
     """Return only the overview of several boards, with the caution about mock models."""
     return [*_caution_lines(boards, width), *_overview_lines(boards, width)]
 
 
 def _caution_lines(boards: Sequence[Board], width: int) -> list[str]:
-    mocked = any(each.model.startswith(PROVING) for board in boards for each in board.standings)
-    return [*fold(localized(CAUTION), width), ""] if mocked else []
+    mocked = any(each.model.startswith(STAND_IN_PREFIXES) for board in boards for each in board.entries)
+    return [*fold(localized(STAND_IN_NOTE), width), ""] if mocked else []
 
 
 def _note(note: str, width: int) -> list[str]:
-    first, *rest = fold(harmless(localized(note)), width - 4)
+    first, *rest = fold(escape_controls(localized(note)), width - 4)
     return [f"  {first}", *(f"    {each}" for each in rest)]
 
 
 def _title(board: Board) -> str:
     turned = localized(" (lower is better)") if board.measure.lower_is_better else ""
-    return harmless(f"{board.benchmark} {board.version}: {board.measure.name}{turned}")
+    return escape_controls(f"{board.benchmark} {board.version}: {board.measure.name}{turned}")
 
 
 def _people_title(board: Board) -> str:
-    return harmless(localized(f"{board.measure.name} of people, who are apart: {', '.join(board.people)}"))
+    return escape_controls(localized(f"{board.measure.name} of people, who are apart: {', '.join(board.people)}"))
 
 
 def _people_rows(board: Board) -> list[list[str]]:
@@ -211,26 +219,28 @@ def _people_rows(board: Board) -> list[list[str]]:
 
 def _rows(board: Board, published: Sequence[Published]) -> list[list[str]]:
     head = [*map(localized, ("rank", "model", "value", "95 % interval", "items", "group"))]
-    show = _shower(board)
-    beside = [[NOTHING, each.model, show(each.value), NOTHING, NOTHING, MARK] for each in on_board(published, board)]
-    ranked = [[_rank(each), each.model, *_figures(board, each), each.letters] for each in board.standings]
+    show = _value_formatter(board)
+    beside = [
+        [NOTHING, each.model, show(each.value), NOTHING, NOTHING, MARK] for each in published_on(published, board)
+    ]
+    ranked = [[_rank(each), each.model, *_figures(board, each), each.letters] for each in board.entries]
     return [head, *ranked, *beside]
 
 
-def _figures(board: Board, each: Standing | MeasureRow) -> list[str]:
-    show = _shower(board)
-    low, high = (each.low, each.high) if isinstance(each, Standing) else (each.interval_low, each.interval_high)
+def _figures(board: Board, each: BoardEntry | MeasureRow) -> list[str]:
+    show = _value_formatter(board)
+    low, high = (each.low, each.high) if isinstance(each, BoardEntry) else (each.interval_low, each.interval_high)
     interval = NOTHING if low is None or high is None else f"{show(low)}{localized(' to ')}{show(high)}"
     value = NOTHING if each.value is None else show(each.value)
-    told = localized(f"{value} on {each.n:,} of {each.total:,}") if is_short(each) else value
-    return [told, interval, f"{each.items:,}"]
+    value_text = localized(f"{value} on {each.n:,} of {each.total:,}") if is_short(each) else value
+    return [value_text, interval, f"{each.items:,}"]
 
 
-def _rank(each: Standing) -> str:
+def _rank(each: BoardEntry) -> str:
     return f"{each.rank}{'=' if each.tied else ''}"
 
 
-def _shower(board: Board) -> Callable[[float], str]:
+def _value_formatter(board: Board) -> Callable[[float], str]:
     """Return a function that formats values: with three decimals on a scale of length 1 or less, or else two."""
     measure = board.measure
     narrow = measure.low is not None and measure.high is not None and measure.high - measure.low <= 1
@@ -239,7 +249,7 @@ def _shower(board: Board) -> Callable[[float], str]:
 
 def _notes(board: Board, published: Sequence[Published]) -> list[str]:
     notes = []
-    if figures := on_board(published, board):
+    if figures := published_on(published, board):
         notes.append(f"published: {sources_of(figures)}; what was not run here is not ranked")
     told = board_notes(board)
     notes += [f"! {localized(each.text)}" if each.caution else each.text for each in told if each.kind != "mixed"]
@@ -250,13 +260,13 @@ def _notes(board: Board, published: Sequence[Published]) -> list[str]:
 
 def _plain_notes(board: Board, published: Sequence[Published]) -> list[str]:
     """Return all notes of a board, for formats without the text around it."""
-    caution = [CAUTION] if any(each.model.startswith(PROVING) for each in board.standings) else []
+    caution = [STAND_IN_NOTE] if any(each.model.startswith(STAND_IN_PREFIXES) for each in board.entries) else []
     return [note.removeprefix("! ").strip() for note in _notes(board, published)] + caution
 
 
 def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5), names: int = 1) -> list[str]:
     """Return a table whose first row is the heading. Long names of models, in the column `names`, are folded."""
-    head, *others = [[harmless(text) for text in row] for row in rows]
+    head, *others = [[escape_controls(text) for text in row] for row in rows]
     cells = list(zip(*others, strict=True)) or [()] * len(head)
     return grid(
         [TextColumn(head[at], tuple(texts), right=at not in left, most=WIDEST_MODEL) for at, texts in enumerate(cells)],
@@ -270,21 +280,21 @@ def _overview_lines(boards: Sequence[Board], width: int) -> list[str]:
     The table is split if the models do not fit in the width. Mean win rates follow if models share several
     benchmarks.
     """
-    models = list(dict.fromkeys(each.model for board in boards for each in board.standings))
+    models = list(dict.fromkeys(each.model for board in boards for each in board.entries))
     titles = [_title(board) for board in boards]
-    found = [{each.model: each for each in board.standings} for board in boards]
+    standings = [{each.model: each for each in board.entries} for board in boards]
     rates = mean_win_rates(boards)
     names = tuple([*titles, localized("mean win rate")] if rates else titles)
     columns = []
     for model in models:
         cells = [
-            f"{_shower(board)(each.value)} ({_rank(each)})" if (each := of.get(model)) else NOTHING
-            for board, of in zip(boards, found, strict=True)
+            f"{_value_formatter(board)(each.value)} ({_rank(each)})" if (each := of.get(model)) else NOTHING
+            for board, of in zip(boards, standings, strict=True)
         ]
         columns.append([*cells, f"{rates[model]:.3f}" if model in rates else NOTHING] if rates else cells)
     first = min(max(map(cell_len, names)), WIDEST_TITLE)
     sizes = [
-        max(min(cell_len(harmless(model)), WIDEST_OF_MANY), *map(len, cells))
+        max(min(cell_len(escape_controls(model)), WIDEST_OF_MANY), *map(len, cells))
         for model, cells in zip(models, columns, strict=True)
     ]
     lines = fold(localized("all boards, with ranks (= is shared):"), width)
@@ -294,10 +304,11 @@ def _overview_lines(boards: Sequence[Board], width: int) -> list[str]:
         while end < len(models) and used + 2 + sizes[end] <= width:
             used += 2 + sizes[end]
             end += 1
-        beside = [
-            TextColumn(harmless(models[i]), tuple(columns[i]), right=True, most=WIDEST_OF_MANY) for i in range(at, end)
+        model_columns = [
+            TextColumn(escape_controls(models[i]), tuple(columns[i]), right=True, most=WIDEST_OF_MANY)
+            for i in range(at, end)
         ]
-        lines += ["", *grid([TextColumn(localized("board"), names, most=WIDEST_TITLE), *beside], table_width())]
+        lines += ["", *grid([TextColumn(localized("board"), names, most=WIDEST_TITLE), *model_columns], table_width())]
         at = end
     if rates:
         lines += ["", *fold(localized(RATES), width)]
@@ -307,10 +318,10 @@ def _overview_lines(boards: Sequence[Board], width: int) -> list[str]:
 def _csv(boards: Sequence[Board], published: Sequence[Published]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(HEAD)
+    writer.writerow(CSV_COLUMNS)
     for board in boards:
-        lower, notes = str(board.measure.lower_is_better).lower(), NEXT.join(_plain_notes(board, published))
-        for each in board.standings:
+        lower, notes = str(board.measure.lower_is_better).lower(), NOTE_SEPARATOR.join(_plain_notes(board, published))
+        for each in board.entries:
             place = [each.rank, str(each.tied).lower(), each.letters, each.model]
             figures = [each.value, each.low, each.high, each.items, each.n, each.total, each.coverage]
             row = [board.benchmark, board.version, board.measure.name, *place, *figures, lower, "models", notes]
@@ -320,8 +331,8 @@ def _csv(boards: Sequence[Board], published: Sequence[Published]) -> str:
             figures = [person.value, person.interval_low, person.interval_high, person.items, person.n, person.total]
             place = ["", "", "", person.model, *figures, person.coverage, lower, people, notes]
             writer.writerow(map(export_cell, [board.benchmark, board.version, board.measure.name, *place]))
-        for beside in on_board(published, board):
-            place = ["", "", MARK, beside.model, beside.value]
+        for figure in published_on(published, board):
+            place = ["", "", MARK, figure.model, figure.value]
             row = [board.benchmark, board.version, board.measure.name, *place, *[""] * 6, lower, MARK, notes]
             writer.writerow(map(export_cell, row))
     return out.getvalue()
@@ -329,7 +340,7 @@ def _csv(boards: Sequence[Board], published: Sequence[Published]) -> str:
 
 def _tables_of(board: Board, published: Sequence[Published]) -> list[PaperTable]:
     """Return a board as a table with its notes and the meaning of ranks, and the table of people if there are any."""
-    others = [(each.model, each.value) for each in on_board(published, board)]
+    others = [(each.model, each.value) for each in published_on(published, board)]
     notes = _plain_notes(board, published)
     people = [board_of_people(board)] if board.by_people else []
     return [board_table(board, [*notes, LETTERS], others), *people]
@@ -356,18 +367,18 @@ def promote_main(options: Namespace) -> int:
         show_message(f"run {run.run_id} is on board {options.board}")
     else:
         show_message(f"run {run.run_id} was on board {options.board} before")
-    return GOOD
+    return SUCCESS
 
 
 def _list(store: Store, options: Namespace) -> int:
     with connect(store) as connection:
-        found = promotions(connection, options.board)
+        promoted = promotions(connection, options.board)
     if options.json:
-        print_json([each.to_json() for each in found])
-        return GOOD
-    if not found:
+        print_json([each.to_json() for each in promoted])
+        return SUCCESS
+    if not promoted:
         show_message("no run was promoted yet")
-        return GOOD
+        return SUCCESS
     rows = [
         (
             each.board,
@@ -376,11 +387,11 @@ def _list(store: Store, options: Namespace) -> int:
             f"{each.created_at:%Y-%m-%d %H:%M}",
             each.reason or "",
         )
-        for each in found
+        for each in promoted
     ]
     headings = ("board", "run", "state", "when", "reason")
-    show_text(*table_lines(columns_of(headings, rows, left=headings)), sep="\n", styled=True)
-    return GOOD
+    show_text(*table_lines(text_columns(headings, rows, left=headings)), sep="\n", styled=True)
+    return SUCCESS
 
 
 # A measure over runs
@@ -391,21 +402,23 @@ def history_main(options: Namespace) -> int:
         print_json(history.to_json())
     else:
         show_text(*render_history(history, table_width()), sep="\n", styled=True)
-    return GOOD
+    return SUCCESS
 
 
 def _history(options: Namespace) -> MeasureHistory:
     store = open_store(options)
     name = options.benchmark
-    if name is not None and _is_place(name):
-        from tripos.releases.reach import reach_of
+    if name is not None and _is_path(name):
+        from tripos.releases.reach import policy_of
         from tripos.runs.compilation import earlier_plan
         from tripos.settings.load import chosen_settings
         from tripos.settings.trust import trust_of
 
         config = chosen_settings(options).config
         releases = (*options.releases, *config.releases)
-        plan = earlier_plan(name, options.data, config.data, releases, trust=trust_of(options), reach=reach_of(options))
+        plan = earlier_plan(
+            name, options.data, config.data, releases, trust=trust_of(options), reach=policy_of(options)
+        )
         name = plan.benchmark.name
     try:
         return history_of(store, options.measure, name, listed_names(options.models))
@@ -413,6 +426,6 @@ def _history(options: Namespace) -> MeasureHistory:
         raise Failure(error.code, error.message, error.hint) from error
 
 
-def _is_place(name: str) -> bool:
+def _is_path(name: str) -> bool:
     """Return true if a name denotes a spec or a release rather than a benchmark."""
     return not name.isidentifier() or Path(name).exists()

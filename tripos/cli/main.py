@@ -14,27 +14,27 @@ import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
 
-from tripos.cli.parser import VERBS, build_parser, show_failure
-from tripos.errors import GOOD, INTERRUPTED, SOME_FAILED, USAGE, Failure, disk_failure, is_interrupt
+from tripos.cli.parser import COMMANDS, build_parser, show_failure
+from tripos.errors import INTERRUPTED, SOME_FAILED, SUCCESS, USAGE, Failure, disk_failure, is_interrupt
 from tripos.settings.environment import check_language
 from tripos.settings.secrets import key_values, without_keys
 from tripos.settings.trust import time_limit, trust_in
-from tripos.terminal import show_message, write_every_character
+from tripos.terminal import replace_unencodable, show_message
 
 BUG = "this is a bug of Tripos: please report it with the command you typed and the lines above"
 
-HARDLY = (500_000, 20, 50)
+GC_SHORT = (500_000, 20, 50)
 """Thresholds of the garbage collector for imports and commands that only read. They leave no cycles worth collecting,
 and one full collection costs `check` 13 ms."""
 
-RARELY = (50_000, 20, 50)
+GC_LONG = (50_000, 20, 50)
 """Thresholds of the garbage collector for commands that may work on a store for long."""
 
 NO_PLUGINS = ModuleType("pydantic.plugin._loader")
 """A stand-in for pydantic's plug-in loader that finds no plug-ins. Importing the real one takes 20 ms."""
 NO_PLUGINS.get_plugins = tuple  # type: ignore[attr-defined]
 
-TIMED = ("check", "plan", "describe", "diff", "verify")
+READ_ONLY = ("check", "plan", "describe", "diff", "verify")
 """The commands that only read, and may therefore be stopped at any time."""
 
 
@@ -50,8 +50,8 @@ def run_command(arguments: Sequence[str]) -> int:
             return USAGE
         options.trust = trust_in(getattr(options, "untrusted", False), os.environ)
         options.arguments = tuple(arguments)
-        verb = VERBS[options.verb]
-        return _main(getattr(importlib.import_module(f"tripos.cli.{verb.module}"), verb.main), options)
+        verb = COMMANDS[options.verb]
+        return _run_verb(getattr(importlib.import_module(f"tripos.cli.{verb.module}"), verb.main), options)
     except Failure as failure:
         show_failure(failure)
         return failure.exit_code
@@ -61,32 +61,32 @@ def run_command(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         # The reader of our output has closed it, as `| head` does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return GOOD
+        return SUCCESS
     except Exception as error:
         if os.environ.get("TRIPOS_DEBUG"):
             raise
         place = error.__traceback__
         while place is not None and place.tb_next is not None:
             place = place.tb_next
-        from tripos_runtime.models.catalog import every_variable
+        from tripos_runtime.models.catalog import all_variables
 
         where = f"{place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno}" if place is not None else "?"
-        shown = without_keys(f"{type(error).__name__}: {error}", key_values(every_variable()))
+        shown = without_keys(f"{type(error).__name__}: {error}", key_values(all_variables()))
         show_message(f"internal error: {shown} ({where})", stderr=True)
         show_message(f"  help: {BUG}; TRIPOS_DEBUG=1 shows the whole trace", stderr=True)
         return 70
 
 
-def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
+def _run_verb(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
     """Run a command. If it fails because rows of a store are damaged, run it again without them."""
     # A damaged store of an earlier command in this process must not be blamed for a failure of this one.
     if "tripos_warehouse.store.store" in sys.modules:
         sys.modules["tripos_warehouse.store.store"].forget_opened()
-    if options.verb not in (*TIMED, "run"):  # a run sets its own thresholds while it makes calls
-        gc.set_threshold(*RARELY)
+    if options.verb not in (*READ_ONLY, "run"):  # a run sets its own thresholds while it makes calls
+        gc.set_threshold(*GC_LONG)
     try:
-        with time_limit(options.trust.limits.seconds if options.verb in TIMED else None):
-            return _ended(int(verb(options)))
+        with time_limit(options.trust.limits.seconds if options.verb in READ_ONLY else None):
+            return _exit_code(int(verb(options)))
     except Exception as error:
         if is_interrupt(error):
             raise KeyboardInterrupt from error
@@ -95,7 +95,7 @@ def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace
         inputs = sys.modules.get("tripos.cli.context")
         damaged = ("S0103",) if options.verb == "sql" else ("S0103", "S0201")  # S0201: maybe a bad query
         if inputs is not None and (not isinstance(error, Failure) or error.code in damaged) and inputs.found_damage():
-            return _ended(int(verb(options)))
+            return _exit_code(int(verb(options)))
         stores = None if isinstance(error, Failure) else sys.modules.get("tripos_warehouse.store.store")
         if stores is not None and (damage := stores.damage_of_opened()) is not None:
             raise Failure(damage.code, damage.message, damage.hint) from error
@@ -105,30 +105,30 @@ def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace
             sys.modules["tripos.cli.context"].forget()
 
 
-def _ended(code: int) -> int:
+def _exit_code(code: int) -> int:
     """Return the exit code of a command. Success becomes `SOME_FAILED` if its answer lacks committed rows of a damaged
     store."""
     inputs = sys.modules.get("tripos.cli.context")
-    return SOME_FAILED if code == GOOD and inputs is not None and inputs.left_out() else code
+    return SOME_FAILED if code == SUCCESS and inputs is not None and inputs.left_out() else code
 
 
 def main() -> None:
     """Run the command of `sys.argv` and end the process. This is the entry point of the `tripos` script."""
     ended: list[int] = []
-    atexit.register(_leave, ended)  # registered first, so that it runs last
-    gc.set_threshold(*HARDLY)
+    atexit.register(_exit_fast, ended)  # registered first, so that it runs last
+    gc.set_threshold(*GC_SHORT)
     # Arrow's own pool keeps freed memory, which only makes the process larger.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     # Otherwise pydantic reads the metadata of every installed package.
     if os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__") == "__all__":
         sys.modules.setdefault(NO_PLUGINS.__name__, NO_PLUGINS)
-    _name_every_file()
-    write_every_character()
+    _reexec_in_utf8()
+    replace_unencodable()
     ended.append(run_command(sys.argv[1:]))
     sys.exit(ended[0])
 
 
-def _leave(ended: Sequence[int]) -> None:
+def _exit_fast(ended: Sequence[int]) -> None:
     """End the process after all other exit handlers, when threads have ended and files are written.
 
     Python would destroy every module and object first, which takes a seventh of the time of a short run.
@@ -144,7 +144,7 @@ def _leave(ended: Sequence[int]) -> None:
     os._exit(ended[0])
 
 
-def _name_every_file() -> None:
+def _reexec_in_utf8() -> None:
     """Restart in Python's UTF-8 mode if the locale cannot encode every file name, as with `LC_ALL=C` and that mode off.
     Output keeps the encoding of the locale."""
     if sys.getfilesystemencoding() == "utf-8":

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from tripos.errors import Failure
 from tripos.settings.secrets import key_values, without_keys
-from tripos.terminal import hung, show_text
+from tripos.terminal import hanging_indent, show_text
 from tripos.version import __version__
 from tripos_compiler.diagnostics.i18n import localized, reader_language
 from tripos_compiler.diagnostics.text_format import display_width, wrap
@@ -27,7 +27,7 @@ examples:
 """
 
 
-class Verb(NamedTuple):
+class Command(NamedTuple):
     """A command: the module and its function to run, and the module whose `add_COMMAND` declares its options."""
 
     help: str
@@ -38,72 +38,72 @@ class Verb(NamedTuple):
 
 GROUPS = {
     "write a benchmark": {
-        "init": Verb("begin a benchmark: a folder with a spec that runs at once", "init"),
-        "new": Verb("add a scenario or a metric to a spec", "init", "new_main"),
-        "check": Verb("find every error that can be found without a model", "check"),
-        "fmt": Verb("format spec files", "fmt"),
-        "describe": Verb("print statistics of the data sets of a benchmark", "describe"),
-        "explain": Verb("explain a diagnostic code, or a word of the language", "help"),
-        "docs": Verb("open the documentation in the browser", "help", "docs_main"),
+        "init": Command("begin a benchmark: a folder with a spec that runs at once", "init"),
+        "new": Command("add a scenario or a metric to a spec", "init", "new_main"),
+        "check": Command("find every error that can be found without a model", "check"),
+        "fmt": Command("format spec files", "fmt"),
+        "describe": Command("print statistics of the data sets of a benchmark", "describe"),
+        "explain": Command("explain a diagnostic code, or a word of the language", "help"),
+        "docs": Command("open the documentation in the browser", "help", "docs_main"),
     },
     "run it": {
-        "plan": Verb("show the contexts, items and model calls of a benchmark", "plan", options="run_options"),
-        "run": Verb("run a benchmark, or several one after another", "benchmarks", options="run_options"),
-        "teach": Verb(
+        "plan": Command("show the contexts, items and model calls of a benchmark", "plan", options="run_options"),
+        "run": Command("run a benchmark, or several one after another", "benchmarks", options="run_options"),
+        "teach": Command(
             "run a benchmark with a person in place of the model", "run", "teach_main", options="run_options"
         ),
     },
     "look at the results": {
-        "report": Verb("print the measures of a run, with intervals", "report"),
-        "view": Verb("show the results in the browser, or write them as a page", "views"),
-        "compare": Verb("compare two runs, or two models of one run, item by item", "compare"),
-        "leaderboard": Verb("rank the models of the store, with tied ranks", "leaderboard"),
-        "history": Verb("show a measure over runs, broken where its meaning changed", "leaderboard", "history_main"),
-        "judges": Verb("hold the judges of a run against people, and against themselves", "views", "judges_main"),
-        "plot": Verb("draw results as SVG, PNG, PDF or Vega-Lite", "views", "plot_main"),
-        "sql": Verb("query the results in SQL; open a shell without a query", "sql"),
-        "list": Verb("list the runs in the store", "report", "list_main"),
-        "show": Verb("print a conversation or reply, or list the last ones", "trace", "show_main"),
-        "why": Verb("show everything that went into one result", "trace"),
+        "report": Command("print the measures of a run, with intervals", "report"),
+        "view": Command("show the results in the browser, or write them as a page", "views"),
+        "compare": Command("compare two runs, or two models of one run, item by item", "compare"),
+        "leaderboard": Command("rank the models of the store, with tied ranks", "leaderboard"),
+        "history": Command("show a measure over runs, broken where its meaning changed", "leaderboard", "history_main"),
+        "judges": Command("hold the judges of a run against people, and against themselves", "views", "judges_main"),
+        "plot": Command("draw results as SVG, PNG, PDF or Vega-Lite", "views", "plot_main"),
+        "sql": Command("query the results in SQL; open a shell without a query", "sql"),
+        "list": Command("list the runs in the store", "report", "list_main"),
+        "show": Command("print a conversation or reply, or list the last ones", "trace", "show_main"),
+        "why": Command("show everything that went into one result", "trace"),
     },
     "grade, import, export, train": {
-        "annotate": Verb("assign replies to a person, and import the grades", "annotate"),
-        "import": Verb("import scores, replies, logs, trees, data sets or tasks", "imports"),
-        "approve": Verb("mark a drafted tree as reviewed", "imports", "approve_main"),
-        "export": Verb("export training data, Every Eval Ever, or tables", "exports.export"),
-        "emit": Verb("write a spec in the form of another tool", "exports.export", "emit_main"),
-        "train": Verb("train a model on exported data", "train"),
+        "annotate": Command("assign replies to a person, and import the grades", "annotate"),
+        "import": Command("import scores, replies, logs, trees, data sets or tasks", "imports"),
+        "approve": Command("mark a drafted tree as reviewed", "imports", "approve_main"),
+        "export": Command("export training data, Every Eval Ever, or tables", "exports.export"),
+        "emit": Command("write a spec in the form of another tool", "exports.export", "emit_main"),
+        "train": Command("train a model on exported data", "train"),
     },
     "share a benchmark": {
-        "release": Verb("freeze a benchmark in a folder that others can cite and run", "releases"),
-        "fetch": Verb("fetch a release, or the releases and data that a spec names", "releases", "fetch_main"),
-        "verify": Verb("verify a release, and name files that were changed", "releases", "verify_main"),
-        "diff": Verb("show the changes between versions, and their effect on scores", "diff"),
-        "promote": Verb("say which runs are the published ones, on a named board", "leaderboard", "promote_main"),
-        "attest": Verb("write a statement about the result of a run, to sign and cite", "releases", "attest_main"),
-        "lock": Verb("pin the dependencies of a run that are outside of its spec", "releases", "lock_main"),
+        "release": Command("freeze a benchmark in a folder that others can cite and run", "releases"),
+        "fetch": Command("fetch a release, or the releases and data that a spec names", "releases", "fetch_main"),
+        "verify": Command("verify a release, and name files that were changed", "releases", "verify_main"),
+        "diff": Command("show the changes between versions, and their effect on scores", "diff"),
+        "promote": Command("say which runs are the published ones, on a named board", "leaderboard", "promote_main"),
+        "attest": Command("write a statement about the result of a run, to sign and cite", "releases", "attest_main"),
+        "lock": Command("pin the dependencies of a run that are outside of its spec", "releases", "lock_main"),
     },
     "tools": {
-        "doctor": Verb("check settings, keys, endpoints, prices and the store", "doctor"),
-        "store": Verb("check, compact and clean the store", "store"),
-        "completion": Verb("print the script that completes commands in a shell", "completion"),
-        "lsp": Verb("start the language server; editors do this by themselves", "help", "lsp_main"),
+        "doctor": Command("check settings, keys, endpoints, prices and the store", "doctor"),
+        "store": Command("check, compact and clean the store", "store"),
+        "completion": Command("print the script that completes commands in a shell", "completion"),
+        "lsp": Command("start the language server; editors do this by themselves", "help", "lsp_main"),
     },
 }
 """Every command, in the groups and the order of `tripos --help`."""
-VERBS = {name: verb for group in GROUPS.values() for name, verb in group.items()}
+COMMANDS = {name: verb for group in GROUPS.values() for name, verb in group.items()}
 
 
-INVALID = re.compile(r"argument (?P<named>\S+): invalid choice: '(?P<said>.*)' \(choose from (?P<known>.*)\)")
+INVALID_CHOICE = re.compile(r"argument (?P<named>\S+): invalid choice: '(?P<said>.*)' \(choose from (?P<known>.*)\)")
 """argparse's message for a value that is not one of the choices."""
-LACKING = re.compile(r"the following arguments are required: (.*)")
-UNFIT = re.compile(r"argument (\S+): invalid (.*?)(?: value)?: '(.*)'")
+MISSING_ARGUMENTS = re.compile(r"the following arguments are required: (.*)")
+INVALID_VALUE = re.compile(r"argument (\S+): invalid (.*?)(?: value)?: '(.*)'")
 KINDS = {"int": "whole number", "float": "number"}
-BEGIN = "`tripos --help` lists the verbs; `tripos init` begins a benchmark that runs at once"
+START_HINT = "`tripos --help` lists the verbs; `tripos init` begins a benchmark that runs at once"
 """The hint for a user who looks for a way to begin."""
-PLACES = ("DIR", "FILE", "TOML")
+PATH_METAVARS = ("DIR", "FILE", "TOML")
 """Metavars of options that take a folder or a file."""
-EMPTY = re.compile(r"argument (\S+): expected one argument")
+MISSING_VALUE = re.compile(r"argument (\S+): expected one argument")
 
 
 class Parser(argparse.ArgumentParser):
@@ -116,18 +116,18 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         hint = f"`{self.prog} --help` shows how it is written"
-        if wrong := INVALID.fullmatch(message):
-            named, said, known = wrong["named"], wrong["said"], re.findall(r"'([^']+)'|([\w-]+)", wrong["known"])
+        if wrong := INVALID_CHOICE.fullmatch(message):
+            named, value, known = wrong["named"], wrong["said"], re.findall(r"'([^']+)'|([\w-]+)", wrong["known"])
             choices = [quoted or bare for quoted, bare in known]
-            message = f"there is no {named.lower()} `{said}`" if named.isupper() else f"`{named}` cannot be `{said}`"
-            hint = _near(said, choices) or f"choose from {', '.join(choices)}"
-            if named.isupper() and said in ("help", "start", "create"):
-                hint = BEGIN
-        elif lacking := LACKING.fullmatch(message):
+            message = f"there is no {named.lower()} `{value}`" if named.isupper() else f"`{named}` cannot be `{value}`"
+            hint = _word_hint(value, choices) or f"choose from {', '.join(choices)}"
+            if named.isupper() and value in ("help", "start", "create"):
+                hint = START_HINT
+        elif lacking := MISSING_ARGUMENTS.fullmatch(message):
             message = f"`{self.prog}` needs {lacking[1]}"
-        elif unfit := UNFIT.fullmatch(message):
+        elif unfit := INVALID_VALUE.fullmatch(message):
             message, hint = f"`{unfit[1]}` cannot be `{unfit[3]}`", f"it takes a {KINDS.get(unfit[2], unfit[2])}"
-        elif empty := EMPTY.fullmatch(message):
+        elif empty := MISSING_VALUE.fullmatch(message):
             message = f"`{empty[1]}` needs a value"
         raise Failure("R0202", message, hint)
 
@@ -136,23 +136,23 @@ class Parser(argparse.ArgumentParser):
         found, rest = super().parse_known_args(args, namespace)
         self._check_places(found)
         if rest:
-            said = rest[0].partition("=")[0]
+            word = rest[0].partition("=")[0]
             hint = f"`{self.prog} --help` shows how it is written"
-            if not said.startswith("-"):
-                raise Failure("R0202", f"`{said}` is one word more than `{self.prog}` takes", hint)
+            if not word.startswith("-"):
+                raise Failure("R0202", f"`{word}` is one word more than `{self.prog}` takes", hint)
             known = self._option_string_actions
-            hint = _of_requests(said, known) or self._without_option(said) or _near_option(said, known) or hint
-            raise Failure("R0202", f"`{self.prog}` has no option `{said}`", hint)
+            hint = _request_hint(word, known) or self._without_option(word) or _option_hint(word, known) or hint
+            raise Failure("R0202", f"`{self.prog}` has no option `{word}`", hint)
         return found, rest
 
-    def _check_places(self, found: argparse.Namespace) -> None:
+    def _check_places(self, namespace: argparse.Namespace) -> None:
         """Raise `Failure` S0106 for an address in place of a local folder or file. Only a release may have an
         address."""
         for action in self._actions:
-            named = action.option_strings and (action.metavar in PLACES or action.dest == "output")
+            named = action.option_strings and (action.metavar in PATH_METAVARS or action.dest == "output")
             if not named and action.metavar != "FILE":
                 continue
-            given = getattr(found, action.dest, None)
+            given = getattr(namespace, action.dest, None)
             places = [each for each in (given if isinstance(given, list) else [given]) if isinstance(each, str)]
             if not places:
                 continue
@@ -163,10 +163,10 @@ class Parser(argparse.ArgumentParser):
                 if foreign is not None and not (action.dest in ("store", "into") and address_of(place)):
                     raise Failure("S0106", *foreign)
 
-    def _without_option(self, said: str) -> str | None:
+    def _without_option(self, word: str) -> str | None:
         """Return a hint for a word given as an option that is a positional argument, such as `--run`."""
         places = [str(action.metavar) for action in self._actions if not action.option_strings and action.metavar]
-        place = next((place for place in places if place.casefold() == said.lstrip("-").casefold()), None)
+        place = next((place for place in places if place.casefold() == word.lstrip("-").casefold()), None)
         return place and f"write it without: `{self.prog} {place}`"
 
 
@@ -174,10 +174,10 @@ class WholeParser(Parser):
     """The parser of the whole command line, whose help lists the commands in groups."""
 
     def format_help(self) -> str:
-        width = max(map(len, VERBS))
+        width = max(map(len, COMMANDS))
         groups = ((group, [(name, verb.help) for name, verb in verbs.items()]) for group, verbs in GROUPS.items())
         lines = [localized("usage: ") + f"{self.prog} VERB ...", "", localized(str(self.description))]
-        return "\n".join([*lines, *listed_verbs(groups, width), "", localized(str(self.epilog))])
+        return "\n".join([*lines, *command_lines(groups, width), "", localized(str(self.epilog))])
 
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
@@ -194,39 +194,39 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tripos {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
-    for verb in (chosen,) if chosen in VERBS else VERBS:
-        added = verbs.add_parser(verb, help=VERBS[verb].help)
+    for verb in (chosen,) if chosen in COMMANDS else COMMANDS:
+        added = verbs.add_parser(verb, help=COMMANDS[verb].help)
         if chosen in (None, verb):
-            options = importlib.import_module(f"tripos.cli.{VERBS[verb].options}")
+            options = importlib.import_module(f"tripos.cli.{COMMANDS[verb].options}")
             getattr(options, f"add_{verb}")(added)
     return parser
 
 
-def _of_requests(said: str, known: Iterable[str]) -> str | None:
+def _request_hint(word: str, known: Iterable[str]) -> str | None:
     """Return a hint for a request setting or a judge that was given as an option to a command with models."""
     if "--model" not in known:
         return None
-    if said in ("--judge", "--judges", "--grader") and "--role" in known:
+    if word in ("--judge", "--judges", "--grader") and "--role" in known:
         return "name the role of the spec: `--role judge=MODEL`"
     from tripos_compiler.constructs.table import place_of_setting
 
-    return place_of_setting(said)
+    return place_of_setting(word)
 
 
-def _near_option(said: str, known: Iterable[str]) -> str | None:
+def _option_hint(word: str, known: Iterable[str]) -> str | None:
     """Return a hint with the nearest option. The leading dashes are not compared, since all options have them."""
     from tripos_compiler.diagnostics.diagnostic import nearest
 
     bare = {name.lstrip("-"): name for name in known if name.startswith("--")}
-    close = nearest(said.lstrip("-"), bare)
+    close = nearest(word.lstrip("-"), bare)
     return f"did you mean `{bare[close]}`?" if close else None
 
 
-def _near(said: str, known: Iterable[str]) -> str | None:
+def _word_hint(word: str, known: Iterable[str]) -> str | None:
     """Return a hint with the nearest known word, or None if none is near."""
     from tripos_compiler.diagnostics.diagnostic import nearest
 
-    close = nearest(said, known)
+    close = nearest(word, known)
     return f"did you mean `{close}`?" if close else None
 
 
@@ -254,31 +254,34 @@ def localized_formatter(formatter: Any) -> type[argparse.HelpFormatter]:
     return Localized
 
 
-def listed_verbs(groups: Iterable[tuple[str, Iterable[tuple[str, str]]]], width: int) -> list[str]:
+def command_lines(groups: Iterable[tuple[str, Iterable[tuple[str, str]]]], width: int) -> list[str]:
     """Return the lines of the help: a heading for each group, and one line for each of its commands."""
     lines: list[str] = []
     for group, verbs in groups:
         lines += ["", localized(group) + localized(":")]
-        lines += [f"  {name}{' ' * (width - display_width(name))}  {localized(said)}" for name, said in verbs]
+        lines += [f"  {name}{' ' * (width - display_width(name))}  {localized(help_text)}" for name, help_text in verbs]
     return lines
 
 
-LONGEST = 2_000
+MAX_MESSAGE = 2_000
 """The maximum number of characters of a message. It may quote a name from a file that is as long as the file."""
 
 
 def show_failure(failure: Failure) -> None:
     """Print a failure on standard error as a diagnostic, without API keys and control characters."""
-    from tripos.terminal import harmless
+    from tripos.terminal import escape_controls
     from tripos_compiler.diagnostics.i18n import localized
 
     secrets, colon = key_values(os.environ), localized(": ")
     error, mend = f"{localized('error')}[{failure.code}]{colon}", f"  = {localized('help')}{colon}"
     for begin, text in ((error, failure.message), (mend, failure.hint)):
         if text:
-            show_text(hung(begin, _cut(harmless(without_keys(localized(text), secrets))), sys.stderr), stderr=True)
+            show_text(
+                hanging_indent(begin, _cut(escape_controls(without_keys(localized(text), secrets))), sys.stderr),
+                stderr=True,
+            )
     show_text(localized(f"  = more: tripos explain {failure.code}"), stderr=True)
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text) - LONGEST:,} more characters)"
+    return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]} … ({len(text) - MAX_MESSAGE:,} more characters)"

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from tripos.cli.benchmarks import each_of
-from tripos.cli.context import compile_given, warning_printer
-from tripos.cli.tables import columns_of, table_lines
-from tripos.errors import GOOD, USAGE, Failure
+from tripos.cli.benchmarks import run_each
+from tripos.cli.context import compile_command_spec, warning_printer
+from tripos.cli.tables import table_lines, text_columns
+from tripos.errors import SUCCESS, USAGE, Failure
 from tripos.releases.frozen import withheld_note
 from tripos.runs.compilation import CompiledSpec
-from tripos.runs.early_stopping import SettlingForecast
+from tripos.runs.early_stopping import EarlyStoppingForecast
 from tripos.runs.planning import (
     DesignPlan,
     DesignQuestion,
@@ -32,17 +32,22 @@ from tripos.runs.planning import (
     plan_run,
     preview_run,
 )
-from tripos.runs.selection import choices_of
+from tripos.runs.selection import request_of
 from tripos.settings.config import Config
 from tripos.settings.load import ChosenSettings, chosen_settings
-from tripos.terminal import harmless, is_colored, print_json, show_json, show_message, show_text, terminal_width
+from tripos.terminal import escape_controls, is_colored, print_json, show_json, show_message, show_text, terminal_width
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics.i18n import localized, reader_language
 from tripos_compiler.diagnostics.text_format import usd, wrap
 from tripos_compiler.language.contexts import left_out_arm_values, steps_sharing_replies
-from tripos_compiler.language.sequential_stopping import DECIDED, SettlingFigure, SettlingMean, settling_figure
+from tripos_compiler.language.sequential_stopping import (
+    DECIDABLE_OPERATORS,
+    SequentialFigure,
+    SequentialMean,
+    sequential_figure,
+)
 from tripos_compiler.plan import Expectation, Plan, Scenario, Score, Walk
-from tripos_runtime.datasets.cases import Planned
+from tripos_runtime.datasets.cases import PlannedStepCalls
 from tripos_runtime.datasets.data_files import DataFolders
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.models.base import TOOL
@@ -60,7 +65,7 @@ if TYPE_CHECKING:
 
 INDENT = "    "
 BULLET = "  - "
-NAMED = 5
+MOST_NAMED = 5
 """The maximum number of items without a prompt that are named."""
 
 
@@ -71,12 +76,12 @@ def show_prompts(preview: RunPreview, *, as_json: bool) -> None:
     prompts = preview.prompts
     if as_json:
         show_json(orjson.dumps([_to_data(each) for each in prompts], option=orjson.OPT_INDENT_2).decode())
-        for told in _without(preview):
-            show_message(told, stderr=True)
+        for reasons in _missing_prompts(preview):
+            show_message(reasons, stderr=True)
         return
     width = terminal_width()
     for (scenario, item, context), group in groupby(prompts, key=_item):
-        show_text("\n".join(wrap(f"{scenario}  {harmless(item)}  {context}".rstrip(), width)))
+        show_text("\n".join(wrap(f"{scenario}  {escape_controls(item)}  {context}".rstrip(), width)))
         for each in group:
             show_text()
             show_text("\n".join(wrap(_head(each), width)))
@@ -91,15 +96,17 @@ def show_prompts(preview: RunPreview, *, as_json: bool) -> None:
         show_text()
     if any("⟨" in message.content for each in prompts for message in each.messages):
         show_text("\n".join(wrap(localized("Parts in ⟨⟩ are not known before models reply."), width)))
-    for told in _without(preview):
-        show_text("\n".join(wrap(localized(told), width)))
+    for reasons in _missing_prompts(preview):
+        show_text("\n".join(wrap(localized(reasons), width)))
 
 
-def _without(preview: RunPreview) -> Iterator[str]:
+def _missing_prompts(preview: RunPreview) -> Iterator[str]:
     """Yield a sentence for each item and scenario without a prompt, with the reason."""
     for scenario, group in groupby(preview.unasked, key=lambda case: case.scenario.name):
         items = [_label(each) for each in group]
-        names = ", ".join([*(f"`{harmless(each)}`" for each in items[:NAMED]), *["…"][: len(items) > NAMED]])
+        names = ", ".join(
+            [*(f"`{escape_controls(each)}`" for each in items[:MOST_NAMED]), *["…"][: len(items) > MOST_NAMED]]
+        )
         count = len(items)
         yield (
             f"Nothing is sent for {count:,} of the items of `{scenario}`: the `when` of each step that asks is false, "
@@ -177,7 +184,7 @@ def _to_data(prompt: PromptPreview) -> dict[str, object]:
 
 
 # The table of counts
-def walk_lines(plan: Plan, planned: Sequence[Planned]) -> Iterator[str]:
+def walk_lines(plan: Plan, planned: Sequence[PlannedStepCalls]) -> Iterator[str]:
     """Yield a line for each tree walk, which makes one call at every inner node that it visits."""
     walks = {(made.name, step.name) for made in plan.made for step in made.steps if isinstance(step, Walk)}
     for each in planned:
@@ -189,7 +196,7 @@ def walk_lines(plan: Plan, planned: Sequence[Planned]) -> Iterator[str]:
             )
 
 
-PARTED = ".."
+RANGE_SEPARATOR = ".."
 """The separator between the least and the greatest number of calls."""
 MOST_COLUMNS = 3
 """The maximum number of roles with a column each. With more roles, each has a line."""
@@ -201,9 +208,9 @@ def main(options: Namespace) -> int:
     if len(options.paths) > 1:
         if options.json:
             raise Failure("R0202", "`--json` prints one plan, and several paths are given", "give one of them")
-        return each_of(options, chosen, _plan_compiled)
+        return run_each(options, chosen, _plan_compiled)
     options.path = options.paths[0]
-    return _plan_compiled(options, chosen, *compile_given(options, chosen.config))
+    return _plan_compiled(options, chosen, *compile_command_spec(options, chosen.config))
 
 
 def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Compilation, folders: DataFolders) -> int:
@@ -211,40 +218,44 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
     if plan is None:
         return USAGE
 
-    wanted = wanted_of(options)
-    if options.json and wanted is None and not options.prompts:
+    question = design_question(options)
+    if options.json and question is None and not options.prompts:
         show_json(plan.to_json())
-        return GOOD
+        return SUCCESS
     spec = CompiledSpec(options.path, compilation, plan, folders)
     if options.prompts:
-        if wanted is not None:
+        if question is not None:
             raise Failure("R0202", "`--prompts` shows no design", "leave out `--detect` and `--spend`")
-        show_prompts(preview_run(spec, choices_of(options), config, options.prompts), as_json=options.json)
-        return GOOD
-    found = plan_run(spec, choices_of(options), config, warning_printer(options, config))
-    if wanted is not None:
-        return show_designs(found, wanted, config, options)
-    items, models, slots = dict(found.items), dict(found.roles), dict(found.slots)
-    learned, more = learned_lines(found, config, terminal_width())
-    gates = gate_lines(plan, found.independent, terminal_width(), clustered=bool(found.clusterings))
+        show_prompts(preview_run(spec, request_of(options), config, options.prompts), as_json=options.json)
+        return SUCCESS
+    run_plan = plan_run(spec, request_of(options), config, warning_printer(options, config))
+    if question is not None:
+        return show_designs(run_plan, question, config, options)
+    items, models, slots = dict(run_plan.items), dict(run_plan.roles), dict(run_plan.slots)
+    learned, more = learned_lines(run_plan, config, terminal_width())
+    gates = expectation_lines(plan, run_plan.independent, terminal_width(), clustered=bool(run_plan.clusterings))
     detected = learned
-    if not learned and found.detection is not None:
-        detected = wrap(" ".join(map(localized, found.detection.sentences)), terminal_width())
-    clusters = [line for each in found.clusterings for line in wrap(localized(each.sentence), terminal_width())]
-    show_plan(plan, found.selection, items, models, slots, found.steps, [*clusters, *detected, *gates, *more])
+    if not learned and run_plan.detection is not None:
+        detected = wrap(" ".join(map(localized, run_plan.detection.sentences)), terminal_width())
+    clusters = [line for each in run_plan.clusterings for line in wrap(localized(each.sentence), terminal_width())]
+    show_plan(plan, run_plan.selection, items, models, slots, run_plan.steps, [*clusters, *detected, *gates, *more])
     for path in sorted(folders.access.outside if folders.access is not None else ()):
         show_message(f"reads a file outside of the benchmark: {path}")
-    if told := withheld_note(found.source, found.selection):
+    if told := withheld_note(run_plan.source, run_plan.selection):
         show_message(told)
-    if found.forecast is not None and found.prepared is not None:
-        from tripos.cli.forecast_text import lines_of
+    if run_plan.forecast is not None and run_plan.prepared is not None:
+        from tripos.cli.forecast_text import forecast_lines
 
         show_text()
-        show_text("\n".join(lines_of(found.forecast, plan, terminal_width(), found.prepared.budget, found.batches)))
-    if found.settling is not None:
+        show_text(
+            "\n".join(
+                forecast_lines(run_plan.forecast, plan, terminal_width(), run_plan.prepared.budget, run_plan.batches)
+            )
+        )
+    if run_plan.settling is not None:
         show_text()
-        show_text("\n".join(settling_lines(found.settling, terminal_width())))
-    return GOOD
+        show_text("\n".join(early_stopping_lines(run_plan.settling, terminal_width())))
+    return SUCCESS
 
 
 @dataclass(frozen=True)
@@ -254,7 +265,7 @@ class PlanLine:
     label: str
     contexts: str = ""
     items: str = ""
-    steps: tuple[Planned, ...] | None = None
+    steps: tuple[PlannedStepCalls, ...] | None = None
     total: bool = False
 
 
@@ -264,7 +275,7 @@ def show_plan(
     items: dict[str, int],
     models: dict[str, int],
     slots: dict[str, int],
-    planned: Sequence[Planned],
+    planned: Sequence[PlannedStepCalls],
     detected: Sequence[str] = (),
 ) -> None:
     """Print contexts, items and calls by data set, scenario and arm, then what is detectable and what is revealed.
@@ -277,7 +288,7 @@ def show_plan(
     console = Console(width=terminal_width(), highlight=False, markup=False, force_terminal=colored)
 
     def say(line: str, style: str | None = None) -> None:
-        console.print(harmless(line), style=style)
+        console.print(escape_controls(line), style=style)
 
     with console.capture() as shown:
         benchmark = plan.benchmark
@@ -287,14 +298,14 @@ def show_plan(
             say(localized(f"extends {release.name} {release.version}, {release.digest[:12]}"))
         roles = [role.name for role in plan.roles if any(each.role == role.name for each in planned)]
         lines = list(_lines(plan, planned, items, slots))
-        table = _wide(lines, roles) if len(roles) <= MOST_COLUMNS else _long(lines, roles)
+        table = _columns_by_role(lines, roles) if len(roles) <= MOST_COLUMNS else _lines_by_role(lines, roles)
         for line in table_lines(table, sums=True):
             console.print(Text.from_ansi(line), soft_wrap=True)
         filled = ", ".join(localized(f"{models.get(role, 1)} for {role}") for role in roles)
         say(localized(f"Calls for this many models: {filled}. A reply that cannot be read is asked for once more."))
         spans = (_span(line.steps, role) for line in lines for role in roles)
-        if (span := next((each for each in spans if PARTED in each), None)) is not None:
-            least, _, most = span.partition(PARTED)
+        if (span := next((each for each in spans if RANGE_SEPARATOR in each), None)) is not None:
+            least, _, most = span.partition(RANGE_SEPARATOR)
             say(localized(f"`{span}`: at least {least} and at most {most}, as the replies will have it."))
         if (told := left_out_arm_values(plan, selection.only)) is not None:
             say(localized(f"Left out by `--only`: {told}."))
@@ -317,7 +328,9 @@ def show_plan(
     show_text("\n".join(line.rstrip() for line in shown.get().splitlines()), styled=True)
 
 
-def _lines(plan: Plan, planned: Sequence[Planned], items: dict[str, int], slots: dict[str, int]) -> Iterator[PlanLine]:
+def _lines(
+    plan: Plan, planned: Sequence[PlannedStepCalls], items: dict[str, int], slots: dict[str, int]
+) -> Iterator[PlanLine]:
     for made in plan.made:
         own = tuple(each for each in planned if each.place == made.name)
         if made.name in slots:
@@ -337,7 +350,7 @@ def _lines(plan: Plan, planned: Sequence[Planned], items: dict[str, int], slots:
     yield PlanLine(localized("total"), f"{cells:,}", f"{sum(items.values()):,}", tuple(planned), total=True)
 
 
-def _wide(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[TextColumn]:
+def _columns_by_role(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[TextColumn]:
     """Return one column for each role. A heading takes two lines if that saves width; numbers are never broken."""
     rows = [
         (
@@ -352,10 +365,10 @@ def _wide(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[TextColumn]:
     needed = sum(max(map(len, cells)) for cells in zip(heads, *rows, strict=True)) + 2 * (len(heads) - 1)
     if needed > terminal_width():
         heads = [*heads[:3], *(f"{role}\ncalls" for role in roles)]
-    return columns_of(heads, rows, left=("scenario",))
+    return text_columns(heads, rows, left=("scenario",))
 
 
-def _long(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[TextColumn]:
+def _lines_by_role(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[TextColumn]:
     """Return one line for each role, for tables whose columns would not fit."""
     rows = []
     for line in lines:
@@ -363,32 +376,32 @@ def _long(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[TextColumn]:
         first = own[0] if own else ""
         rows.append((line.label, line.contexts, line.items, first, _span(line.steps, first)))
         rows += [("", "", "", role, _span(line.steps, role)) for role in own[1:]]
-    return columns_of(("scenario", "contexts", "items", "role", "calls"), rows, left=("scenario", "role"))
+    return text_columns(("scenario", "contexts", "items", "role", "calls"), rows, left=("scenario", "role"))
 
 
-def _span(steps: Sequence[Planned] | None, role: str) -> str:
+def _span(steps: Sequence[PlannedStepCalls] | None, role: str) -> str:
     """Return the calls of a role as a number, or as a range from the least to the greatest."""
     own = [each for each in steps or () if each.role == role]
     least, most = sum(each.least for each in own), sum(each.most for each in own)
     if not role:
         return ""
-    return f"{most:,}" if least == most else f"{least:,}{PARTED}{most:,}"
+    return f"{most:,}" if least == most else f"{least:,}{RANGE_SEPARATOR}{most:,}"
 
 
-def _by_arms(steps: Sequence[Planned], scenario: Scenario) -> dict[str, list[Planned]]:
+def _by_arms(steps: Sequence[PlannedStepCalls], scenario: Scenario) -> dict[str, list[PlannedStepCalls]]:
     """Return the steps, grouped by a description of the arms that share them; steps of all arms first."""
     every = localized("in every arm")
-    groups: dict[str, list[Planned]] = {every: []} if scenario.arms else {}
+    groups: dict[str, list[PlannedStepCalls]] = {every: []} if scenario.arms else {}
     for each in steps:
         if len(each.arms) in (0, len(scenario.treatments)):
             label = every if scenario.arms else ""
         else:
-            label = "; ".join(_telling(each, scenario))
+            label = "; ".join(_arm_restrictions(each, scenario))
         groups.setdefault(label, []).append(each)
     return {label: own for label, own in groups.items() if own} or {"": []}
 
 
-def _telling(step: Planned, scenario: Scenario) -> Iterator[str]:
+def _arm_restrictions(step: PlannedStepCalls, scenario: Scenario) -> Iterator[str]:
     """Yield each arm that a step is restricted to, with its values."""
     for arm in scenario.arms:
         values = dict.fromkeys(one[arm] for one in step.arms)
@@ -401,7 +414,7 @@ PILOT = 20
 
 
 # Designs for --detect and --spend
-def wanted_of(options: Namespace) -> DesignQuestion | None:
+def design_question(options: Namespace) -> DesignQuestion | None:
     """Return the question of `--detect` or `--spend`, or None without these options. Raises `Failure` R0202 if they are
     inconsistent."""
     from tripos_runtime.scheduling.budget import BudgetError, read_amounts
@@ -427,14 +440,14 @@ def wanted_of(options: Namespace) -> DesignQuestion | None:
     return DesignQuestion(spend=float(amount), unit=unit, measure=options.measure, label_price=options.label_price)
 
 
-def show_designs(found: RunPlan, wanted: DesignQuestion, config: Config, options: Namespace) -> int:
+def show_designs(run_plan: RunPlan, question: DesignQuestion, config: Config, options: Namespace) -> int:
     """Print the designs that answer a question, or the whole analysis as JSON."""
-    plan = design_run(found, config, wanted)
+    plan = design_run(run_plan, config, question)
     if options.json:
         print_json(plan.to_json())
-        return GOOD
+        return SUCCESS
     show_text("\n".join(design_lines(plan, str(options.path), options.pilot or PILOT, terminal_width())))
-    return GOOD
+    return SUCCESS
 
 
 def design_lines(plan: DesignPlan, path: str, pilot: int, width: int) -> list[str]:
@@ -442,8 +455,8 @@ def design_lines(plan: DesignPlan, path: str, pilot: int, width: int) -> list[st
     lines = wrap(localized(_title(plan)), width)
     if plan.designs:
         lines += ["", *_table(plan), ""]
-    for told in _notes(plan, path, pilot):
-        lines += wrap(localized(told), width)
+    for note in _notes(plan, path, pilot):
+        lines += wrap(localized(note), width)
     return lines
 
 
@@ -481,7 +494,7 @@ def _table(plan: DesignPlan) -> list[str]:
     places = [place for place, head in enumerate(heads) if head not in left_out]
     return list(
         table_lines(
-            columns_of([heads[place] for place in places], [[row[place] for place in places] for row in rows],
+            text_columns([heads[place] for place in places], [[row[place] for place in places] for row in rows],
                        left=("design", "asked"))
         )
     )  # fmt: skip
@@ -536,7 +549,7 @@ def _learned(plan: DesignPlan, path: str, pilot: int) -> Iterator[str]:
         yield f"A pilot says more: `tripos run {path} --limit {pilot} --seed 1` with two models takes {cost}."
         return
     samples, judges, repeats = parts.observed
-    whole = parts.variance(samples, judges, repeats)
+    total = parts.variance(samples, judges, repeats)
     shares = {
         "items": parts.items,
         "samples": parts.samples / samples,
@@ -544,10 +557,12 @@ def _learned(plan: DesignPlan, path: str, pilot: int) -> Iterator[str]:
         "judges on a reply": parts.gradings / samples / judges,
         "repeats": parts.repeats / samples / judges / repeats,
     }
-    told = ", ".join(f"{100 * part / whole:.0f} % {name}" for name, part in shares.items() if part >= 0.005 * whole)
+    shares_text = ", ".join(
+        f"{100 * part / total:.0f} % {name}" for name, part in shares.items() if part >= 0.005 * total
+    )
     yield (
         f"From {learned.items:,} items in the store, with scores of {', '.join(learned.models)}: an item's difference"
-        f" has a variance of {whole:.3g}, of which {told}."
+        f" has a variance of {total:.3g}, of which {shares_text}."
     )
     if plan.others:
         yield f"The store has no scores of or by {', '.join(plan.others)}: they are taken to vary alike."
@@ -565,22 +580,22 @@ def _learned(plan: DesignPlan, path: str, pilot: int) -> Iterator[str]:
 
 
 # What earlier runs in the store show
-def learned_lines(found: RunPlan, config: Config, width: int = 80) -> tuple[list[str], list[str]]:
+def learned_lines(run_plan: RunPlan, config: Config, width: int = 80) -> tuple[list[str], list[str]]:
     """Return the lines on the difference that a test detects, estimated from earlier runs in the store, and the lines
     on the benefit of more labels. Both are empty if the store has no usable scores."""
-    models = () if found.prepared is None else found.prepared.binding.models[found.prepared.binding.compared]
-    known = learned_components(found.plan, config.store, models=models)
+    models = () if run_plan.prepared is None else run_plan.prepared.binding.models[run_plan.prepared.binding.compared]
+    known = learned_components(run_plan.plan, config.store, models=models)
     learned = known.components
-    told = _detects(found, learned) if isinstance(learned, MeasureComponents) else None
+    told = _detects(run_plan, learned) if isinstance(learned, MeasureComponents) else None
     more = [
-        line for each in expected_labels(found.plan, config.store) for line in wrap(localized(each.sentence), width)
+        line for each in expected_labels(run_plan.plan, config.store) for line in wrap(localized(each.sentence), width)
     ]
     return [] if told is None else wrap(told, width), more
 
 
-def _detects(found: RunPlan, learned: MeasureComponents) -> str | None:
+def _detects(run_plan: RunPlan, learned: MeasureComponents) -> str | None:
     """Return the sentences on the first headline, or None if the plan has fewer than two items for it."""
-    detection = found.detection
+    detection = run_plan.detection
     if detection is None or detection.items < 2:
         return None
     if detection.design is not None and detection.design.mean.single:
@@ -604,65 +619,67 @@ def _detects(found: RunPlan, learned: MeasureComponents) -> str | None:
     return " ".join(map(localized, (told, source, correlation, *detection.unevenness)))
 
 
-def settling_lines(found: SettlingForecast, width: int) -> list[str]:
+def early_stopping_lines(forecast: EarlyStoppingForecast, width: int) -> list[str]:
     """Return the lines on what early stopping saves, wrapped to `width` columns.
 
-    >>> print("\\n".join(settling_lines(SettlingForecast(400, unknown="there is no store yet"), 80)))
+    >>> print("\\n".join(early_stopping_lines(EarlyStoppingForecast(400, unknown="there is no store yet"), 80)))
     Until settled: nothing is known of what it saves: there is no store yet.
     """
-    return [line for told in _settles(found) for line in wrap(localized(told), width)]
+    return [line for told in _early_stopping_sentences(forecast) for line in wrap(localized(told), width)]
 
 
-def _settles(found: SettlingForecast) -> Iterator[str]:
-    if found.unknown is not None:
-        yield f"Until settled: nothing is known of what it saves: {localized(found.unknown)}."
+def _early_stopping_sentences(saving: EarlyStoppingForecast) -> Iterator[str]:
+    if saving.unknown is not None:
+        yield f"Until settled: nothing is known of what it saves: {localized(saving.unknown)}."
         return
-    low, high, mean = round(found.items[0]), round(found.items[-1]), round(found.share * found.of)
-    many = len(found.items)
-    yield f"Until settled: a model is asked for {mean:,} of {found.of:,} items ({low:,} to {high:,} in {many} orders)."
-    if found.calls is not None and found.calls.expected:
-        every, some = round(found.calls.expected), round(found.calls.expected * found.share)
-        if found.cost_usd is not None and found.cost_usd.expected:
-            paid = usd(found.cost_usd.expected * found.share)
-            yield f"That is about {some:,} of {every:,} calls, for {paid} of {usd(found.cost_usd.expected)} USD."
+    low, high, mean = round(saving.items[0]), round(saving.items[-1]), round(saving.share * saving.of)
+    many = len(saving.items)
+    yield f"Until settled: a model is asked for {mean:,} of {saving.of:,} items ({low:,} to {high:,} in {many} orders)."
+    if saving.calls is not None and saving.calls.expected:
+        every, some = round(saving.calls.expected), round(saving.calls.expected * saving.share)
+        if saving.cost_usd is not None and saving.cost_usd.expected:
+            paid = usd(saving.cost_usd.expected * saving.share)
+            yield f"That is about {some:,} of {every:,} calls, for {paid} of {usd(saving.cost_usd.expected)} USD."
         else:
             yield f"That is about {some:,} of {every:,} calls."
-    yield f"It is what scores in the store show, of {', '.join(found.models)}."
-    if found.others:
-        yield f"The store has no scores of {', '.join(found.others)}."
-    if found.scored < found.of:
-        yield f"Of {found.scored:,} items there are scores: the others are drawn from them."
-    if found.unsettled:
-        yield f"In {found.unsettled:,} of {many} orders something is not settled before the last item."
+    yield f"It is what scores in the store show, of {', '.join(saving.models)}."
+    if saving.others:
+        yield f"The store has no scores of {', '.join(saving.others)}."
+    if saving.scored < saving.of:
+        yield f"Of {saving.scored:,} items there are scores: the others are drawn from them."
+    if saving.unsettled:
+        yield f"In {saving.unsettled:,} of {many} orders something is not settled before the last item."
 
 
-SHOWING = {("lower", 1), ("upper", -1)}
+WHOLE_INTERVAL_ENDS = {("lower", 1), ("upper", -1)}
 """Ends of an interval, each with the side of the bound on which the whole interval lies if that end does."""
 
 
 # Expectations about the ends of intervals
-def gate_lines(plan: Plan, items: Mapping[str, int], width: int = 80, *, clustered: bool = False) -> list[str]:
+def expectation_lines(plan: Plan, items: Mapping[str, int], width: int = 80, *, clustered: bool = False) -> list[str]:
     """Return a line for each expectation that a whole interval lies on one side of a bound: the true value from which
     it holds with a power of 80 %.
 
     `items` are the independent items of each scenario; `clustered` says that some of them are clusters. Only figures
     that are sums of means over the items of one scenario are covered.
     """
-    told = (_told(plan, each, items, "clusters" if clustered else "items") for each in plan.expectations)
+    told = (
+        _expectation_sentence(plan, each, items, "clusters" if clustered else "items") for each in plan.expectations
+    )
     return [line for each in told if each is not None for line in wrap(localized(each), width)]
 
 
-def _told(plan: Plan, expectation: Expectation, items: Mapping[str, int], counted: str) -> str | None:
+def _expectation_sentence(plan: Plan, expectation: Expectation, items: Mapping[str, int], counted: str) -> str | None:
     """Return the sentence for an expectation, or None if it is not covered."""
-    side = DECIDED.get(expectation.operator)
-    if side is None or (expectation.end, side) not in SHOWING:
+    side = DECIDABLE_OPERATORS.get(expectation.operator)
+    if side is None or (expectation.end, side) not in WHOLE_INTERVAL_ENDS:
         return None
-    figure = settling_figure(plan, expectation)
+    figure = sequential_figure(plan, expectation)
     count = None if isinstance(figure, str) else _items_of(plan, figure, items)
     if count is None or count < 2 or isinstance(figure, str):
         return None
     shown = f"`{expectation.shown}` with {count:,} {counted}"
-    value, why = _least(figure, expectation, side, count)
+    value, why = _shown_from(figure, expectation, side, count)
     if value is None:
         return f"{shown}: never shown, {why}."
     if side > 0:
@@ -670,7 +687,7 @@ def _told(plan: Plan, expectation: Expectation, items: Mapping[str, int], counte
     return f"{shown}: shown up to a true value of {value:.3g} ({why})."
 
 
-def _items_of(plan: Plan, figure: SettlingFigure, items: Mapping[str, int]) -> int | None:
+def _items_of(plan: Plan, figure: SequentialFigure, items: Mapping[str, int]) -> int | None:
     """Return the number of items of a figure, or None if they belong to several scenarios or form cells."""
     scenarios = {scenario.name for mean in figure.means for scenario in mean.scored.scenarios}
     named = {*figure.by, *(name for mean in figure.means for name in (*mean.over, *dict(mean.fixed)))}
@@ -684,7 +701,7 @@ WORST = "80 % power, worst case"
 NEVER = "whatever the value (80 % power, worst case)"
 
 
-def _least(figure: SettlingFigure, expectation: Expectation, side: int, items: int) -> tuple[float | None, str]:
+def _shown_from(figure: SequentialFigure, expectation: Expectation, side: int, items: int) -> tuple[float | None, str]:
     """Return the true value from which a figure is shown to lie on a `side` of the bound, with the method; or None,
     with the reason."""
     if len(figure.means) > 1:
@@ -712,7 +729,7 @@ def _least(figure: SettlingFigure, expectation: Expectation, side: int, items: i
     return shown, POWER if _is_share(mean) else WORST
 
 
-def _variance(means: Sequence[SettlingMean]) -> float:
+def _variance(means: Sequence[SequentialMean]) -> float:
     """Return the maximum variance of an item's contribution to a sum of means that correlate as two models are assumed
     to."""
     reaches = [mean.factor * (mean.ends[1] - mean.ends[0]) / 2 for mean in means]
@@ -720,6 +737,6 @@ def _variance(means: Sequence[SettlingMean]) -> float:
     return (1 - CORRELATION) * alone + CORRELATION * together
 
 
-def _is_share(mean: SettlingMean) -> bool:
+def _is_share(mean: SequentialMean) -> bool:
     """Return true if a mean is a proportion: of binary scores, without cells."""
     return mean.ends == (0, 1) and not mean.over and all(isinstance(s, Score) and s.truth for s in mean.scored.steps)

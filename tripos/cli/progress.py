@@ -1,6 +1,6 @@
 """The progress of a run: a live view on a terminal, lines elsewhere, events as JSON Lines, and the final summary.
 
-The event log is a stable interface with a version, `SHAPE`. All observers read the same counters.
+The event log is a stable interface with a version, `EVENT_FORMAT`. All observers read the same counters.
 A failure of one of them never stops the run.
 """
 
@@ -27,7 +27,14 @@ import orjson
 
 from tripos.errors import Failure
 from tripos.settings.secrets import table_without_keys, without_keys
-from tripos.terminal import harmless, harmless_json, json_for, show_message, show_text, terminal_width
+from tripos.terminal import (
+    encodable_json,
+    escape_controls,
+    escape_controls_json,
+    show_message,
+    show_text,
+    terminal_width,
+)
 from tripos_compiler.diagnostics.codes import CODES
 from tripos_compiler.diagnostics.i18n import localized, reader_language
 from tripos_compiler.diagnostics.text_format import (
@@ -39,8 +46,8 @@ from tripos_compiler.diagnostics.text_format import (
     wrap,
 )
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.ledger import TakenCounts
-from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.asking.ledger import ReuseCounts
+from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.endpoint import Snapshot
 
@@ -50,12 +57,12 @@ if TYPE_CHECKING:
 
 
 # Cost and budget
-def cost(tally: CallCounters) -> str:
+def format_cost(tally: RunProgress) -> str:
     """Return the cost of the calls of this run as text.
 
-    >>> cost(CallCounters(cost_usd=0.25)), cost(CallCounters(cost_usd=0.25, cost_unknown=2))
+    >>> format_cost(RunProgress(cost_usd=0.25)), format_cost(RunProgress(cost_usd=0.25, cost_unknown=2))
     ('0.25 USD', '0.25 USD and more')
-    >>> cost(CallCounters(cost_unknown=2))
+    >>> format_cost(RunProgress(cost_unknown=2))
     'unknown'
     """
     if not tally.cost_unknown:
@@ -97,9 +104,9 @@ def budget_table(budget: Budget | None) -> dict[str, dict[str, float]] | None:
     return {unit: {"most": most, "spent": spent} for unit, (most, spent) in bounds.items() if most is not None} or None
 
 
-RATE_S = 10.0
+RATE_WINDOW_S = 10.0
 """The window in seconds for the displayed rate."""
-LONG_S = 60.0
+REMAINING_WINDOW_S = 60.0
 """The window in seconds for the remaining time, longer so that the estimate is steady."""
 STEP_S = 0.5
 """The minimum time in seconds between two marks."""
@@ -122,7 +129,7 @@ class PaceMark:
 class Pace:
     """The marks of the last minute, from which rates are computed.
 
-    >>> tally, pace = CallCounters(), Pace()
+    >>> tally, pace = RunProgress(), Pace()
     >>> tally.planned["candidate", "sums"] = 100
     >>> for second in range(11):
     ...     tally.asked["candidate", "sums"] = 3 * second
@@ -133,7 +140,7 @@ class Pace:
 
     marks: deque[PaceMark] = field(default_factory=deque)
 
-    def mark(self, now: float, tally: CallCounters) -> None:
+    def mark(self, now: float, tally: RunProgress) -> None:
         """Record the counters at a time."""
         calls = tally.asked.total() + tally.failed.total()
         passed = tally.reused.total() + tally.skipped.total()
@@ -141,19 +148,19 @@ class Pace:
             return
         self.marks.append(PaceMark(now, calls, passed, done_by_lane(tally)))
         # Keep one mark from before the window, so that rates cover the whole window.
-        while len(self.marks) > 2 and now - self.marks[1].at >= LONG_S:
+        while len(self.marks) > 2 and now - self.marks[1].at >= REMAINING_WINDOW_S:
             self.marks.popleft()
 
     def rate(self) -> float:
         """The finished calls per second in the last ten seconds."""
-        first = self._before(RATE_S)
+        first = self._before(RATE_WINDOW_S)
         return self._speed(first, self.marks[-1].calls - first.calls) if first is not None else 0.0
 
-    def left_s(self, tally: CallCounters) -> float | None:
+    def left_s(self, tally: RunProgress) -> float | None:
         """Return the remaining time in seconds at the pace of the last minute, or None if nothing moves or nothing is
         left."""
         left = tally.total - tally.done
-        first = self._before(LONG_S)
+        first = self._before(REMAINING_WINDOW_S)
         if first is None or left <= 0:
             return None
         last = self.marks[-1]
@@ -162,7 +169,7 @@ class Pace:
 
     def busiest(self, most: int) -> set[Lane]:
         """Return the `most` roles and scenarios with the most finished calls in the last ten seconds."""
-        first = self._before(RATE_S)
+        first = self._before(RATE_WINDOW_S)
         if first is None:
             return set()
         last = self.marks[-1].lanes
@@ -179,15 +186,15 @@ class Pace:
         return done / max(self.marks[-1].at - first.at, STEP_S)
 
 
-def done_by_lane(tally: CallCounters) -> Counter[Lane]:
+def done_by_lane(tally: RunProgress) -> Counter[Lane]:
     """Return the number of planned calls that are settled in any way, by role and scenario."""
     return tally.asked + tally.reused + tally.skipped + tally.failed
 
 
-AROUND = 8
+RESERVED_LINES = 8
 """Lines of the live view that are not rows: the bar, the heading, the line on hidden rows, three below, and two to
 spare."""
-USUAL = 3
+USUAL_FOOTER = 3
 """The usual number of lines below the rows."""
 MOST_ENDPOINTS = 6
 MOST_MAKINGS = 3
@@ -198,10 +205,10 @@ MOST_ERRORS = 3
 
 # The live view
 @dataclass(frozen=True)
-class Moment:
+class ProgressSnapshot:
     """The state of a run at one time, as far as observers show it."""
 
-    tally: CallCounters
+    tally: RunProgress
     pace: Pace
     elapsed_s: float
     endpoints: tuple[Snapshot, ...] | None = None
@@ -214,15 +221,15 @@ class Moment:
         return None if self.endpoints is None else sum(each.in_flight for each in self.endpoints)
 
 
-def live_view(moment: Moment, height: int) -> RenderableType:
+def live_view(moment: ProgressSnapshot, height: int) -> RenderableType:
     """Return the live view for a terminal of `height` lines. It takes fewer lines than that."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     tally = moment.tally
-    under = below(moment)
-    room = max(FEWEST, height - AROUND - max(0, len(under) - USUAL))
+    under = footer_lines(moment)
+    room = max(FEWEST, height - RESERVED_LINES - max(0, len(under) - USUAL_FOOTER))
     lanes, more = shown_lanes(tally, moment.pace, room)
     done = done_by_lane(tally)
     table = Table(box=None, pad_edge=False, header_style="dim", show_edge=False, expand=False)
@@ -241,14 +248,14 @@ def live_view(moment: Moment, height: int) -> RenderableType:
             Text(f"{failed:,}" if failed else "", style="red"),
             style="dim" if planned and done[lane] >= planned else "",
         )
-    parts: list[Text | Table] = [Text(headline(moment), overflow="ellipsis", no_wrap=True), table]
+    parts: list[Text | Table] = [Text(overall_line(moment), overflow="ellipsis", no_wrap=True), table]
     if more:
         parts.append(Text(localized(f"and {more:,} more"), style="dim"))
     parts += [Text(line, overflow="ellipsis", no_wrap=True) for line in under]
     return Group(*parts)
 
 
-def shown_lanes(tally: CallCounters, pace: Pace, most: int) -> tuple[Sequence[Lane], int]:
+def shown_lanes(tally: RunProgress, pace: Pace, most: int) -> tuple[Sequence[Lane], int]:
     """Return the roles and scenarios that get a row, in the order of the plan, and the number of hidden ones. If there
     are too many, the busiest are shown, then unfinished ones."""
     lanes = list({**tally.planned, **done_by_lane(tally)})
@@ -264,13 +271,13 @@ def shown_lanes(tally: CallCounters, pace: Pace, most: int) -> tuple[Sequence[La
     return [lane for lane in lanes if lane in chosen], len(lanes) - len(chosen)
 
 
-def headline(moment: Moment) -> str:
+def overall_line(moment: ProgressSnapshot) -> str:
     """Return the overall progress in one line.
 
-    >>> tally = CallCounters()
+    >>> tally = RunProgress()
     >>> tally.planned["candidate", "sums"] = 200
     >>> tally.asked["candidate", "sums"] = 50
-    >>> headline(Moment(tally, Pace(), 4.0))
+    >>> overall_line(ProgressSnapshot(tally, Pace(), 4.0))
     '━━━━━━                     25%  50 of 200 calls  after 4 s'
     """
     tally, pace = moment.tally, moment.pace
@@ -285,7 +292,7 @@ def headline(moment: Moment) -> str:
     return "  ".join(parts)
 
 
-def below(moment: Moment) -> list[str]:
+def footer_lines(moment: ProgressSnapshot) -> list[str]:
     """Return the lines below the rows: calls in progress, cost and failures."""
     tally = moment.tally
     lines = []
@@ -297,12 +304,12 @@ def below(moment: Moment) -> list[str]:
     first.append(f"{tally.tokens_in:,} tokens in, {tally.tokens_out:,} out")
     lines.append(localized("; ").join(map(localized, first)))
     budget = budget_text(moment.budget)
-    costs = [f"cost {cost(tally)}", *([f"budget {budget}"] if budget else [])]
+    costs = [f"cost {format_cost(tally)}", *([f"budget {budget}"] if budget else [])]
     lines.append(localized("; ").join(map(localized, costs)))
     news = [f"{name}{localized(': ')}{localized(each.told())}" for name, each in tally.makings.items() if each.is_news]
     lines += news[-MOST_MAKINGS:]
     if tally.errors:
-        lines.append(failures(tally))
+        lines.append(format_failures(tally))
     told = [each for each in moment.endpoints or () if moment.verbose or each.state != "ready"]
     lines += [endpoint_line(each) for each in told[:MOST_ENDPOINTS]]
     return lines
@@ -323,11 +330,11 @@ def endpoint_line(endpoint: Snapshot) -> str:
     return f"{', '.join(endpoint.models)}{localized(': ')}{localized(endpoint.state)}{localized('; ')}{told}"
 
 
-def failures(tally: CallCounters) -> str:
+def format_failures(tally: RunProgress) -> str:
     """Return failed calls by kind, the most frequent first.
 
     >>> from collections import Counter
-    >>> failures(CallCounters(errors=Counter(R0104=3, R0111=1)))
+    >>> format_failures(RunProgress(errors=Counter(R0104=3, R0111=1)))
     'failed: 3 R0104 rate limited, 1 R0111 server error'
     """
     common = tally.errors.most_common(MOST_ERRORS)
@@ -346,7 +353,7 @@ def percent(done: int, total: int) -> str:
     return f"{min(100, 100 * done // total)}%" if total else ""
 
 
-SHAPE = 1
+EVENT_FORMAT = 1
 """The version of the event format. Fields may be added; removing a field or changing its meaning increases the
 version."""
 
@@ -406,7 +413,7 @@ class Events:
         """Write the first event of a run."""
         self._write(
             "started",
-            shape=SHAPE,
+            shape=EVENT_FORMAT,
             run_id=run_id,
             benchmark=benchmark,
             benchmark_version=benchmark_version,
@@ -415,7 +422,7 @@ class Events:
             budget=budget_table(budget),
         )
 
-    def progress(self, moment: Moment) -> None:
+    def progress(self, moment: ProgressSnapshot) -> None:
         """Write the state of a run. `left_s` is an estimate in seconds, or None if there is none."""
         self._write("progress", **progress_table(moment))
 
@@ -439,18 +446,18 @@ class Events:
         time = self.now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         table = table_without_keys({"event": event, "time": time, **fields}, self.secrets)
         try:
-            self.stream.write(json_for(harmless_json(orjson.dumps(table).decode()), self.stream) + "\n")
+            self.stream.write(encodable_json(escape_controls_json(orjson.dumps(table).decode()), self.stream) + "\n")
             self.stream.flush()
         except (OSError, ValueError):
             self._broken = True
 
 
-def progress_table(moment: Moment) -> dict[str, Any]:
+def progress_table(moment: ProgressSnapshot) -> dict[str, Any]:
     """Return the fields of a `progress` event.
 
     >>> from tripos.cli.progress import Pace
-    >>> from tripos_runtime.asking.progress import CallCounters
-    >>> progress_table(Moment(CallCounters(), Pace(), 1.0, endpoints=()))["in_flight"]
+    >>> from tripos_runtime.asking.progress import RunProgress
+    >>> progress_table(ProgressSnapshot(RunProgress(), Pace(), 1.0, endpoints=()))["in_flight"]
     0
     """
     tally, pace = moment.tally, moment.pace
@@ -493,26 +500,26 @@ def progress_table(moment: Moment) -> dict[str, Any]:
     }
 
 
-WIDEST = 80
+MAX_WIDTH = 80
 """The maximum width of a line in columns."""
 SHORT_S = 10.0
 """The duration of a run is printed only if it is longer than this, in seconds."""
-MOST_UNASKED = 3
+MOST_REASONS = 3
 """The maximum number of reasons for calls that were not made."""
 OUT_OF_BUDGET = "R0402"
-GOOD = ("ok", "scored", "not_applicable")
+UNREMARKABLE = ("ok", "scored", "not_applicable")
 """Statuses that are not listed if there are no others."""
 
 
 # The summary
 @dataclass(frozen=True)
-class Ended:
+class RunSummary:
     """The outcome of a run. `status` is `finished`, `interrupted`, `stopped` or `failed`; `code` is the error code of
     what stopped it. `functions` lists errors of Python functions, `command` is the command as typed."""
 
     run_id: str
     status: str
-    tally: CallCounters
+    tally: RunProgress
     elapsed_s: float
     code: str | None = None
     budget: Budget | None = None
@@ -520,10 +527,10 @@ class Ended:
     command: str = ""
 
 
-def counts(tally: CallCounters) -> str:
+def format_counts(tally: RunProgress) -> str:
     """Return the outcome of the calls so far in a few words.
 
-    >>> counts(CallCounters(asked=Counter({("candidate", "sums"): 1200}), failed=Counter({("judge", "sums"): 3})))
+    >>> format_counts(RunProgress(asked=Counter({("candidate", "sums"): 1200}), failed=Counter({("judge", "sums"): 3})))
     '1,200 asked, 3 failed'
     """
     parts = [f"{tally.asked.total():,} asked"]
@@ -533,14 +540,14 @@ def counts(tally: CallCounters) -> str:
     return ", ".join(parts)
 
 
-def summary_lines(ended: Ended) -> list[str]:
+def summary_lines(ended: RunSummary) -> list[str]:
     """Return the summary for people, in lines of at most 80 columns.
 
-    >>> tally = CallCounters(asked=Counter({("candidate", "sums"): 9}), failed=Counter({("candidate", "sums"): 1}))
+    >>> tally = RunProgress(asked=Counter({("candidate", "sums"): 9}), failed=Counter({("candidate", "sums"): 1}))
     >>> tally.errors["R0111"] = 1
     >>> tally.samples.update(ok=8, parse_failure=1, provider_error=1)
-    >>> for line in summary_lines(Ended("r1", "finished", tally, 20.0, command="tripos run quiz")):
-    ...     print(line)
+    >>> for status_line in summary_lines(RunSummary("r1", "finished", tally, 20.0, command="tripos run quiz")):
+    ...     print(status_line)
     finished: 9 calls asked, 1 failed; 0 tokens in, 0 out; cost 0.00 USD
       took     20 s, 0.50/s
       replies  8 ok (80%), 1 parse_failure (10%), 1 provider_error (10%)
@@ -550,17 +557,19 @@ def summary_lines(ended: Ended) -> list[str]:
     tally = ended.tally
     spent = budget_text(ended.budget)
     tokens = f"{tally.tokens_in:,} token{'' if tally.tokens_in == 1 else 's'} in, {tally.tokens_out:,} out"
-    asked = counts(tally).replace(" asked", f" call{'' if tally.asked.total() == 1 else 's'} asked", 1)
+    asked = format_counts(tally).replace(" asked", f" call{'' if tally.asked.total() == 1 else 's'} asked", 1)
     colon = localized(": ")
-    lines = wrapped(f"{localized(ended.status)}{colon}", localized(f"{asked}; {tokens}; cost {cost(tally)}"), "  ")
+    lines = wrap_labelled(
+        f"{localized(ended.status)}{colon}", localized(f"{asked}; {tokens}; cost {format_cost(tally)}"), "  "
+    )
     for text in ended.functions:
-        lines += wrapped("  ", without_keys(text), "    ")
+        lines += wrap_labelled("  ", without_keys(text), "    ")
     for label, text in _details(ended):
-        lines += wrapped(_labelled(label), localized(text), " " * 11)
+        lines += wrap_labelled(_labelled(label), localized(text), " " * 11)
     if spent:
-        lines += wrapped(_labelled("budget"), localized(spent), " " * 11)
+        lines += wrap_labelled(_labelled("budget"), localized(spent), " " * 11)
     for text in _next(ended):
-        lines += wrapped(_labelled("next"), localized(text), " " * 11)
+        lines += wrap_labelled(_labelled("next"), localized(text), " " * 11)
     return lines
 
 
@@ -570,12 +579,12 @@ def _labelled(label: str) -> str:
     return f"  {shown}{' ' * (8 - display_width(shown))} "
 
 
-def _details(ended: Ended) -> Iterator[tuple[str, str]]:
+def _details(ended: RunSummary) -> Iterator[tuple[str, str]]:
     tally = ended.tally
     if ended.elapsed_s >= SHORT_S:
         calls = tally.asked.total() + tally.failed.total()
         yield "took", f"{duration(ended.elapsed_s)}, {per_second(calls / ended.elapsed_s)}"
-    if told := taken_text(tally.taken):
+    if told := format_reused(tally.taken):
         yield "reused", told
     for name, making in tally.makings.items():
         if making.is_news:
@@ -587,12 +596,12 @@ def _details(ended: Ended) -> Iterator[tuple[str, str]]:
         ("compared", tally.comparisons),
     )
     for label, statuses in counted:
-        if any(number and status not in GOOD for status, number in statuses.items()):
-            yield label, shares(statuses)
-    for (role, reason), count in tally.unasked.most_common(MOST_UNASKED):
+        if any(number and status not in UNREMARKABLE for status, number in statuses.items()):
+            yield label, format_shares(statuses)
+    for (role, reason), count in tally.unasked.most_common(MOST_REASONS):
         yield "unasked", f"{count:,} call{'' if count == 1 else 's'} of {role}: {reason}"
-    if len(tally.unasked) > MOST_UNASKED:
-        left = tally.unasked.total() - sum(count for _, count in tally.unasked.most_common(MOST_UNASKED))
+    if len(tally.unasked) > MOST_REASONS:
+        left = tally.unasked.total() - sum(count for _, count in tally.unasked.most_common(MOST_REASONS))
         yield "unasked", f"{left:,} more, for other reasons: tripos report"
     if tally.repaired:
         replies = f"{tally.repaired:,} {'reply' if tally.repaired == 1 else 'replies'}"
@@ -609,19 +618,19 @@ def _details(ended: Ended) -> Iterator[tuple[str, str]]:
         yield "unpriced", f'{unknown} of {names}; [prices."NAME"] in tripos.toml gives a price'
 
 
-def _next(ended: Ended) -> Iterator[str]:
+def _next(ended: RunSummary) -> Iterator[str]:
     tally, failed = ended.tally, ended.tally.failed.total()
     if ended.code == OUT_OF_BUDGET:
-        yield _typed("goes on with a larger --budget; what was answered is kept", ended.command)
+        yield _copyable_command("goes on with a larger --budget; what was answered is kept", ended.command)
     elif ended.status != "finished":
-        yield _typed("goes on where this ended; what was answered is kept", ended.command)
+        yield _copyable_command("goes on where this ended; what was answered is kept", ended.command)
     elif failed:
-        yield _typed(f"tries the failed call{'s' if failed > 1 else ''} again", ended.command)
+        yield _copyable_command(f"tries the failed call{'s' if failed > 1 else ''} again", ended.command)
     elif not tally.asked.total() and tally.reused.total():
         yield "nothing was left to ask: every call was answered before"
 
 
-def _typed(what: str, command: str) -> str:
+def _copyable_command(what: str, command: str) -> str:
     """Return the purpose of a command with the command on a line that can be copied."""
     command = without_keys(command)
     if command and len(f"{what}: {command}") <= _width() - 11:
@@ -629,10 +638,10 @@ def _typed(what: str, command: str) -> str:
     return f"the same command {what}"
 
 
-def shares(statuses: Counter[str]) -> str:
+def format_shares(statuses: Counter[str]) -> str:
     """Return statuses with their counts and shares, the most frequent first.
 
-    >>> shares(Counter(ok=1999, refused=1))
+    >>> format_shares(Counter(ok=1999, refused=1))
     '1,999 ok (99.9%), 1 refused (0.1%)'
     """
     total = statuses.total()
@@ -644,10 +653,10 @@ def shares(statuses: Counter[str]) -> str:
 
 
 def _width() -> int:
-    return min(WIDEST, terminal_width())
+    return min(MAX_WIDTH, terminal_width())
 
 
-def wrapped(head: str, text: str, margin: str) -> list[str]:
+def wrap_labelled(head: str, text: str, margin: str) -> list[str]:
     """Return a text in lines of at most 80 columns and the width of the terminal. The first line begins with `head`,
     the others with `margin`."""
     if reader_language() != "en":  # Chinese text has no spaces to break at
@@ -661,15 +670,15 @@ def wrapped(head: str, text: str, margin: str) -> list[str]:
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
-def taken_text(taken: TakenCounts) -> str:
+def format_reused(taken: ReuseCounts) -> str:
     """Return the number of replies reused from other stores, with their original cost; empty if there are none.
 
-    >>> taken_text(TakenCounts(Counter({"../class": 312}), {"../class": 1.25}))
+    >>> format_reused(ReuseCounts(Counter({"../class": 312}), {"../class": 1.25}))
     '312 from ../class, where they had cost 1.25 USD'
     """
     parts = []
     for place, count in taken.calls.items():
-        paid, unpriced, shown = taken.cost_of(place), taken.unpriced[place], harmless(place)
+        paid, unpriced, shown = taken.cost_of(place), taken.unpriced[place], escape_controls(place)
         if paid is None:
             parts.append(localized(f"{count:,} from {shown}, where {unpriced:,} of them have no known cost"))
         else:
@@ -677,11 +686,11 @@ def taken_text(taken: TakenCounts) -> str:
     return localized("; ").join(parts)
 
 
-def summary_data(ended: Ended) -> dict[str, Any]:
+def summary_data(ended: RunSummary) -> dict[str, Any]:
     """Return the summary for `tripos run --json` and the event `finished`. `cost_usd` is None if the price of a call is
     unknown; `cost_known_usd` is the cost of the others.
 
-    >>> summary_data(Ended("r1", "finished", CallCounters(), 1.25))["calls"]
+    >>> summary_data(RunSummary("r1", "finished", RunProgress(), 1.25))["calls"]
     {'planned': 0, 'asked': 0, 'reused': 0, 'skipped': 0, 'failed': 0, 'left': 0}
     """
     tally = ended.tally
@@ -714,7 +723,7 @@ def summary_data(ended: Ended) -> dict[str, Any]:
     }
 
 
-LOOK_S = 0.25
+POLL_S = 0.25
 """The interval in seconds at which the counters are polled."""
 FIRST_LINE_S, LINE_S, CI_LINE_S = 5.0, 30.0, 60.0
 EVENT_S, IDLE_EVENT_S = 1.0, 30.0
@@ -722,10 +731,10 @@ EVENT_S, IDLE_EVENT_S = 1.0, 30.0
 
 
 # Observers of a run
-class Show(Protocol):
+class RunObserver(Protocol):
     """A view of a run."""
 
-    def look(self, moment: Moment) -> None:
+    def look(self, moment: ProgressSnapshot) -> None:
         """Show the current state, if it is time to."""
         ...
 
@@ -746,12 +755,12 @@ class ProgressLines:
     every_s: float = LINE_S
     _next_s: float = FIRST_LINE_S
 
-    def look(self, moment: Moment) -> None:
+    def look(self, moment: ProgressSnapshot) -> None:
         """Print a line if it is time to."""
         if moment.elapsed_s < self._next_s:
             return
         self._next_s = self.every_s * (moment.elapsed_s // self.every_s + 1)
-        show_text(line(moment), stream=self.stream, flush=True)
+        show_text(status_line(moment), stream=self.stream, flush=True)
 
     def note(self, text: str) -> None:
         """Print the note at once."""
@@ -770,14 +779,14 @@ class EventLines:
     _idle_s: float = 0.0
     _seen: tuple[object, ...] = ()
 
-    def look(self, moment: Moment) -> None:
+    def look(self, moment: ProgressSnapshot) -> None:
         """Write an event if it is time to."""
         seen = (moment.tally.done, moment.tally.total, moment.in_flight, moment.tally.waiting, moment.endpoints)
         due = self._next_s if seen != self._seen else self._idle_s
         if moment.elapsed_s >= due:
             self._write(moment, seen)
 
-    def last(self, moment: Moment) -> None:
+    def last(self, moment: ProgressSnapshot) -> None:
         """Write the final state of the run."""
         self._write(moment, ())
 
@@ -788,7 +797,7 @@ class EventLines:
     def close(self) -> None:
         """Do nothing: the log is closed by its owner."""
 
-    def _write(self, moment: Moment, seen: tuple[object, ...]) -> None:
+    def _write(self, moment: ProgressSnapshot, seen: tuple[object, ...]) -> None:
         self._seen = seen
         self._next_s, self._idle_s = moment.elapsed_s + EVENT_S, moment.elapsed_s + IDLE_EVENT_S
         self.events.progress(moment)
@@ -805,13 +814,13 @@ class Screen:
         self._live: Live = Live(console=self._console, transient=True, auto_refresh=False, redirect_stdout=False)
         self._live.start()
 
-    def look(self, moment: Moment) -> None:
+    def look(self, moment: ProgressSnapshot) -> None:
         """Redraw the live view."""
         self._live.update(live_view(moment, self._console.size.height), refresh=True)
 
     def note(self, text: str) -> None:
         """Print the note above the live view."""
-        self._live.console.print(harmless(localized(text)), markup=False, style="yellow")
+        self._live.console.print(escape_controls(localized(text)), markup=False, style="yellow")
 
     def close(self) -> None:
         """Remove the live view."""
@@ -819,11 +828,11 @@ class Screen:
 
 
 @dataclass
-class Watch:
+class ProgressMonitor:
     """The polling of counters on behalf of several views."""
 
-    tally: CallCounters
-    shows: list[Show]
+    tally: RunProgress
+    shows: list[RunObserver]
     started: float
     endpoints: Callable[[], Sequence[Snapshot]] | None = None
     budget: Budget | None = None
@@ -832,11 +841,11 @@ class Watch:
     pace: Pace = field(default_factory=Pace)
     _told: int = 0
 
-    def look(self, now: float) -> Moment:
+    def look(self, now: float) -> ProgressSnapshot:
         """Take the current state, show it in every view, and return it."""
         self.pace.mark(now, self.tally)
         endpoints = None if self.endpoints is None else tuple(self.endpoints())
-        moment = Moment(self.tally, self.pace, now - self.started, endpoints, self.budget, self.verbose)
+        moment = ProgressSnapshot(self.tally, self.pace, now - self.started, endpoints, self.budget, self.verbose)
         for text in self.tally.notes[self._told :]:
             self._told += 1
             told = without_keys(text, self.secrets)
@@ -848,7 +857,7 @@ class Watch:
         """Close every view."""
         self._each(lambda show: show.close())
 
-    def _each(self, act: Callable[[Show], None]) -> None:
+    def _each(self, act: Callable[[RunObserver], None]) -> None:
         """Call a function for every view. A view whose output is closed is dropped, and the run continues."""
         for show in tuple(self.shows):
             try:
@@ -859,7 +868,7 @@ class Watch:
 
 @contextlib.asynccontextmanager
 async def shown_progress(
-    tally: CallCounters,
+    tally: RunProgress,
     *,
     endpoints: Callable[[], Sequence[Snapshot]] | None = None,
     budget: Budget | None = None,
@@ -879,13 +888,13 @@ async def shown_progress(
     output.
     """
     stream = stream or sys.stderr
-    shows: list[Show] = []
+    shows: list[RunObserver] = []
     if not quiet:
         shows.append(_for_people(stream, environ))
-    told = EventLines(events) if events is not None else None
-    if told is not None:
-        shows.append(told)
-    watch = Watch(tally, shows, clock(), endpoints, budget, verbose, secrets)
+    event_lines = EventLines(events) if events is not None else None
+    if event_lines is not None:
+        shows.append(event_lines)
+    watch = ProgressMonitor(tally, shows, clock(), endpoints, budget, verbose, secrets)
     task = asyncio.create_task(_watch(watch, clock, sleep))
     try:
         yield
@@ -895,48 +904,48 @@ async def shown_progress(
             await task
         # Show the last notes before the views close.
         moment = watch.look(clock())
-        if told is not None:
-            told.last(moment)
+        if event_lines is not None:
+            event_lines.last(moment)
         watch.close()
 
 
-def _note(text: str, show: Show) -> None:
+def _note(text: str, show: RunObserver) -> None:
     show.note(text)
 
 
-async def _watch(watch: Watch, clock: Callable[[], float], sleep: Callable[[float], Awaitable[None]]) -> None:
+async def _watch(watch: ProgressMonitor, clock: Callable[[], float], sleep: Callable[[float], Awaitable[None]]) -> None:
     while True:
         watch.look(clock())
-        await sleep(LOOK_S)
+        await sleep(POLL_S)
 
 
-def _for_people(stream: TextIO, environ: Mapping[str, str]) -> Show:
+def _for_people(stream: TextIO, environ: Mapping[str, str]) -> RunObserver:
     ci = environ.get("CI", "").lower() not in ("", "0", "false")
     if stream.isatty() and not ci and environ.get("TERM") != "dumb" and shutil.get_terminal_size().columns >= 40:
         return Screen(stream)
     return ProgressLines(stream, CI_LINE_S if ci else LINE_S)
 
 
-def line(moment: Moment) -> str:
+def status_line(moment: ProgressSnapshot) -> str:
     """Return the state of a run in one line.
 
-    >>> tally = CallCounters()
+    >>> tally = RunProgress()
     >>> tally.planned["candidate", "sums"] = 200
     >>> tally.asked["candidate", "sums"] = 50
-    >>> line(Moment(tally, Pace(), 30.0))
+    >>> status_line(ProgressSnapshot(tally, Pace(), 30.0))
     '50 of 200 calls (25%): 50 asked, 0.00 USD'
     """
     tally, pace = moment.tally, moment.pace
     share = f" ({100 * tally.done // tally.total}%)" if tally.total else ""
-    parts = [localized(counts(tally))]
+    parts = [localized(format_counts(tally))]
     if moment.in_flight:
         parts.append(localized(f"{moment.in_flight:,} under way"))
     if rate := pace.rate():
         parts.append(per_second(rate))
-    parts.append(localized(f"cost {cost(tally)}") if tally.cost_unknown else cost(tally))
+    parts.append(localized(f"cost {format_cost(tally)}") if tally.cost_unknown else format_cost(tally))
     if (left_s := pace.left_s(tally)) is not None:
         parts.append(localized(f"{duration(left_s)} left"))
     if tally.errors:
-        parts.append(failures(tally))
+        parts.append(format_failures(tally))
     done = localized(f"{tally.done:,} of {tally.total:,} calls")
     return f"{done}{share}{localized(': ')}{localized(', ').join(parts)}"

@@ -81,9 +81,9 @@ def files_of(start: Start, name: str, models: Sequence[str], where: str) -> dict
     if given is None:
         own = sorted(templates.joinpath(start.name).iterdir(), key=lambda each: each.name)
         given = {each.name: each.read_bytes() for each in own}
-    found = dict(given)
-    main = found.pop(start.main).decode("utf-8")
-    found[spec] = re.sub(r"(?m)^(\s*benchmark\s+)\w+", rf"\g<1>{name}", main, count=1).encode()
+    new_files = dict(given)
+    main = new_files.pop(start.main).decode("utf-8")
+    new_files[spec] = re.sub(r"(?m)^(\s*benchmark\s+)\w+", rf"\g<1>{name}", main, count=1).encode()
     settings = _settings(common, start, spec, models)
     workflow = (
         common.joinpath("workflow.yml")
@@ -96,29 +96,29 @@ def files_of(start: Start, name: str, models: Sequence[str], where: str) -> dict
             mocks=shlex.join(mocks),
         )
     )
-    found[SETTINGS_FILE] = settings.encode()
-    found[".env.example"] = common.joinpath("env.example").read_bytes()
-    found[".gitignore"] = common.joinpath("gitignore").read_bytes()
-    found[".github/workflows/tripos.yml"] = workflow.encode()
-    return found
+    new_files[SETTINGS_FILE] = settings.encode()
+    new_files[".env.example"] = common.joinpath("env.example").read_bytes()
+    new_files[".gitignore"] = common.joinpath("gitignore").read_bytes()
+    new_files[".github/workflows/tripos.yml"] = workflow.encode()
+    return new_files
 
 
-def shipped_start(given: str) -> Start:
+def shipped_start(name: str) -> Start:
     """Return a benchmark that comes with Tripos, by its path below `specs`, with its mock models. Spec files that it
     uses from other folders are copied to a folder `shared`. Raises `Failure` E0108 if there is no such benchmark."""
     from tripos.runs.compilation import find_spec, shipped_spec
     from tripos.settings.config import SETTINGS_FILE
     from tripos.settings.load import load_config
 
-    place = shipped_spec(given)
+    place = shipped_spec(name)
     if place is None:
         hint = "the page on the gallery lists them: `tripos docs gallery`; or begin with `--template`"
-        raise Failure("E0108", f"no benchmark `{given}` comes with Tripos", hint)
+        raise Failure("E0108", f"no benchmark `{name}` comes with Tripos", hint)
     compilation = find_spec(str(place)).compile()
     specs = [Path(source.path).resolve() for source in compilation.sources]
     folder = specs[0].parent
     beside = [each for each in sorted(folder.rglob("*")) if each.is_file() and each.suffix != ".tripos"]
-    moved = {each: each.relative_to(folder) for each in beside if not _is_made(each.relative_to(folder))}
+    moved = {each: each.relative_to(folder) for each in beside if not _is_generated(each.relative_to(folder))}
     for each in specs:
         moved[each] = each.relative_to(folder) if each.is_relative_to(folder) else Path("shared", each.name)
     read = {each: each.read_bytes() for each in moved}
@@ -126,7 +126,7 @@ def shipped_start(given: str) -> Start:
     settings = load_config(folder, environ={}) if (folder / SETTINGS_FILE).is_file() else None
     assert compilation.plan is not None
     return Start(
-        given,
+        name,
         compilation.plan.benchmark.title or compilation.plan.benchmark.name,
         mocks=settings.models if settings is not None else MOCKS,
         roles=settings.roles if settings is not None else {},
@@ -149,7 +149,7 @@ def _moved_uses(path: Path, moved: Mapping[Path, Path]) -> bytes:
     return USE.sub(named, path.read_text("utf-8")).encode()
 
 
-def _is_made(path: Path) -> bool:
+def _is_generated(path: Path) -> bool:
     """Return true for files that runs and Python generate."""
     return bool({"results", "__pycache__"} & set(path.parts))
 

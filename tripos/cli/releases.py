@@ -12,21 +12,21 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tripos.api.releases import check_release, freeze_benchmark, write_copies
-from tripos.cli.context import compile_given, open_store, show_diagnostics
-from tripos.errors import GOOD, SOME_FAILED, USAGE, Failure
+from tripos.cli.context import compile_command_spec, open_store, show_diagnostics
+from tripos.errors import SOME_FAILED, SUCCESS, USAGE, Failure
 from tripos.releases.artefacts import open_roles
 from tripos.releases.locations import DataFetcher, fetch_release, is_pinned
 from tripos.releases.manifest import RELEASES, SIGNATURES
-from tripos.releases.opening import keep_fetched, read_pins
+from tripos.releases.opening import read_pins, store_fetched
 from tripos.releases.publish import WrittenRelease
-from tripos.releases.reach import reach_of
-from tripos.releases.signing import OF_RESULTS, attest, check_result, sign
-from tripos.releases.verification import Verified
+from tripos.releases.reach import policy_of
+from tripos.releases.signing import RESULT_NAMESPACE, attest, check_result, sign
+from tripos.releases.verification import Verification
 from tripos.runs.compilation import CompiledSpec, find_spec
-from tripos.runs.preparation import lock_now
-from tripos.runs.selection import choices_of, chosen_binding
+from tripos.runs.preparation import make_lock
+from tripos.runs.selection import bind_roles, request_of
 from tripos.settings.load import chosen_settings, load_config
-from tripos.settings.trust import check_given, trust_of
+from tripos.settings.trust import refuse_if_untrusted, trust_of
 from tripos.terminal import print_json, show_diagnostic, show_json, show_message
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store
@@ -43,7 +43,7 @@ def verify_main(options: Namespace) -> int:
         return verify_result(options)
     trust, artefacts = trust_of(options), by_role(options.artefact)
     config = load_config(Path.cwd(), trust=trust)
-    found = check_release(
+    verification = check_release(
         options.path,
         config,
         options.data,
@@ -52,17 +52,17 @@ def verify_main(options: Namespace) -> int:
         options.digest,
         options.key,
         trust=trust,
-        reach=reach_of(options),
+        reach=policy_of(options),
     )
     if options.json:
-        print_json(found.to_json())
+        print_json(verification.to_json())
     else:
-        for line in _findings(found):
+        for line in _findings(verification):
             show_message(line)
-    return SOME_FAILED if found.wrong else GOOD
+    return SOME_FAILED if verification.wrong else SUCCESS
 
 
-def _findings(found: Verified) -> list[str]:
+def _findings(found: Verification) -> list[str]:
     lines = [f"{found.name}: {'not as it was released' if found.wrong else 'as it was released'}"]
     if found.digest is not None:
         lines.append(f"  digest {found.digest}")
@@ -75,29 +75,29 @@ def _findings(found: Verified) -> list[str]:
 
 
 # Reward models of roles
-def by_role(given: Sequence[str]) -> dict[str, str]:
+def by_role(texts: Sequence[str]) -> dict[str, str]:
     """Return the values of `--artefact ROLE=…` by role. Raises `Failure` R0202 if a role is missing or repeated.
 
     >>> by_role(["critic=models/critic"])
     {'critic': 'models/critic'}
     """
-    found: dict[str, str] = {}
-    for text in given:
+    values: dict[str, str] = {}
+    for text in texts:
         role, equals, place = text.partition("=")
         if not (role and equals and place):
             raise Failure(
                 "R0202", f"`--artefact {text}` does not say which role has which", "write --artefact ROLE=DIR"
             )
-        if role in found:
+        if role in values:
             raise Failure("R0202", f"`--artefact` gives the role `{role}` twice", "give one reward model for each role")
-        found[role] = place
-    return found
+        values[role] = place
+    return values
 
 
 OPEN = "W0875"
 
 
-def warn_of_open(roles: Sequence[str]) -> None:
+def warn_of_open_roles(roles: Sequence[str]) -> None:
     """Warn on standard error of roles that take a reward model which a release does not name."""
     for role in roles:
         show_diagnostic(
@@ -113,13 +113,13 @@ def warn_of_open(roles: Sequence[str]) -> None:
 def lock_main(options: Namespace) -> int:
     """Write the lock file. Return exit code 2 if the spec does not compile."""
     config = chosen_settings(options).config
-    compilation, _ = compile_given(options, config)
+    compilation, _ = compile_command_spec(options, config)
     plan = compilation.plan
     if plan is None:
         return USAGE
-    binding, _ = chosen_binding(choices_of(options), options.path, config, plan, compilation.releases)
+    binding, _ = bind_roles(request_of(options), options.path, config, plan, compilation.releases)
     path = Path(options.output)
-    lock = lock_now(plan, binding, config, served=True)
+    lock = make_lock(plan, binding, config, served=True)
     try:
         path.write_text(lock.to_text(), "utf-8")
     except OSError as error:
@@ -132,7 +132,7 @@ def lock_main(options: Namespace) -> int:
     if unseen:
         models = "1 model was" if unseen == 1 else f"{unseen:,} models were"
         show_message(f"  {models} not asked yet: run first, to pin the snapshots that are served")
-    return GOOD
+    return SUCCESS
 
 
 EPOCH = "SOURCE_DATE_EPOCH"
@@ -143,12 +143,12 @@ EPOCH = "SOURCE_DATE_EPOCH"
 def main(options: Namespace) -> int:
     """Write a release. Return exit code 2 if the spec does not compile, 1 if a different release exists."""
     config = chosen_settings(options).config
-    compilation, folders = compile_given(options, config)
+    compilation, folders = compile_command_spec(options, config)
     plan = compilation.plan
     if plan is None:
         return USAGE
-    check_given(trust_of(options), options.push or "")
-    made = freeze_benchmark(
+    refuse_if_untrusted(trust_of(options), options.push or "")
+    written = freeze_benchmark(
         CompiledSpec(options.path, compilation, plan, folders),
         config,
         Path(options.to),
@@ -157,18 +157,18 @@ def main(options: Namespace) -> int:
         artefacts=by_role(options.artefact),
         sign_key=None if options.sign_key is None else Path(options.sign_key),
     )
-    warn_of_open(open_roles(plan, made.manifest.artefacts))
-    elsewhere = write_copies(made, options.zip, options.push)
+    warn_of_open_roles(open_roles(plan, written.manifest.artefacts))
+    elsewhere = write_copies(written, options.zip, options.push)
     if options.json:
-        print_json(_summary(made))
-        return GOOD
-    said = "is there already, the same" if made.was_there else "was released"
-    manifest = made.manifest
+        print_json(_summary(written))
+        return SUCCESS
+    said = "is there already, the same" if written.was_there else "was released"
+    manifest = written.manifest
     items = sum(each.rows for each in manifest.items)
-    show_message(f"{manifest.benchmark} {manifest.version} {said}: {made.path}")
+    show_message(f"{manifest.benchmark} {manifest.version} {said}: {written.path}")
     for place in elsewhere:
         show_message(f"  also    {place}")
-    show_message(f"  digest  {made.digest}")
+    show_message(f"  digest  {written.digest}")
     if manifest.parent is not None:
         show_message(f"  follows {manifest.parent.version}, {manifest.parent.digest}")
     show_message(f"  holds   {len(manifest.files):,} files, {items:,} items, {manifest.license}")
@@ -177,13 +177,13 @@ def main(options: Namespace) -> int:
         show_message(f"  extends {one.name} {one.version}, {one.digest}{held}")
     for artefact in manifest.artefacts:
         show_message(f"  scores  {artefact.role} by {artefact.digest[:12]}, {artefact.path or 'which is not in it'}")
-    if made.private is not None:
-        show_message(f"  private {made.private}: the text of what is withheld")
+    if written.private is not None:
+        show_message(f"  private {written.private}: the text of what is withheld")
     for each in manifest.external:
         show_message(f"  needs   {each.path}, which is not in it")
-    signed = [name for name in SIGNATURES if (made.path / name).exists()]
+    signed = [name for name in SIGNATURES if (written.path / name).exists()]
     show_message(f"  signed  {', '.join(signed) or 'no'}")
-    return GOOD
+    return SUCCESS
 
 
 def _summary(made: WrittenRelease) -> dict[str, object]:
@@ -196,30 +196,30 @@ def _summary(made: WrittenRelease) -> dict[str, object]:
     }
 
 
-def _day(given: str | None, environ: Mapping[str, str]) -> date | None:
+def _day(text: str | None, environ: Mapping[str, str]) -> date | None:
     """Return the date of the release.
 
     >>> _day(None, {EPOCH: "1780000000"}), _day("2026-11-21", {}), _day(None, {})
     (datetime.date(2026, 5, 28), datetime.date(2026, 11, 21), None)
     """
     try:
-        if given is not None:
-            return date.fromisoformat(given)
+        if text is not None:
+            return date.fromisoformat(text)
         epoch = environ.get(EPOCH, "").strip()
         return datetime.fromtimestamp(int(epoch), UTC).date() if epoch else None
     except (ValueError, OverflowError, OSError) as error:
-        what = f"`--date {given}`" if given is not None else f"`{EPOCH}`"
+        what = f"`--date {text}`" if text is not None else f"`{EPOCH}`"
         raise Failure("R0202", f"{what} is no day", "write it as 2026-11-21") from error
 
 
 # tripos fetch
 def fetch_main(options: Namespace) -> int:
     """Fetch a release, or the releases and data that a spec names. Return exit code 2 if one is unavailable."""
-    check_given(trust_of(options), fetch=True)
-    reach = replace(reach_of(options), here=False)
+    refuse_if_untrusted(trust_of(options), fetch=True)
+    reach = replace(policy_of(options), here=False)
     if "://" in options.path:
         into = Path(options.to or RELEASES)
-        keep_fetched(fetch_release(options.path, reach, options.digest), options.path, into)
+        store_fetched(fetch_release(options.path, reach, options.digest), options.path, into)
         return _tell(into, {options.path}, options)
     config = load_config(Path.cwd())
     spec = find_spec(options.path, options.data, config.data, (*options.releases, *config.releases), reach)
@@ -231,7 +231,7 @@ def fetch_main(options: Namespace) -> int:
     failed = [each for each in compilation.diagnostics if each.code in ("E0912", "E0913", "E0914", "E0307")]
     show_diagnostics(failed)
     _tell(into, set(read_pins(into)) - set(before), options, data.brought)
-    return USAGE if failed else GOOD
+    return USAGE if failed else SUCCESS
 
 
 def _tell(into: Path, new: set[str], options: Namespace, data: Mapping[str, Path] = MappingProxyType({})) -> int:
@@ -244,19 +244,19 @@ def _tell(into: Path, new: set[str], options: Namespace, data: Mapping[str, Path
         )
         brought |= {"unpinned": loose} if loose else {}
         show_json(json.dumps({"fetched": found, "into": into.as_posix(), **brought}, indent=2))
-        return GOOD
+        return SUCCESS
     for source, path in sorted(data.items()):
         show_message(f"{source} is in {path.as_posix()}")
         if not is_pinned(source):
             show_message(f"  {source} names no commit, so its rows may change: write the commit after `@`", stderr=True)
     if data and not new:
-        return GOOD
+        return SUCCESS
     if not new:
         show_message("nothing to fetch")
     else:
         for url in sorted(new):
             show_message(f"{url} is in {into.as_posix()}\n  sha256 {pins[url]}")
-    return GOOD
+    return SUCCESS
 
 
 # tripos attest
@@ -266,28 +266,30 @@ def attest_main(options: Namespace) -> int:
         lock = None if options.lock is None else Path(options.lock)
         if lock is not None and not lock.is_file():
             raise Failure("R0202", f"there is no lock file `{lock}`", "`tripos lock PATH` writes one")
-        made = attest(open_store(options), options.run, lock)
+        attestation = attest(open_store(options), options.run, lock)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
-    path = Path(options.output or f"{made.predicate.benchmark}-{made.predicate.run.run_id}.result.json")
-    raw = made.to_bytes()
+    path = Path(options.output or f"{attestation.predicate.benchmark}-{attestation.predicate.run.run_id}.result.json")
+    raw = attestation.to_bytes()
     signature = None
     try:
         path.write_bytes(raw)
         if options.sign_key:
-            name = f"{made.predicate.benchmark} {made.predicate.version} {made.predicate.run.run_id}"
-            signature = sign(path, Path(options.sign_key), name, os.environ, OF_RESULTS)
+            name = (
+                f"{attestation.predicate.benchmark} {attestation.predicate.version} {attestation.predicate.run.run_id}"
+            )
+            signature = sign(path, Path(options.sign_key), name, os.environ, RESULT_NAMESPACE)
     except OSError as error:
         raise Failure(
             "S0102", f"cannot write `{path}`: {error.strerror}", "write it somewhere else: -o FILE"
         ) from error
     if options.json:
-        print_json({"statement": str(path), "signature": signature, "run_id": made.predicate.run.run_id})
-        return GOOD
+        print_json({"statement": str(path), "signature": signature, "run_id": attestation.predicate.run.run_id})
+        return SUCCESS
     show_message(f"written to {path}")
     if signature is not None:
         show_message(f"signed: {signature}")
-    return GOOD
+    return SUCCESS
 
 
 def verify_result(options: Namespace) -> int:
@@ -302,11 +304,11 @@ def verify_result(options: Namespace) -> int:
         raise Failure(error.code, error.message, error.hint) from error
     wrong = [each for each in checks if each.outcome == "wrong"]
     good = sum(each.outcome == "good" for each in checks)
-    code = GOOD if good and not wrong else SOME_FAILED
+    code = SUCCESS if good and not wrong else SOME_FAILED
     told = statement.predicate
     if options.json:
         found = [{"what": each.what, "outcome": each.outcome, "told": each.told} for each in checks]
-        print_json({"run_id": told.run.run_id, "good": code == GOOD, "checks": found})
+        print_json({"run_id": told.run.run_id, "good": code == SUCCESS, "checks": found})
         return code
     head = f"{told.benchmark} {told.version}, run {told.run.run_id}"
     outcome = "not as it was attested" if wrong else "as it was attested" if good else "nothing was checked"

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tripos.cli.context import open_store
-from tripos.cli.tables import PAPER, chosen_format, columns_of, show_tables, table_lines
-from tripos.errors import GOOD, NOT_HELD, SOME_FAILED, USAGE, Failure
+from tripos.cli.tables import PAPER_FORMATS, output_format, show_tables, table_lines, text_columns
+from tripos.errors import EXPECTATION_FAILED, SOME_FAILED, SUCCESS, USAGE, Failure
 from tripos.terminal import (
     is_colored,
     print_json,
+    replace_controls,
     show_message,
     show_output,
     show_text,
     table_width,
     terminal_width,
-    with_marks,
 )
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import display_width, percent
@@ -50,7 +50,7 @@ def list_main(options: Namespace) -> int:
         raise Failure(error.code, error.message, error.hint) from error
     if options.json:
         print_json(rows)
-        return GOOD
+        return SUCCESS
     people = any(row["people_scores"] for row in rows)
     shown = []
     for row in rows:
@@ -69,9 +69,9 @@ def list_main(options: Namespace) -> int:
         shown.append((row["run_id"], name, ", ".join(row["models"]), *counts, status))
     counted = ("samples", "scores", "scored", *(["by people"] if people else []))
     headings = ("run", "benchmark", "models", *counted, "status")
-    run, *others = columns_of(headings, shown, left=("run", "benchmark", "models", "status"))
+    run, *others = text_columns(headings, shown, left=("run", "benchmark", "models", "status"))
     show_text(*table_lines([replace(run, whole=True), *others]), sep="\n", styled=True)
-    return GOOD
+    return SUCCESS
 
 
 def main(options: Namespace) -> int:
@@ -88,7 +88,7 @@ def main(options: Namespace) -> int:
     from tripos_warehouse.statistics.user_functions import python_refused
 
     plain = {"--sql": options.sql, "--confusion": options.confusion, "--items": options.items}
-    form = chosen_format(options, text_only={**plain, "--html": options.html is not None})
+    form = output_format(options, text_only={**plain, "--html": options.html is not None})
     best: frozenset[BestValue] = frozenset()
     tables: Sequence[FigureTable] = ()
     items: Sequence[AnalysedItem] = ()
@@ -100,7 +100,7 @@ def main(options: Namespace) -> int:
             tables = _figure_tables(store, report)
         if options.items:
             items = _items(store, report)
-        if form in PAPER:
+        if form in PAPER_FORMATS:
             best = _best_values(store, report)
         if options.html:
             from tripos.cli.views import write_html
@@ -116,7 +116,7 @@ def main(options: Namespace) -> int:
         print_json({**report.to_json(), **more})
     elif form == "csv":
         show_output(encode_answer(report.to_export(), form))
-    elif form in PAPER:
+    elif form in PAPER_FORMATS:
         show_tables(report_tables(report, best), form, options)
     elif options.html:
         show_message(f"written to {options.html}")
@@ -129,7 +129,7 @@ def main(options: Namespace) -> int:
             show_text("", told or localized(NO_ITEMS), sep="\n")
     if report.failed:
         return SOME_FAILED
-    return GOOD if report.passed else NOT_HELD
+    return SUCCESS if report.passed else EXPECTATION_FAILED
 
 
 def make_report(store: Store, run_id: str | None, plan: Plan | None = None, wanted: Sequence[str] = ()) -> Report:
@@ -141,9 +141,9 @@ def make_report(store: Store, run_id: str | None, plan: Plan | None = None, want
         own = get_selected(connection, run) if plan is None else select_treatments(plan, run.only)
         if not wanted:
             return report_of(connection, own, run)
-    from tripos.runs.selection import selected_values
+    from tripos.runs.selection import parse_filters
 
-    only = _within(run, selected_values(wanted, own))
+    only = _within(run, parse_filters(wanted, own))
     connection, run = connect_run(store, run.run_id, plan, only, sums=True)
     with connection:
         return report_of(connection, select_treatments(own, only), run, only)
@@ -204,7 +204,7 @@ def _show(text: Text) -> None:
     from rich.console import Console
 
     console = Console(file=sys.stdout, width=terminal_width(), highlight=False, force_terminal=is_colored(sys.stdout))
-    text.plain = with_marks(text.plain)
+    text.plain = replace_controls(text.plain)
     with console.capture() as captured:  # rich would end the program if standard output is closed
         console.print(text, soft_wrap=True, end="")
     show_text(captured.get(), end="", styled=True)
@@ -227,23 +227,23 @@ def write_xml(text: str, path: str) -> None:
 
 def _plan_of(options: Namespace) -> Plan | None:
     """Return the plan of the spec whose measures are requested, after printing its diagnostics."""
-    from tripos.cli.context import compile_given
+    from tripos.cli.context import compile_command_spec
     from tripos.settings.load import chosen_settings
     from tripos.settings.trust import trust_of
 
     options.path = options.spec
-    compilation, _ = compile_given(options, chosen_settings(options).config)
+    compilation, _ = compile_command_spec(options, chosen_settings(options).config)
     trusted = not trust_of(options).untrusted
     if trusted and compilation.plan is not None and any(plugin.aggregate for plugin in compilation.plan.plugins):
-        from tripos.runs.records import admit_aggregates
+        from tripos.runs.records import allow_user_aggregates
 
-        admit_aggregates(compilation.plan, Path(compilation.sources[0].path).parent, compilation.release_folders)
+        allow_user_aggregates(compilation.plan, Path(compilation.sources[0].path).parent, compilation.release_folders)
     return compilation.plan
 
 
-NO_NEWS = {"samples": ("ok",), "scores": ("scored", "not_applicable"), "comparisons": ("scored", "not_applicable")}
+UNREMARKABLE = {"samples": ("ok",), "scores": ("scored", "not_applicable"), "comparisons": ("scored", "not_applicable")}
 """The statuses of each table that need no attention."""
-TOLD = {
+REASON_COLUMNS = {
     "samples": "model, status, error, reply",
     "scores": "model, metric, status, error",
     "comparisons": "first_model, second_model, status, error",
@@ -279,10 +279,13 @@ def _commands(report: Report) -> Iterator[tuple[str, tuple[str, ...]]]:
     run, count = report.run, len(report.measures)
     yield (f"all {count} measures" if count > 1 else "the whole report"), ("report", run.run_id)
     yield "every reply", ("view", run.run_id)
-    for table, good in NO_NEWS.items():
+    for table, good in UNREMARKABLE.items():
         if any(status not in good for status in getattr(report, table)):
             wanted = " and ".join(f"status <> '{status}'" for status in good)
-            yield "what failed", ("sql", f"select {TOLD[table]} from {run.benchmark}.{table} where {wanted} limit 5")
+            yield (
+                "what failed",
+                ("sql", f"select {REASON_COLUMNS[table]} from {run.benchmark}.{table} where {wanted} limit 5"),
+            )
             return
     if len(run.models) > 1:
         two = ("--models", ",".join(run.models[:2])) if len(run.models) > 2 else ()

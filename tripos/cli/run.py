@@ -16,33 +16,33 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
-from tripos.api.job import Job, RunEnding
+from tripos.api.job import Job, RunResult
 from tripos.api.run import Run, open_run, store_failure
 from tripos.api.workers.pool import worker_pool
-from tripos.cli.context import compile_given, warning_printer, with_stand_ins
-from tripos.cli.progress import Ended, Events, shown_progress, summary_data, summary_lines, wrapped
+from tripos.cli.context import compile_command_spec, warning_printer, with_mock_models
+from tripos.cli.progress import Events, RunSummary, shown_progress, summary_data, summary_lines, wrap_labelled
 from tripos.cli.report import show_headline, store_options, write_junit
-from tripos.errors import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, SUBMITTED, USAGE, Failure, is_interrupt
+from tripos.errors import EXPECTATION_FAILED, INTERRUPTED, SOME_FAILED, SUBMITTED, SUCCESS, USAGE, Failure, is_interrupt
 from tripos.releases.frozen import withheld_note
 from tripos.runs.clusters import Sharding, array_script, job_manifest, manifest_text, run_shards, shard_command, submit
 from tripos.runs.compilation import CompiledSpec
-from tripos.runs.interrupts import heard
-from tripos.runs.preparation import RunWarning, family_warning, prepare, settings_warning, sight_warning
-from tripos.runs.selection import choices_of
+from tripos.runs.interrupts import interrupt_handler
+from tripos.runs.preparation import RunWarning, family_warning, media_warning, prepare, settings_warning
+from tripos.runs.selection import request_of
 from tripos.settings.config import Config
 from tripos.settings.load import ChosenSettings, chosen_settings
 from tripos.settings.runtime import check_divisible, limits_of
 from tripos.settings.secrets import without_keys
 from tripos.terminal import (
-    harmless,
-    hung,
+    discard_output,
+    escape_controls,
+    hanging_indent,
     print_json,
     print_stderr,
     show_json,
     show_message,
     show_text,
     terminal_width,
-    to_nowhere,
 )
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics.i18n import localized, reader_language
@@ -52,7 +52,7 @@ from tripos_runtime.datasets.data_files import DataFolders
 from tripos_runtime.drivers.human import HumanModel
 from tripos_runtime.drivers.prepared import PreparedRun
 from tripos_runtime.models.base import Message, Model
-from tripos_runtime.models.catalog import every_variable
+from tripos_runtime.models.catalog import all_variables
 from tripos_runtime.scheduling.budget import Budget
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report.run_report import Report
@@ -66,7 +66,7 @@ def main(options: Namespace, people: Mapping[str, Model] = {}) -> int:
     Return exit code 1 if calls failed or the run had to stop, 100 if an `expect` failed, 130 if it was interrupted.
     """
     chosen = chosen_settings(options)
-    compilation, folders = compile_given(options, chosen.config)
+    compilation, folders = compile_command_spec(options, chosen.config)
     return run_compiled(options, chosen, compilation, folders, people=people)
 
 
@@ -84,10 +84,10 @@ def run_compiled(
     plan = compilation.plan
     if plan is None:
         return USAGE
-    chosen = with_stand_ins(options, chosen, compilation)
+    chosen = with_mock_models(options, chosen, compilation)
     config = chosen.config
     spec, warn = CompiledSpec(options.path, compilation, plan, folders), warning_printer(options, config)
-    choices = choices_of(options)
+    choices = request_of(options)
     prepared = prepare(spec, choices, config, people=people, budget=budget, locked=options.locked)
     if options.dry_run:
         return _dry_run(prepared, options, config, warn)
@@ -96,7 +96,7 @@ def run_compiled(
     with contextlib.ExitStack() as stack:
         stack.callback(prepared.wiring.close)
         events = stack.enter_context(Events.open(options.events, chosen.secrets)) if options.events else None
-        code = _Run(run, options, chosen, events, talking=bool(people)).go()
+        code = _Run(run, options, chosen, events, interactive=bool(people)).go()
     run.check_served()
     return code
 
@@ -106,25 +106,25 @@ def _dry_run(
 ) -> int:
     """Print the forecast of a run as text or JSON, without making calls or creating a store. Raises `Failure` if the
     store or a data file cannot be read."""
-    from tripos.cli.forecast_text import lines_of
-    from tripos.runs.forecast import check_model_names, forecast_json, foresee_batches, foresee_run
+    from tripos.cli.forecast_text import forecast_lines
+    from tripos.runs.forecast import check_model_names, forecast_batches, forecast_json, forecast_run
     from tripos.runs.planning import headline_detection
     from tripos.runs.preparation import damage_warning
 
     check_model_names([name for name in prepared.binding.every if name not in prepared.wiring.recorded], config)
     warn(family_warning(prepared))
     warn(settings_warning(prepared))
-    warn(sight_warning(prepared))
+    warn(media_warning(prepared))
     detection = headline_detection(prepared.plan, prepared.source, prepared.selection) if options.json else None
-    found, budget = foresee_run(prepared, config, lambda error: warn(damage_warning(error))), prepared.budget
+    estimate, budget = forecast_run(prepared, config, lambda error: warn(damage_warning(error))), prepared.budget
     withheld = prepared.source.withheld_counts(prepared.selection)
-    batches = foresee_batches(found, prepared, config)
+    batches = forecast_batches(estimate, prepared, config)
     if options.json:
         detects = None if detection is None else detection.to_json()
-        show_json(forecast_json(found, budget, withheld, batches, detects))
+        show_json(forecast_json(estimate, budget, withheld, batches, detects))
     else:
-        show_text("\n".join(lines_of(found, prepared.plan, terminal_width(), budget, batches)))
-    return GOOD
+        show_text("\n".join(forecast_lines(estimate, prepared.plan, terminal_width(), budget, batches)))
+    return SUCCESS
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class _Run:
     options: Namespace
     chosen: ChosenSettings
     events: Events | None
-    talking: bool = False
+    interactive: bool = False
     """True if a person replies in the terminal, so that no progress may be drawn there."""
 
     @property
@@ -178,11 +178,11 @@ class _Run:
         failure = ending.failure or unreported
         ended = self._ended(ending, failure, time.monotonic() - started)
         if self.events is not None:
-            self.events.finished(_machines(ended, report))
+            self.events.finished(_summary_json(ended, report))
         try:
             self._tell(ended, report)
         except BrokenPipeError:  # as `| head` does: the exit code still reports the run
-            to_nowhere(sys.stdout)
+            discard_output(sys.stdout)
         if failure is not None:
             raise failure
         if cut:
@@ -195,12 +195,12 @@ class _Run:
             return SOME_FAILED  # the next run may fix it; until then the expectations do not count
         if report is not None and report.failed:
             return SOME_FAILED
-        return GOOD if report is None or report.passed else NOT_HELD
+        return SUCCESS if report is None or report.passed else EXPECTATION_FAILED
 
-    def _tell(self, ended: Ended, report: Report | None) -> None:
+    def _tell(self, ended: RunSummary, report: Report | None) -> None:
         """Print the summary and the headline. Raises `BrokenPipeError` if standard output is closed."""
         if self.options.json and not self._events_on_stdout:
-            print_json(_machines(ended, report))
+            print_json(_summary_json(ended, report))
         elif not self.options.json:
             print_stderr("\n".join(summary_lines(ended)))
             if report is not None and self.job.tally.samples and not self._events_on_stdout:
@@ -225,7 +225,7 @@ class _Run:
     def _header(self) -> None:
         """Print the run, its store, its models and its restrictions, and write the first event."""
         job = self.job
-        benchmark, store = job.plan.benchmark, _short(job.store.place)
+        benchmark, store = job.plan.benchmark, _relative_place(job.store.place)
         if self.events is not None:
             self.events.started(
                 run_id=job.run_id,
@@ -237,20 +237,20 @@ class _Run:
             )
         if not self.options.json:
             width = shutil.get_terminal_size((80, 24)).columns
-            head = f"{_called(job.plan)}, run {job.run_id}"
+            head = f"{_benchmark_title(job.plan)}, run {job.run_id}"
             gap = ", kept in " if len(head) + len(store) + 10 <= width else "\n  kept in "
-            lines = [hung("", line, sys.stderr) for line in localized(f"{head}{gap}{store}").split("\n")]
+            lines = [hanging_indent("", line, sys.stderr) for line in localized(f"{head}{gap}{store}").split("\n")]
             for role, models in job.binding.models.items():
-                lines += wrapped(f"  {role}: ", ", ".join(models), "    ") if models else ()
+                lines += wrap_labelled(f"  {role}: ", ", ".join(models), "    ") if models else ()
             if (shard := job.selection.shard) is not None:
                 lines.append(localized(f"  shard {shard} of the items; without --shard a run has them all"))
             if told := withheld_note(job.source, job.selection):
-                lines.append(hung("  ", localized(told), sys.stderr))
+                lines.append(hanging_indent("  ", localized(told), sys.stderr))
             print_stderr("\n".join(lines))
 
-    def _ended(self, ending: RunEnding, failure: Failure | None, elapsed_s: float) -> Ended:
+    def _ended(self, ending: RunResult, failure: Failure | None, elapsed_s: float) -> RunSummary:
         """Return the summary of the run."""
-        return Ended(
+        return RunSummary(
             run_id=self.job.run_id,
             status=ending.status,
             tally=self.job.tally,
@@ -276,47 +276,47 @@ class _Run:
             budget=job.budget,
             verbose=self.options.verbose,
             events=self.events,
-            quiet=self.options.json or self._events_on_stdout or self.talking,
+            quiet=self.options.json or self._events_on_stdout or self.interactive,
             secrets=self.chosen.secrets,
         )
-        with heard(interrupted):
+        with interrupt_handler(interrupted):
             async with progress:
                 yield
 
 
-def _machines(ended: Ended, report: Report | None) -> dict[str, Any]:
+def _summary_json(ended: RunSummary, report: Report | None) -> dict[str, Any]:
     """Return the summary of a run for `--json` and the event log, with the results of its expectations."""
-    gates = [] if report is None else [gate.to_json() for gate in report.gates]
+    gates = [] if report is None else [gate.to_json() for gate in report.expectations]
     return {**summary_data(ended), "expectations": gates}
 
 
-def _called(plan: Plan) -> str:
+def _benchmark_title(plan: Plan) -> str:
     """Return the title of a benchmark in the reader's language, with its version."""
     benchmark = plan.benchmark
     title = plan.title_of("benchmark", benchmark.name, reader_language()) or benchmark.title
     return f"{title} {benchmark.version}"
 
 
-def _short(place: str) -> str:
+def _relative_place(place: str) -> str:
     """Return a path relative to the current folder if it lies below it, or else unchanged."""
     here, path = Path.cwd(), Path(place)
     return os.fspath(path.relative_to(here)) if path.is_relative_to(here) else place
 
 
 PROGRAMS = {"slurm": ("sbatch",), "k8s": ("kubectl", "create", "-f", "-")}
-OF_CLUSTERS = ("submit", "write", "shards", "time_limit", "image")
-OF_THE_WHOLE = ("shard", "junit", "events")
+CLUSTER_OPTIONS = ("submit", "write", "shards", "time_limit", "image")
+UNSHARDED_OPTIONS = ("shard", "junit", "events")
 """Options that cannot be passed on to shards."""
 
 
 # A run on a cluster
-def clusters_main(options: Namespace) -> int:
+def run_on_cluster(options: Namespace) -> int:
     """Write the script or the manifest of a run, and submit it with `--submit`. The first shard is prepared here, so
     that its mistakes are reported before anything is submitted. Raises `Failure`."""
     if len(options.paths) > 1:
         raise Failure("R0202", f"`--on {options.on}` takes one benchmark at a time", "submit each by itself")
     options.path = options.paths[0]
-    for name in OF_THE_WHOLE:
+    for name in UNSHARDED_OPTIONS:
         if getattr(options, name) is not None:
             hint = "give it to the command that ends the run, without --on"
             raise Failure("R0202", f"`--{name}` is not shared by shards", hint)
@@ -334,19 +334,19 @@ def clusters_main(options: Namespace) -> int:
     elif options.write is None:
         show_text(text.rstrip("\n"))
     show_message(f"when its {sharding.cluster.shards} shards are done: {sharding.whole}", stderr=True)
-    return GOOD
+    return SUCCESS
 
 
 def _sharding(options: Namespace, chosen: ChosenSettings) -> Sharding | None:
     """Return the shards of a run, or None if the spec has errors. Raises `Failure` if the first shard cannot be
     prepared."""
     config = chosen.config
-    compilation, folders = compile_given(options, config)
+    compilation, folders = compile_command_spec(options, config)
     if compilation.plan is None:
         return None
     command = shard_command(options.arguments, chosen.secrets)
     check_divisible(limits_of(config, {}), config.cluster.shards, "shards")
-    first = replace(choices_of(options), shard=f"1/{config.cluster.shards}", divide=True)
+    first = replace(request_of(options), shard=f"1/{config.cluster.shards}", divide=True)
     spec = CompiledSpec(options.path, compilation, compilation.plan, folders)
     prepare(spec, first, config, locked=options.locked).wiring.close()
     return Sharding(compilation.plan.benchmark.name, command, config.cluster)
@@ -361,7 +361,7 @@ def _run_on_ray(options: Namespace, sharding: Sharding) -> int:
             raise Failure("R0202", message, "leave it out")
     if options.dry_run:
         show_text(sharding.whole)
-        return GOOD
+        return SUCCESS
     count, ended, asked = sharding.cluster.shards, 0, 0
     failed: list[int] = []
     for end in run_shards(sharding, Path.cwd()):
@@ -379,7 +379,7 @@ def _run_on_ray(options: Namespace, sharding: Sharding) -> int:
 
 def refuse_without_cluster(options: Namespace) -> None:
     """Raise `Failure` R0202 for an option that requires `--on`."""
-    given = [name for name in OF_CLUSTERS if getattr(options, name)]
+    given = [name for name in CLUSTER_OPTIONS if getattr(options, name)]
     if given:
         name = f"--{given[0].replace('_', '-')}"
         raise Failure("R0202", f"`{name}` needs a cluster", "give --on slurm, k8s or ray too, or leave it out")
@@ -389,7 +389,7 @@ def _text(on: str, sharding: Sharding, chosen: ChosenSettings) -> str:
     """Return the Slurm script or the Kubernetes manifest."""
     if on == "slurm":
         return array_script(sharding, Path.cwd())
-    return manifest_text(job_manifest(sharding, chosen.config.store, every_variable()))
+    return manifest_text(job_manifest(sharding, chosen.config.store, all_variables()))
 
 
 def _write(path: Path, text: str) -> None:
@@ -469,4 +469,4 @@ class Terminal:
 
 def _indented(text: str) -> list[str]:
     room = terminal_width() - len(INDENT)
-    return [f"{INDENT}{part}" for line in harmless(text).splitlines() for part in fold(line, room)]
+    return [f"{INDENT}{part}" for line in escape_controls(text).splitlines() for part in fold(line, room)]

@@ -13,7 +13,7 @@ from tripos_compiler.plan import Plan
 from tripos_compiler.source.inputs import DataError
 from tripos_runtime.datasets.data_files import DataFolders
 from tripos_runtime.secrecy_trial.seen_requests import Sent
-from tripos_runtime.secrecy_trial.trial import SecretLeak, WorldTrial, try_worlds
+from tripos_runtime.secrecy_trial.trial import SecretLeak, WorldTrial, run_trial
 
 AROUND = 60
 """The number of characters shown before and after the first difference of two messages."""
@@ -21,7 +21,7 @@ MOST_COPIES = 3
 
 
 @dataclass(frozen=True)
-class Tried:
+class SecrecyResult:
     """The result of the test of secrecy for a spec."""
 
     trial: WorldTrial
@@ -40,15 +40,15 @@ class Tried:
 
 
 # The test of secrecy in pairs of worlds
-def tried(compilation: Compilation, folders: DataFolders, pairs: int) -> Tried:
+def check_secrecy(compilation: Compilation, folders: DataFolders, pairs: int) -> SecrecyResult:
     """Test a compiled spec in this number of pairs of worlds. Raises `Failure` if its data cannot be read."""
     assert compilation.plan is not None
     files = tuple(source.path for source in compilation.sources)
     try:
-        trial = try_worlds(compilation.plan, folders, files, pairs)
+        trial = run_trial(compilation.plan, folders, files, pairs)
     except DataError as error:
         raise Failure("E0307", error.message, error.help) from error
-    return Tried(trial, compilation, compilation.plan)
+    return SecrecyResult(trial, compilation, compilation.plan)
 
 
 def _diagnostic(leak: SecretLeak, compared: str, compilation: Compilation) -> Diagnostic:
@@ -96,7 +96,7 @@ def _notes(leak: SecretLeak, compared: str) -> Iterator[str]:
     else:
         turn = f", message {at.part.turn}" if at.part.turn > 1 else ""
         yield f"{where}{turn}, in two worlds:"
-    one, other = parted(at.one, at.other)
+    one, other = differing_excerpts(at.one, at.other)
     yield f"- {one}"
     yield f"+ {other}"
     if leak.fields != leak.alone:
@@ -106,10 +106,10 @@ def _notes(leak: SecretLeak, compared: str) -> Iterator[str]:
         yield f"the same stands in {'; '.join(leak.copies[:MOST_COPIES])}{more}, and was changed alike"
 
 
-def parted(one: Sent | None, other: Sent | None) -> tuple[str, str]:
+def differing_excerpts(one: Sent | None, other: Sent | None) -> tuple[str, str]:
     """Return the two messages, cut to the surroundings of their first difference.
 
-    >>> parted((("user", "It is 42."),), (("user", "It is 7."),))
+    >>> differing_excerpts((("user", "It is 42."),), (("user", "It is 7."),))
     ('user: It is 42.', 'user: It is 7.')
     """
     first, second = _text(one), _text(other)
@@ -141,13 +141,13 @@ def _lines(path: str, trial: WorldTrial, plan: Plan) -> Iterator[str]:
     for name, count in counts.items():
         gone = trial.units.get(name, 0)
         of = f"{gone:,} of {max(count, gone):,} items"
-        yield f"  {pad(name, width)}  {of}, {trial.told[name]:,} requests to the compared role{_besides(trial, name)}"
+        yield f"  {pad(name, width)}  {of}, {trial.told[name]:,} requests to the compared role{_remarks(trial, name)}"
     if plan.plugins:
         names = _listed([f"`{each.name}`" for each in plan.plugins])
         yield f"  Python functions are not called: other values stand in for what {names} would give"
 
 
-def _besides(trial: WorldTrial, scenario: str) -> str:
+def _remarks(trial: WorldTrial, scenario: str) -> str:
     """Return the remark that follows the counts of a scenario."""
     said = "" if trial.units.get(scenario) else "; there was no item to go through"
     if any(name == scenario for name, _ in trial.others):

@@ -13,11 +13,11 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from tripos.errors import GOOD, USAGE, Failure
+from tripos.errors import SUCCESS, USAGE, Failure
 from tripos.terminal import show_diagnostic, show_json, show_message, show_output, show_text, table_width
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.query.statements import names_of
+from tripos_warehouse.query.statements import tables_and_macros
 from tripos_warehouse.store.paths import address_of
 
 HEAD = """\
@@ -30,7 +30,7 @@ HEAD = """\
 def print_snippet(statements: Sequence[str]) -> int:
     """Print the statements, each followed by `;`."""
     show_text(snippet_text(statements))
-    return GOOD
+    return SUCCESS
 
 
 def snippet_text(statements: Sequence[str]) -> str:
@@ -66,7 +66,7 @@ def write_database(statements: Sequence[str], path: str) -> int:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
     show_message(f"{target} has the views and macros; the data stay in the store")
-    return GOOD
+    return SUCCESS
 
 
 def _is_ours(path: Path) -> bool:
@@ -81,11 +81,11 @@ def _is_ours(path: Path) -> bool:
 
 
 MAX_ROWS = 40
-MOST_ROWS = 2_000
+MOST_FAST_ROWS = 2_000
 """The maximum number of rows of the fast way. Longer results are counted faster in Arrow, without Python objects."""
 SETTINGS = ("tripos.toml", ".env")
 PREFIX = "TRIPOS_"
-LANGUAGES = (("TRIPOS_LANG", "en"), ("TRIPOS_LANG", "zh"))
+LANGUAGE_VALUES = (("TRIPOS_LANG", "en"), ("TRIPOS_LANG", "zh"))
 """Valid values of the language variable, which say nothing about a store."""
 
 
@@ -100,16 +100,16 @@ def quick_answer(options: Namespace) -> bool:
     ):
         return False
     root = _store_of(options)
-    if root is None or _has_left_over(root):
+    if root is None or _has_uncommitted(root):
         return False
     from tripos_warehouse.errors import StoreError
     from tripos_warehouse.query.connection import duckdb
     from tripos_warehouse.query.statements import statements_of
     from tripos_warehouse.tables.text import UNBOUNDED, render_columns
-    from tripos_warehouse.views.view_cache import connect_kept
+    from tripos_warehouse.views.view_cache import connect_cached
 
     try:
-        connection = connect_kept(root)
+        connection = connect_cached(root)
         if connection is None:
             return False
         try:
@@ -118,12 +118,12 @@ def quick_answer(options: Namespace) -> bool:
             for statement in statements_of(connection, options.query):
                 answer = connection.execute(statement.query)
                 names = [column[0] for column in answer.description or ()]
-                rows = answer.fetchmany(MOST_ROWS + 1)
+                rows = answer.fetchmany(MOST_FAST_ROWS + 1)
         finally:
             connection.close()
     except (duckdb.Error, StoreError):
         return False
-    if len(rows) > MOST_ROWS:
+    if len(rows) > MOST_FAST_ROWS:
         return False
     width = table_width()
     most = MAX_ROWS if width < UNBOUNDED else len(rows)
@@ -135,7 +135,7 @@ def quick_answer(options: Namespace) -> bool:
 def _store_of(options: Namespace) -> Path | None:
     """Return the folder of the store, or None for a bucket. Settings are read only if there may be any."""
     here = Path.cwd()
-    set_ = any(name.startswith(PREFIX) and (name, value) not in LANGUAGES for name, value in os.environ.items())
+    set_ = any(name.startswith(PREFIX) and (name, value) not in LANGUAGE_VALUES for name, value in os.environ.items())
     if address_of(options.store or ""):
         return None
     if options.profile or set_ or any((each / name).exists() for each in (here, *here.parents) for name in SETTINGS):
@@ -145,7 +145,7 @@ def _store_of(options: Namespace) -> Path | None:
     return Path(options.store or "results").expanduser().resolve()
 
 
-def _has_left_over(root: Path) -> bool:
+def _has_uncommitted(root: Path) -> bool:
     """Return true if a process may have died before its last results were committed."""
     try:
         return any(path.suffix == ".jsonl" for path in (root / "journal").iterdir())
@@ -156,7 +156,7 @@ def _has_left_over(root: Path) -> bool:
 def main(options: Namespace) -> int:
     """Answer one query, or run the shell. Return exit code 2 if input is not interactive and a query failed."""
     if quick_answer(options):
-        return GOOD
+        return SUCCESS
     from tripos.cli.context import open_store
     from tripos_warehouse.errors import StoreError
     from tripos_warehouse.views.connect import connect, connect_run, snippet
@@ -169,23 +169,23 @@ def main(options: Namespace) -> int:
         connection = connect_run(store, options.run)[0] if options.run else connect(store)
         if options.format != "text" or options.json:
             _show_formatted(connection, options)
-            return GOOD
+            return SUCCESS
         if options.query is None:
             return SqlShell(connection, options.output).run()
 
         show_answer(connection, options.query, options.output)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
-    return GOOD
+    return SUCCESS
 
 
 def _show_formatted(connection: Connection, options: Namespace) -> None:
     """Print the whole result of a query in the requested format."""
-    from tripos.cli.tables import chosen_format, show_tables
+    from tripos.cli.tables import output_format, show_tables
     from tripos_warehouse.query.results import encode_answer, run_query
     from tripos_warehouse.tables.model import answer_table
 
-    form = chosen_format(options)
+    form = output_format(options)
     if options.output is not None:  # the format follows from the file name
         raise Failure("R0202", f"`--output` has no use with `--format {form}`", "leave one of them out")
     if options.query is None:
@@ -213,7 +213,8 @@ COMMANDS = (".help", ".schema", ".tables")
 
 # The shell
 class Completer:
-    """Completion of the last word of a line. `names` are tables and macros with their columns, from `names_of`."""
+    """Completion of the last word of a line. `names` are tables and macros with their columns, from
+    `tables_and_macros`."""
 
     def __init__(self, names: Mapping[str, Sequence[str]]) -> None:
         self.names = names
@@ -269,7 +270,7 @@ class SqlShell:
     def __init__(self, connection: Connection, output: str | None) -> None:
         self.connection = connection
         self.output = output
-        self.names = names_of(connection)
+        self.names = tables_and_macros(connection)
 
     def run(self) -> int:
         """Answer queries to the end of input. Return exit code 2 if input is not interactive and a query failed."""
@@ -307,7 +308,7 @@ class SqlShell:
         if "".join(waiting).strip():
             failed |= not self._answer("\n".join(waiting))
         # A person sees each error and can fix it; a script needs the exit code.
-        return USAGE if failed and not interactive else GOOD
+        return USAGE if failed and not interactive else SUCCESS
 
     def _answer(self, query: str) -> bool:
         if query.strip().rstrip(";").strip().casefold() == "help":  # not an SQL statement

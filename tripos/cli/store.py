@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tripos.cli.context import open_store
-from tripos.cli.tables import columns_of, table_lines
-from tripos.errors import GOOD, SOME_FAILED, Failure
+from tripos.cli.tables import table_lines, text_columns
+from tripos.errors import SOME_FAILED, SUCCESS, Failure
 from tripos.runs.records import BatchesUnderWay, BatchUnderWay
 from tripos.terminal import print_json, show_diagnostic, show_message, show_text
 from tripos_compiler.diagnostics.text_format import counted, file_size
@@ -49,7 +49,7 @@ def _collect(store: Store, options: Namespace) -> int:
     size = sum(each.size for each in removed)
     if options.json:
         print_json({"removed": [asdict(each) for each in removed], "bytes": size, "dry_run": options.dry_run})
-        return GOOD
+        return SUCCESS
     groups: dict[tuple[str, str], list[int]] = {}
     for each in removed:
         groups.setdefault((each.path.partition("/")[0], each.why), []).append(each.size)
@@ -60,7 +60,7 @@ def _collect(store: Store, options: Namespace) -> int:
     else:
         done = "would be removed" if options.dry_run else "removed"
         show_message(f"{counted(len(removed), 'file')} {done}, {file_size(size)}")
-    return GOOD
+    return SUCCESS
 
 
 def _compact(store: Store, options: Namespace) -> int:
@@ -76,7 +76,7 @@ def _compact(store: Store, options: Namespace) -> int:
         show_message(f"parts: {done.parts_before:,} became {done.parts_after:,}")
         show_message(f"{counted(done.doubles, 'double')} dropped")
         show_message("`tripos store gc` removes the old files when nobody can have them open: after an hour")
-    return GOOD
+    return SUCCESS
 
 
 def _merge(options: Namespace) -> int:
@@ -88,7 +88,7 @@ def _merge(options: Namespace) -> int:
         show_text(f"warning[{damage.code}]: {damage.message}", stderr=True)
 
     try:
-        sources = [Store.open(path, create=False, tell=tell, tolerant=True) for path in options.stores]
+        sources = [Store.open(path, create=False, on_damage=tell, tolerant=True) for path in options.stores]
         target = Store.open(options.into, create=True)
         if any(source.root == target.root for source in sources):
             raise Failure("R0202", f"`{options.into}` is merged into itself", "name another folder: --into DIR")
@@ -104,7 +104,7 @@ def _merge(options: Namespace) -> int:
         print_json({**asdict(done), "damages": damages})
     else:
         _tell_merged(done)
-    return SOME_FAILED if damages else GOOD
+    return SOME_FAILED if damages else SUCCESS
 
 
 def _tell_merged(done: Merged) -> None:
@@ -129,22 +129,22 @@ def _mirror(store: Store, options: Namespace) -> int:
     changed = [each for each in done if each.added or each.removed]
     if options.json:
         print_json({"tables": [asdict(each) for each in done]})
-        return GOOD
+        return SUCCESS
     for each in changed:
         parts = "part" if each.added == 1 else "parts"
         show_message(f"{each.table}: {each.added:,} {parts} added, {each.removed:,} removed")
     if not changed:
         show_message("the mirror is up to date")
-    return GOOD
+    return SUCCESS
 
 
 def _check(store: Store, options: Namespace) -> int:
     from tripos_warehouse.maintenance.check import check_store
 
-    found = check_store(store)
+    damaged_parts = check_store(store)
     if options.json:
-        print_json({**asdict(found), "whole": not found.damages})
-        return SOME_FAILED if found.damages else GOOD
+        print_json({**asdict(damaged_parts), "whole": not damaged_parts.damages})
+        return SOME_FAILED if damaged_parts.damages else SUCCESS
     rows = [
         (
             each.table,
@@ -153,21 +153,25 @@ def _check(store: Store, options: Namespace) -> int:
             f"{each.doubles:,}",
             "—" if each.digest is None else each.digest[:32],
         )
-        for each in found.tables
+        for each in damaged_parts.tables
     ]
     headings = ("table", "parts", "rows", "doubles", "content")
-    show_text(*table_lines(columns_of(headings, rows, left=("table", "content"))), sep="\n", styled=True)
-    replaced = f", and {found.replaced:,} that were compacted" if found.replaced else ""
-    show_message(f"\n{counted(found.commits, 'commit')}{replaced}")
-    if found.live:
-        show_message(f"{counted(found.live, 'process')} at work: what it keeps is in the journal until it is committed")
-    if found.without_digest:
-        parts = counted(found.without_digest, "part")
+    show_text(*table_lines(text_columns(headings, rows, left=("table", "content"))), sep="\n", styled=True)
+    replaced = f", and {damaged_parts.replaced:,} that were compacted" if damaged_parts.replaced else ""
+    show_message(f"\n{counted(damaged_parts.commits, 'commit')}{replaced}")
+    if damaged_parts.live:
+        show_message(
+            f"{counted(damaged_parts.live, 'process')} at work: what it keeps is in the journal until it is committed"
+        )
+    if damaged_parts.without_digest:
+        parts = counted(damaged_parts.without_digest, "part")
         show_message(f"{parts} of an earlier Tripos without a digest: `tripos store compact` gives them one")
-    for damage in found.damages:
+    for damage in damaged_parts.damages:
         show_diagnostic("error", damage.code, damage.message, damage.hint)
-    show_message(f"{counted(len(found.damages), 'damage')} found" if found.damages else "the store is whole")
-    return SOME_FAILED if found.damages else GOOD
+    show_message(
+        f"{counted(len(damaged_parts.damages), 'damage')} found" if damaged_parts.damages else "the store is whole"
+    )
+    return SOME_FAILED if damaged_parts.damages else SUCCESS
 
 
 # Batches
@@ -175,25 +179,25 @@ def show_batches(store: Store, options: Namespace) -> int:
     """List the batches that were not collected, or give one up. Raises `StoreError`, and `Failure` R0202 for an unknown
     batch."""
     batches = BatchesUnderWay(store)
-    found = list(batches)
+    uncollected = list(batches)
     if options.give_up is None:
         if options.json:
-            print_json({"batches": [_row(each) for each in found]})
-            return GOOD
-        if not found:
+            print_json({"batches": [_row(each) for each in uncollected]})
+            return SUCCESS
+        if not uncollected:
             show_message("no batch is under way")
-            return GOOD
+            return SUCCESS
         rows = [
             (each.batch, each.model, f"{each.requests:,}", f"{each.made_at:%Y-%m-%d %H:%M}", _left(each.expires_at))
-            for each in found
+            for each in uncollected
         ]
         headings = ("batch", "model", "requests", "made (UTC)", "expires")
-        columns = columns_of(headings, rows, left=("batch", "model", "made (UTC)", "expires"))
+        columns = text_columns(headings, rows, left=("batch", "model", "made (UTC)", "expires"))
         show_text(*table_lines(columns), sep="\n", styled=True)
-        return GOOD
-    given_up = next((each for each in found if each.batch == options.give_up), None)
+        return SUCCESS
+    given_up = next((each for each in uncollected if each.batch == options.give_up), None)
     if given_up is None:
-        known = ", ".join(each.batch for each in found)
+        known = ", ".join(each.batch for each in uncollected)
         hint = f"name one of these: {known}" if known else "no batch is under way"
         raise Failure("R0202", f"no batch under way is called `{options.give_up}`", hint)
     batches.give_up(given_up)
@@ -205,7 +209,7 @@ def show_batches(store: Store, options: Namespace) -> int:
             f"{counted(given_up.requests, 'request')} will be asked again"
         )
         show_message("what the provider answered is billed all the same, and may then be paid for twice")
-    return GOOD
+    return SUCCESS
 
 
 def _row(batch: BatchUnderWay) -> dict[str, Any]:

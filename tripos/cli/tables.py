@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tripos.errors import Failure
-from tripos.terminal import harmless, is_colored, show_output, show_text, table_width
+from tripos.terminal import escape_controls, is_colored, show_output, show_text, table_width
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_warehouse.query.results import encode_answer
 from tripos_warehouse.tables.markup import WRITERS
@@ -29,31 +29,36 @@ def table_lines(columns: Sequence[TextColumn], *, sums: bool = False) -> Iterato
         yield f"\x1b[1m{line}\x1b[0m" if bold else line
 
 
-def columns_of(headings: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str]) -> list[TextColumn]:
+def text_columns(headings: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str]) -> list[TextColumn]:
     """Return the columns of a table of rows. Columns whose headings are in `left` hold texts; the others hold
     numbers."""
     cells = list(zip(*rows, strict=True)) or [()] * len(headings)
     return [
         TextColumn(
-            harmless(localized(heading)), tuple(map(harmless, texts)), right=heading not in left, fold=heading in left
+            escape_controls(localized(heading)),
+            tuple(map(escape_controls, texts)),
+            right=heading not in left,
+            fold=heading in left,
         )
         for heading, texts in zip(headings, cells, strict=True)
     ]
 
 
-PAPER = ("md", "latex", "html")
+PAPER_FORMATS = ("md", "latex", "html")
 """Formats for people, in which a value is followed by its interval."""
 
 
-def chosen_format(options: Namespace, *, text_only: Mapping[str, bool] = {}) -> str:
+def output_format(options: Namespace, *, text_only: Mapping[str, bool] = {}) -> str:
     """Return the output format. Raises `Failure` R0202 if an option does not apply to it: `--interval`, or one that is
     set in `text_only`."""
     form = "json" if getattr(options, "json", False) else str(options.format)
     if getattr(options, "json", False) and options.format not in ("text", "json"):
         raise Failure("R0202", f"`--json` and `--format {options.format}` exclude each other", "give one of them")
-    if getattr(options, "interval", None) is not None and form not in PAPER:
+    if getattr(options, "interval", None) is not None and form not in PAPER_FORMATS:
         message = f"`--interval` has no use with `--format {form}`"
-        raise Failure("R0202", message, f"it is for {', '.join(PAPER)}; csv and json have both ends of an interval")
+        raise Failure(
+            "R0202", message, f"it is for {', '.join(PAPER_FORMATS)}; csv and json have both ends of an interval"
+        )
     for name, given in text_only.items():
         if given and form not in ("text", "json"):
             raise Failure("R0202", f"`{name}` has no use with `--format {form}`", "leave one of them out")
@@ -61,7 +66,7 @@ def chosen_format(options: Namespace, *, text_only: Mapping[str, bool] = {}) -> 
 
 
 def show_tables(tables: Sequence[PaperTable], form: str, options: Namespace) -> None:
-    """Print tables in one of the formats of `PAPER`."""
+    """Print tables in one of the formats of `PAPER_FORMATS`."""
     show_text(WRITERS[form](tables, getattr(options, "interval", None) or "ci"), end="")
 
 

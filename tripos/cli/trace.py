@@ -16,12 +16,12 @@ import orjson
 from rich.cells import cell_len, chop_cells
 
 from tripos.cli.context import open_store
-from tripos.errors import GOOD, Failure
-from tripos.runs.provenance import MOST_NAMED, SHORTEST, Finder, Row, Trace, TracedReply, find as provenance_find
-from tripos.terminal import harmless, show_json, show_text, table_width, terminal_width
+from tripos.errors import SUCCESS, Failure
+from tripos.runs.provenance import MOST_NAMED, SHORTEST, Finder, Row, Trace, TracedReply, find_trace as provenance_find
+from tripos.terminal import escape_controls, show_json, show_text, table_width, terminal_width
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import duration, usd
-from tripos_compiler.plan import Ask, said_calls
+from tripos_compiler.plan import Ask, split_text_and_calls
 from tripos_runtime.asking.ledger import sample_id, score_id
 from tripos_runtime.models.base import CALLED, TOOL
 from tripos_warehouse import sql
@@ -46,10 +46,10 @@ def main(options: Namespace) -> int:
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.json:
-        show_json(orjson.dumps(why_to_data(told), default=str, option=orjson.OPT_INDENT_2).decode())
+        show_json(orjson.dumps(trace_json(told), default=str, option=orjson.OPT_INDENT_2).decode())
     else:
-        show_text("\n".join(lines_of(told, terminal_width(), full=options.full)))
-    return GOOD
+        show_text("\n".join(trace_lines(told, terminal_width(), full=options.full)))
+    return SUCCESS
 
 
 MOST_LINES = 8
@@ -57,25 +57,25 @@ MOST_LINES = 8
 LABEL = 12
 
 
-def lines_of(told: Trace, width: int, *, full: bool) -> list[str]:
+def trace_lines(trace: Trace, width: int, *, full: bool) -> list[str]:
     """Return the lines on the provenance of a result, wrapped to `width` columns."""
     view = _TraceText(width, None if full else MOST_LINES)
-    return list(view.told(told))
+    return list(view.told(trace))
 
 
-def why_to_data(told: Trace) -> dict[str, Any]:
+def trace_json(trace: Trace) -> dict[str, Any]:
     """Return the provenance of a result for JSON, with unshortened texts."""
     return {
-        "table": told.table,
-        "id": told.key,
-        "item": _item(told.item),
-        "score": told.score,
-        "comparison": told.comparison,
-        "metric": None if told.metric is None else told.metric.model_dump(mode="json"),
-        "rubric": told.rubric,
-        "made_from": None if told.reply is None else _reply(told.reply),
-        "sample": None if told.sample is None else _reply(told.sample),
-        "further_replies": [_reply(each) for each in told.others],
+        "table": trace.table,
+        "id": trace.key,
+        "item": _item(trace.item),
+        "score": trace.score,
+        "comparison": trace.comparison,
+        "metric": None if trace.metric is None else trace.metric.model_dump(mode="json"),
+        "rubric": trace.rubric,
+        "made_from": None if trace.reply is None else _reply(trace.reply),
+        "sample": None if trace.sample is None else _reply(trace.sample),
+        "further_replies": [_reply(each) for each in trace.others],
     }
 
 
@@ -111,22 +111,22 @@ class _TraceText:
     def __init__(self, width: int, most: int | None) -> None:
         self.width, self.most = width, most
 
-    def told(self, told: Trace) -> Iterator[str]:
-        yield from self.line(told.table.removesuffix("s"), told.key)
-        if told.comparison is not None:
-            yield from self.compared(told.comparison)
-        if told.score is not None:
-            yield from self.score(told)
-        yield from self.item(told.item)
-        replies = [each for each in (told.reply, told.sample, *told.others) if each is not None]
+    def told(self, trace: Trace) -> Iterator[str]:
+        yield from self.line(trace.table.removesuffix("s"), trace.key)
+        if trace.comparison is not None:
+            yield from self.compared(trace.comparison)
+        if trace.score is not None:
+            yield from self.score(trace)
+        yield from self.item(trace.item)
+        replies = [each for each in (trace.reply, trace.sample, *trace.others) if each is not None]
         for each in replies:
             yield ""
             yield from self.reply(each)
         if not replies:
             yield from self.line("made from", "no reply: a condition ruled it out, or what it needs was not there")
 
-    def score(self, told: Trace) -> Iterator[str]:
-        score, metric = told.score or {}, told.metric
+    def score(self, trace: Trace) -> Iterator[str]:
+        score, metric = trace.score or {}, trace.metric
         for each in element_rows(score):
             value = _value(each)
             why = f": {each['error']}" if each["error"] else ""
@@ -141,8 +141,8 @@ class _TraceText:
         yield from self.line("metric", f"{score['metric']}{title}, scorer {score['scorer']}{by}")
         yield from self.line("of", f"{score['model']}, in {score['scenario']} of {score['benchmark']}")
         yield from self.line("made", f"{_when(score)} by run {score['run_id']}, fingerprint {score['fingerprint']}")
-        if told.rubric is not None:
-            yield from self.text("rubric", told.rubric)
+        if trace.rubric is not None:
+            yield from self.text("rubric", trace.rubric)
 
     def compared(self, row: Row) -> Iterator[str]:
         value = {None: "none", 1.0: "the first is better", 0.0: "the second is better"}.get(row["value"], "neither")
@@ -190,12 +190,12 @@ class _TraceText:
             yield from self.line(what, f"{row['sample_number']}, counted from 0", indent)
         yield from self.line("settings", _settings(reply.settings), indent)
         for message in reply.messages:
-            yield from self.text(str(message["role"]), shown_message(message), indent)
+            yield from self.text(str(message["role"]), format_message(message), indent)
         if reply.draft is not None:
             yield from self.text("first try", str(reply.draft["reply"]), indent)
             yield from self.line("", f"asked for again: {reply.draft['error']}", indent)
         label = "said" if is_conversation(row) else "reply"
-        told = shown_reply(str(row["reply"]), reply.messages)
+        told = format_reply(str(row["reply"]), reply.messages)
         yield from self.text(label, localized("none") if row["reply"] is None else told, indent)
         if row["parsed"] is not None and not is_conversation(row):
             yield from self.text("read as", str(row["parsed"]), indent)
@@ -230,10 +230,10 @@ class _TraceText:
     def text(self, label: str, text: str, indent: str = "", most: int | None = 0) -> Iterator[str]:
         """Yield a label and a folded text, cut to `most` lines; by default to the limit of the view."""
         most = self.most if most == 0 else most if self.most is not None else None
-        label = harmless(localized(label)).replace("\n", " ")
+        label = escape_controls(localized(label)).replace("\n", " ")
         room = max(self.width - len(indent) - LABEL, 8)
         folded: list[str] = []
-        for line in harmless(text).expandtabs(4).split("\n"):
+        for line in escape_controls(text).expandtabs(4).split("\n"):
             folded += fold(line, room)
             if most is not None and len(folded) > most:
                 break
@@ -298,7 +298,7 @@ HINT = "ids stand in the columns sample_id, conversation_id and turn_id of the v
 
 # Dialogues and replies
 @dataclass(frozen=True)
-class Utterance:
+class Turn:
     """A turn or message: its speaker and text, and its number if it is a turn of a conversation."""
 
     speaker: str
@@ -308,7 +308,7 @@ class Utterance:
 
 
 @dataclass(frozen=True)
-class Sitting:
+class FollowUp:
     """A later reply to a conversation, with its scores."""
 
     row: Row
@@ -324,14 +324,14 @@ class Transcript:
     key: str
     row: Row
     models: Mapping[str, str]
-    told: tuple[Utterance, ...]
-    said: tuple[Utterance, ...]
+    told: tuple[Turn, ...]
+    said: tuple[Turn, ...]
     ended: str
     scores: tuple[Row, ...] = ()
-    sittings: tuple[Sitting, ...] = field(default=())
+    follow_ups: tuple[FollowUp, ...] = field(default=())
 
 
-def find(connection: Connection, text: str) -> Transcript:
+def find_transcript(connection: Connection, text: str) -> Transcript:
     """Return the conversation or reply with the id `text`, or with the only id that begins with it; for a turn, its
     conversation.
 
@@ -343,32 +343,32 @@ def find(connection: Connection, text: str) -> Transcript:
     if not rows:
         return _unfinished(finder, key)
     [row] = rows
-    return _conversation(finder, row) if is_conversation(row) else _transcripts_reply(finder, row)
+    return _conversation(finder, row) if is_conversation(row) else _reply_transcript(finder, row)
 
 
 def _key_of(finder: Finder, text: str) -> str:
-    wanted = text.strip().casefold()
-    if len(wanted) < SHORTEST:
+    prefix = text.strip().casefold()
+    if len(prefix) < SHORTEST:
         hint = f"write {SHORTEST} characters of the id or more"
-        raise StoreError("S0302", f"`{harmless(text)}` is too short to look for", hint)
+        raise StoreError("S0302", f"`{escape_controls(text)}` is too short to look for", hint)
     query = f"""select distinct key from (
       select sample_id as key from main.samples where starts_with(sample_id, $wanted)
       union all select conversation_id from main.turns where starts_with(conversation_id, $wanted)
       union all select conversation_id from main.turns where starts_with(turn_id, $wanted))
     order by 1 limit {MOST_NAMED + 1}"""
-    found = [key for (key,) in finder.connection.execute(query, {"wanted": wanted}).fetchall()]
-    if wanted in found or len(found) == 1:
-        return wanted if wanted in found else str(found[0])
-    if not found:
-        raise StoreError("S0302", f"no conversation or reply `{harmless(text)}` in the store", HINT)
-    some = ", ".join(f"`{key}`" for key in found[:MOST_NAMED]) + (", …" if len(found) > MOST_NAMED else "")
-    raise StoreError("S0303", f"`{harmless(text)}` could be several: {some}", "write more of the id")
+    matches = [key for (key,) in finder.connection.execute(query, {"wanted": prefix}).fetchall()]
+    if prefix in matches or len(matches) == 1:
+        return prefix if prefix in matches else str(matches[0])
+    if not matches:
+        raise StoreError("S0302", f"no conversation or reply `{escape_controls(text)}` in the store", HINT)
+    some = ", ".join(f"`{key}`" for key in matches[:MOST_NAMED]) + (", …" if len(matches) > MOST_NAMED else "")
+    raise StoreError("S0303", f"`{escape_controls(text)}` could be several: {some}", "write more of the id")
 
 
 def _conversation(finder: Finder, row: Row) -> Transcript:
     about = orjson.loads(row["parsed"])
-    told = tuple(Utterance(f"{each['name']} is told", each["content"]) for each in orjson.loads(row["messages"]))
-    said = _turns(finder, row["sample_id"])
+    instructions = tuple(Turn(f"{each['name']} is told", each["content"]) for each in orjson.loads(row["messages"]))
+    dialogue = _turns(finder, row["sample_id"])
     by, count = about["ended_by"], len(about["turns"])
     turns = f"{count} {'turn' if count == 1 else 'turns'}"
     match about["ended"]:
@@ -378,11 +378,13 @@ def _conversation(finder: Finder, row: Row) -> Transcript:
             ended = f"after {turns}, at the limit"
         case why:
             ended = f"after {turns}: {by} gave no reply, {why}: {row['error']}"
-    after = _after(finder, row)
+    after = _follow_ups(finder, row)
     scores = _scores(finder, row, after)
-    sittings = tuple(Sitting(each, tuple(scores.get(each["sample_id"], ()))) for each in after)
+    sittings = tuple(FollowUp(each, tuple(scores.get(each["sample_id"], ()))) for each in after)
     own = tuple(scores.get(row["sample_id"], ()))
-    return Transcript("conversations", row["sample_id"], row, about["models"], told, said, ended, own, sittings)
+    return Transcript(
+        "conversations", row["sample_id"], row, about["models"], instructions, dialogue, ended, own, sittings
+    )
 
 
 def _unfinished(finder: Finder, key: str) -> Transcript:
@@ -393,9 +395,9 @@ def _unfinished(finder: Finder, key: str) -> Transcript:
     return Transcript("conversations", key, rows[0], models, (), _turns(finder, key), ended)
 
 
-def _turns(finder: Finder, key: str) -> tuple[Utterance, ...]:
+def _turns(finder: Finder, key: str) -> tuple[Turn, ...]:
     rows = finder.query("select * from main.turns where conversation_id = ? order by number", [key])
-    return tuple(Utterance(row["role"], row["text"] or "", row["number"], _note(row)) for row in rows)
+    return tuple(Turn(row["role"], row["text"] or "", row["number"], _note(row)) for row in rows)
 
 
 def _note(row: Row) -> str:
@@ -405,7 +407,7 @@ def _note(row: Row) -> str:
     return ", ".join(notes)
 
 
-def _after(finder: Finder, talk: Row) -> list[Row]:
+def _follow_ups(finder: Finder, talk: Row) -> list[Row]:
     """Return the replies that continue or use a conversation."""
     plan = finder.plan(talk["run_id"])
     asks: dict[str, Ask] = {}
@@ -447,10 +449,10 @@ def _scores(finder: Finder, talk: Row, after: Sequence[Row]) -> dict[str, list[R
             if step is not None and reply["step"] in step.needs and ids.keys() >= set(step.needs):
                 names = [*(ids[need] for need in step.needs), *finder.made_by(talk["run_id"], step)]
                 by_name[score_id(fingerprint, names, metric, by.get(evaluator, evaluator))] = reply["sample_id"]
-    found: dict[str, list[Row]] = {}
+    by_reply: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(by_name.get(row["score_id"]) or row["sample_id"], []).append(row)
-    return {key: _current_first(finder, talk["benchmark"], mine) for key, mine in found.items()}
+        by_reply.setdefault(by_name.get(row["score_id"]) or row["sample_id"], []).append(row)
+    return {key: _current_first(finder, talk["benchmark"], mine) for key, mine in by_reply.items()}
 
 
 def _current_first(finder: Finder, benchmark: str, scores: Sequence[Row]) -> list[Row]:
@@ -463,8 +465,8 @@ def _current_first(finder: Finder, benchmark: str, scores: Sequence[Row]) -> lis
     shown = {row["sample_id"] for row in current_rows(finder.connection, benchmark, "samples", samples)}
     views = ("scores", "columns") if shown else ()
     current = {row["score_id"] for view in views for row in current_rows(finder.connection, benchmark, view, samples)}
-    told = [each for row in scores for each in element_rows(row)]
-    rows = [{**row, "outdated": row["sample_id"] in shown and row["score_id"] not in current} for row in told]
+    elements = [each for row in scores for each in element_rows(row)]
+    rows = [{**row, "outdated": row["sample_id"] in shown and row["score_id"] not in current} for row in elements]
     return sorted(rows, key=lambda row: bool(row["outdated"]))
 
 
@@ -485,24 +487,31 @@ def current_rows(connection: Connection, benchmark: str, view: str, samples: Seq
     return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
-def _transcripts_reply(finder: Finder, row: Row) -> Transcript:
+def _reply_transcript(finder: Finder, row: Row) -> Transcript:
     reply: TracedReply = finder.sample(row)
     names = {"assistant": row["role"], "user": "user", "system": f"{row['role']} is told"}
     names |= {TOOL: "tool", CALLED: row["role"]}
-    lines = [Utterance(names.get(str(each["role"]), str(each["role"])), shown_message(each)) for each in reply.messages]
-    told = tuple(line for line in lines if line.speaker in (names["system"], names[TOOL]))
-    said = [line for line in lines if line not in told]
-    said.append(Utterance(row["role"], shown_reply(row["reply"] or "", reply.messages)))
+    lines = [Turn(names.get(str(each["role"]), str(each["role"])), format_message(each)) for each in reply.messages]
+    instructions = tuple(line for line in lines if line.speaker in (names["system"], names[TOOL]))
+    dialogue = [line for line in lines if line not in instructions]
+    dialogue.append(Turn(row["role"], format_reply(row["reply"] or "", reply.messages)))
     problem = f": {row['error']}" if row["error"] else ""
     talk = next((each.row for each in reply.builds_on if is_conversation(each.row)), row)
     scores = _scores(finder, talk, [row]).get(row["sample_id"], [])
     models = {row["role"]: row["model"]}
     return Transcript(
-        "samples", row["sample_id"], row, models, told, tuple(said), f"{row['status']}{problem}", tuple(scores)
+        "samples",
+        row["sample_id"],
+        row,
+        models,
+        instructions,
+        tuple(dialogue),
+        f"{row['status']}{problem}",
+        tuple(scores),
     )
 
 
-def to_data(shown: Transcript) -> dict[str, Any]:
+def transcript_json(shown: Transcript) -> dict[str, Any]:
     """Return a transcript for JSON."""
     row = shown.row
     return {
@@ -522,7 +531,7 @@ def to_data(shown: Transcript) -> dict[str, Any]:
                 **{name: each.row[name] for name in ("sample_id", "step", "model", "sample_number", "status", "reply")},
                 "scores": [_score(score) for score in each.scores],
             }
-            for each in shown.sittings
+            for each in shown.follow_ups
         ],
     }
 
@@ -534,7 +543,7 @@ def _score(row: Row) -> dict[str, Any]:
 
 SHOWN = 20
 """The number of replies that are listed."""
-BEGINNING = 60
+EXCERPT_CHARACTERS = 60
 """The maximum number of characters of a reply in a list on a terminal."""
 LAST = "select * from main.samples order by created_at desc, sample_id limit {shown}"
 LISTED = """
@@ -548,7 +557,7 @@ WORDS = "trim(regexp_replace(reply, '\\s+', ' ', 'g'))"
 def listing(connection: Connection, width: int) -> str:
     """Return the last replies of a store, newest first, in lines of `width` columns, with a line on how to find more.
     Replies are whole if the width is unbounded."""
-    reply = WORDS if width >= UNBOUNDED else f"left({WORDS}, {BEGINNING})"
+    reply = WORDS if width >= UNBOUNDED else f"left({WORDS}, {EXCERPT_CHARACTERS})"
     last = LAST.format(shown=SHOWN)
     rows = run_query(connection, LISTED.format(counts=_counts(connection, last), reply=reply, last=last))
     [count] = run_query(connection, "select count(*) as n from samples")["n"].to_pylist()
@@ -575,7 +584,7 @@ def _counts(connection: Connection, last: str) -> str:
 
 
 INDENT = "  "
-MOST_SITTINGS = 12
+MOST_FOLLOW_UPS = 12
 """The maximum number of later replies that are listed without `--full`."""
 NARROWEST = 20
 
@@ -591,20 +600,20 @@ def show_main(options: Namespace) -> int:
         try:
             if options.key is None:
                 show_text(listing(connection, max(table_width(), NARROWEST)))
-                return GOOD
-            shown = find(connection, options.key)
+                return SUCCESS
+            shown = find_transcript(connection, options.key)
         finally:
             connection.close()
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.json:
-        show_json(orjson.dumps(to_data(shown), option=orjson.OPT_INDENT_2).decode())
+        show_json(orjson.dumps(transcript_json(shown), option=orjson.OPT_INDENT_2).decode())
     else:
-        show_text("\n".join(show_lines_of(shown, max(terminal_width(), NARROWEST), full=options.full)))
-    return GOOD
+        show_text("\n".join(transcript_lines(shown, max(terminal_width(), NARROWEST), full=options.full)))
+    return SUCCESS
 
 
-def show_lines_of(shown: Transcript, width: int, *, full: bool = False) -> list[str]:
+def transcript_lines(shown: Transcript, width: int, *, full: bool = False) -> list[str]:
     """Return the lines of a transcript, wrapped to `width` columns."""
     return [line for part in _parts(shown, width, full) for line in part]
 
@@ -618,32 +627,32 @@ def _parts(shown: Transcript, width: int, full: bool) -> Iterator[list[str]]:
     for role, model in shown.models.items():
         yield _text(f"{role}: {model}", width)
     for line in (*shown.told, *shown.said):
-        yield ["", *_said(line, width)]
+        yield ["", *_turn_lines(line, width)]
     label = localized("ended" if kind == "conversation" else "status") + localized(": ")
     yield ["", *_text(f"{label}{localized(shown.ended)}", width)]
     if shown.scores:
-        yield _text(f"{localized('scores')}{localized(': ')}{_show_scores(shown.scores)}", width)
-    if shown.sittings:
-        count = len(shown.sittings)
+        yield _text(f"{localized('scores')}{localized(': ')}{_scores_text(shown.scores)}", width)
+    if shown.follow_ups:
+        count = len(shown.follow_ups)
         yield ["", localized(f"followed by {count} {'reply' if count == 1 else 'replies'}")]
-    some = shown.sittings if full else shown.sittings[:MOST_SITTINGS]
+    some = shown.follow_ups if full else shown.follow_ups[:MOST_FOLLOW_UPS]
     for each in some:
         row = each.row
         about = localized(f"{row['step']} {row['sample_number']} by {row['model']}, {row['status']}")
-        told = _show_scores(each.scores) or localized("no scores")
+        told = _scores_text(each.scores) or localized("no scores")
         yield _text(f"{about}{localized(': ')}{told}", width, INDENT)
         yield _text(_short(row["reply"] or "", width), width, 2 * INDENT)
-    if len(some) < len(shown.sittings):
-        yield _text(localized(f"… {len(shown.sittings) - len(some):,} more; --full shows all"), width, INDENT)
+    if len(some) < len(shown.follow_ups):
+        yield _text(localized(f"… {len(shown.follow_ups) - len(some):,} more; --full shows all"), width, INDENT)
 
 
-def _said(line: Utterance, width: int) -> list[str]:
+def _turn_lines(line: Turn, width: int) -> list[str]:
     number = "" if line.number is None else f"{line.number} "
     note = f" ({localized(line.note)})" if line.note else ""
     return [*_text(f"{number}{localized(line.speaker)}{note}", width), *_text(line.text, width, INDENT)]
 
 
-def _show_scores(scores: Sequence[Row]) -> str:
+def _scores_text(scores: Sequence[Row]) -> str:
     told = []
     for each in scores:
         by = f" by {each['evaluator']}" if each["evaluator"] else ""
@@ -656,7 +665,7 @@ def _show_scores(scores: Sequence[Row]) -> str:
 
 def _short(text: str, width: int) -> str:
     """Return the beginning of a text on one line."""
-    words = " ".join(harmless(text).split())
+    words = " ".join(escape_controls(text).split())
     room = width - 2 * len(INDENT)
     lines = fold(words, room)
     return lines[0] if len(lines) == 1 else f"{fold(words, room - 2)[0]} …"
@@ -664,14 +673,14 @@ def _short(text: str, width: int) -> str:
 
 def _text(text: str, width: int, indent: str = "") -> list[str]:
     room = max(width - len(indent), NARROWEST // 2)
-    lines = [each for line in harmless(text).expandtabs(4).split("\n") for each in fold(line, room)]
+    lines = [each for line in escape_controls(text).expandtabs(4).split("\n") for each in fold(line, room)]
     return [f"{indent}{line}".rstrip() for line in lines]
 
 
 # Messages and replies with tool calls, as people read them
 
 
-def shown_message(message: Row) -> str:
+def format_message(message: Row) -> str:
     """Return a message as people read it: one line for each tool call, and the parameters of a tool that is offered."""
     role, content = message.get("role"), str(message["content"])
     if role == CALLED:
@@ -680,28 +689,28 @@ def shown_message(message: Row) -> str:
         return content
     try:
         tool = orjson.loads(content)
-        told = tool["parameters"]
-        needed = told.get("required", ())
-        names = [name if name in needed else f"{name}?" for name in told["properties"]]
+        parameters = tool["parameters"]
+        needed = parameters.get("required", ())
+        names = [name if name in needed else f"{name}?" for name in parameters["properties"]]
         return f"{tool['name']}({', '.join(names)}): {tool['description']}"
     except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
         return content
 
 
-def shown_reply(reply: str, messages: Sequence[Row]) -> str:
+def format_reply(reply: str, messages: Sequence[Row]) -> str:
     """Return a reply as people read it: for a step with tools, its text and one line for each call."""
     return _with_calls(reply) if any(each.get("role") == TOOL for each in messages) else reply
 
 
 def _with_calls(content: str) -> str:
-    text, calls = said_calls(content)
+    text, calls = split_text_and_calls(content)
     lines = [text] if text or not calls else []
     for call in calls:
         if call.readable:
-            given = ", ".join(
+            arguments = ", ".join(
                 f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items()
             )
-            lines.append(f"→ {call.name}({given})")
+            lines.append(f"→ {call.name}({arguments})")
         else:
             lines.append(f"→ {call.name or '?'}, {json.dumps(call.arguments, ensure_ascii=False)}")
     return "\n".join(lines)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tripos.cli.arguments import listed_names
-from tripos.cli.exports.training_data import compiled_pairs, found_pairings, pairings_of
-from tripos.errors import GOOD, Failure
+from tripos.cli.exports.training_data import compiled_pairs, named_pairings, pairings_of
+from tripos.errors import SUCCESS, Failure
 from tripos.terminal import print_json, print_stderr, show_diagnostic, show_message
-from tripos.training.environment import BESIDE, DATA, NAME, require_extra, silence_libraries
+from tripos.training.environment import DATA, NOT_MODEL_FILES, REPORT_FILE, require_extra, silence_libraries
 from tripos.training.recipe import Recipe, settings_of
 from tripos.training.reward_learners import RewardRecipe
 from tripos_compiler.diagnostics.text_format import counted, duration
@@ -46,7 +46,7 @@ def summary_lines(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
         yield "nothing was held out: whether it learned anything that carries over is not known"
     if data["grouped_by"] == "prompt":
         yield "the data have no provenance: chats were kept together by their prompts"
-    yield f"named {report['model_sha256'][:12]}; {folder / NAME} says what it was trained on"
+    yield f"named {report['model_sha256'][:12]}; {folder / REPORT_FILE} says what it was trained on"
 
 
 SETTINGS = (
@@ -66,13 +66,13 @@ SETTINGS = (
 def main(options: Namespace) -> int:
     """Train a model and print the result. Raises `Failure`."""
     if options.action == "reward":
-        return train(options)
+        return train_reward_model(options)
     recipe = _recipe(options)
     require_extra()
     silence_libraries()
     folder = Path(options.output)
     if (folder.exists() and not folder.is_dir()) or (
-        folder.is_dir() and any(each.name not in BESIDE - {NAME} for each in folder.iterdir())
+        folder.is_dir() and any(each.name not in NOT_MODEL_FILES - {REPORT_FILE} for each in folder.iterdir())
     ):
         raise Failure("S0818", f"there is something in `{folder}`", "give a new folder with `-o DIR`")
     from tripos.training.chats import read_chats
@@ -94,7 +94,7 @@ def main(options: Namespace) -> int:
     else:
         for line in summary_lines(report, folder):
             show_message(line)
-    return GOOD
+    return SUCCESS
 
 
 def _recipe(options: Namespace) -> Recipe:
@@ -106,13 +106,13 @@ def _recipe(options: Namespace) -> Recipe:
 
 def _exported(options: Namespace, path: Path) -> Path:
     """Export the training data of a spec or a run, and return the path."""
-    from tripos.cli.context import compile_given, open_store
+    from tripos.cli.context import compile_command_spec, open_store
     from tripos.cli.exports.training_data import export_training
     from tripos.settings.load import chosen_settings
     from tripos_warehouse.views.connect import connect_run
 
     spec = Namespace(**{**vars(options), "path": options.source})
-    plan = compile_given(spec, chosen_settings(options).config)[0].plan
+    plan = compile_command_spec(spec, chosen_settings(options).config)[0].plan
     if plan is None:
         raise Failure("S0813", f"`{options.source}` has mistakes, so nothing is exported of it", "mend those above")
     names = [each.name for each in plan.exports if each.kind == "best"]
@@ -136,7 +136,7 @@ def _exported(options: Namespace, path: Path) -> Path:
 WIDTH = 80
 
 
-def train_reward_summary_lines(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
+def reward_summary_lines(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
     """Yield the result of training a reward model for a terminal."""
     audit, tested = report["audit"], report["data"]["tested"]
     yield f"trained in {duration(report['seconds']['training'])}, audited in {duration(report['seconds']['audit'])}"
@@ -171,7 +171,7 @@ def train_reward_summary_lines(report: Mapping[str, Any], folder: Path) -> Itera
     if error is not None:
         yield f"which topics are tested moves the figure by {error:.3f} (standard error)"
     yield f"written to {folder}, named {report['model_sha256'][:12]}"
-    yield f"all figures: {folder / NAME}"
+    yield f"all figures: {folder / REPORT_FILE}"
     yield f"a scorer's role takes it: --role ROLE=reward/{folder}"
 
 
@@ -189,11 +189,11 @@ TEST = "data.test.jsonl"
 
 
 # Reward models
-def train(options: Namespace) -> int:
+def train_reward_model(options: Namespace) -> int:
     """Train a reward model and print the result. Raises `Failure`."""
     require_extra(("torch", "transformers", "sklearn"))
     folder = Path(options.output)
-    own = {*BESIDE, TEST, f"{TEST}.provenance.json"} - {NAME}
+    own = {*NOT_MODEL_FILES, TEST, f"{TEST}.provenance.json"} - {REPORT_FILE}
     if (folder.exists() and not folder.is_dir()) or (
         folder.is_dir() and any(each.name not in own for each in folder.iterdir())
     ):
@@ -201,7 +201,7 @@ def train(options: Namespace) -> int:
     from tripos.training.environment import choose_device
     from tripos.training.reward import AuditSize, train_reward
     from tripos.training.reward_audit import WARNING
-    from tripos.training.reward_pairs import read_pairs, without
+    from tripos.training.reward_pairs import exclude_authors, read_pairs
 
     device = choose_device(options.device)
     try:
@@ -210,9 +210,9 @@ def train(options: Namespace) -> int:
             warnings.simplefilter("ignore")  # warnings for developers of libraries
             silence_libraries()
             report = train_reward(
-                without(read_pairs(learned), listed_names(options.without)),
+                exclude_authors(read_pairs(learned), listed_names(options.without)),
                 None if tested is None else read_pairs(tested),
-                _train_reward_recipe(options),
+                _reward_recipe(options),
                 AuditSize(options.seeds, options.shuffled),
                 device,
                 folder,
@@ -223,14 +223,14 @@ def train(options: Namespace) -> int:
     if options.json:
         print_json(report)
     else:
-        for line in train_reward_summary_lines(report, folder):
+        for line in reward_summary_lines(report, folder):
             show_message(line)
     for each in report["audit"]["warnings"]:
         show_diagnostic("warning", WARNING, each)
-    return GOOD
+    return SUCCESS
 
 
-def _train_reward_recipe(options: Namespace) -> RewardRecipe:
+def _reward_recipe(options: Namespace) -> RewardRecipe:
     return RewardRecipe(
         model=options.model,
         tune=options.tune,
@@ -261,8 +261,8 @@ def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
     of_files = [name for name in tests if name.endswith(".jsonl")]
     named = listed_names(options.export)
     for_test = [each.name for each in pairings_of(plan) if each.use == "test" and each.name not in named]
-    tested = found_pairings(plan, [name for name in tests if name not in of_files] if tests else for_test)
-    learned = found_pairings(plan, named or _for_training(plan, tested))
+    tested = named_pairings(plan, [name for name in tests if name not in of_files] if tests else for_test)
+    learned = named_pairings(plan, named or _for_training(plan, tested))
     if not learned:
         hint = "declare one: `export NAME { pairs from DATASET … }`, or test fewer"
         raise Failure("S0601", "the spec has no pairs to learn", hint)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tripos.cli.arguments import listed_names
 from tripos.cli.context import open_store
-from tripos.errors import GOOD, Failure
+from tripos.errors import SUCCESS, Failure
 from tripos.plots.plot import FontWarning, PlotChoices, plot
 from tripos.terminal import print_json, show_diagnostic, show_message, show_text, table_width, terminal_width
 from tripos.view.export import write_folder, write_report
@@ -38,8 +38,10 @@ def main(options: Namespace) -> int:
         ):
             run = _run_id(options)
             if options.to is None:
-                serve(view, options.port, secrets.token_urlsafe(16), lambda address: _opened(address, run, options))
-                return GOOD
+                serve(
+                    view, options.port, secrets.token_urlsafe(16), lambda address: _open_browser(address, run, options)
+                )
+                return SUCCESS
             target = Path(options.to)
             remarks = write_folder(view, target, [run] if run else [])
     except StoreError as error:
@@ -49,7 +51,7 @@ def main(options: Namespace) -> int:
         show_message(f"! {remark}")
     if options.open:
         webbrowser.open((target / "index.html").absolute().as_uri())
-    return GOOD
+    return SUCCESS
 
 
 def write_html(options: Namespace, report: Report, path: str) -> None:
@@ -75,7 +77,7 @@ def _run_id(options: Namespace) -> str | None:
     return run.run_id
 
 
-def _opened(address: str, run: str | None, options: Namespace) -> None:
+def _open_browser(address: str, run: str | None, options: Namespace) -> None:
     where = f"{address}#/run/{run}" if run else address
     show_message(f"the results are at {where}", flush=True)
     show_message("stop with Ctrl-C", flush=True)
@@ -112,7 +114,7 @@ def plot_main(options: Namespace) -> int:
         show_diagnostic("warning", code, message, "install one, such as Noto Sans CJK; SVG keeps its texts")
     show_text("\n".join([picture.title, *(f"  {note}" for note in picture.notes)]))
     show_message(f"written to {options.out}")
-    return GOOD
+    return SUCCESS
 
 
 def _check(options: Namespace) -> None:
@@ -125,7 +127,7 @@ def _check(options: Namespace) -> None:
         raise Failure("R0202", message, "it is for the other kinds of pictures")
 
 
-LEVEL = 0.9
+REQUIRED_AGREEMENT = 0.9
 """The required agreement with people for a threshold, by default."""
 
 
@@ -148,7 +150,7 @@ def judges_main(options: Namespace) -> int:
                 if earlier.benchmark != run.benchmark:
                     message = f"run `{since}` is of `{earlier.benchmark}`, and not of `{run.benchmark}`"
                     raise Failure("R0202", message, "name an earlier run of the same benchmark")
-            level = options.agree if options.agree is not None else LEVEL
+            level = options.agree if options.agree is not None else REQUIRED_AGREEMENT
             report = report_judges(connection, plan, run, before, since, against=options.against, level=level)
             if options.against is not None and not report.people:
                 message = f"`{options.against}` scored no reply of run `{run.run_id}`"
@@ -159,4 +161,4 @@ def judges_main(options: Namespace) -> int:
         print_json(report.to_json())
     else:
         show_text(*render_judges(report, plan, terminal_width(), table_width()), sep="\n")
-    return GOOD
+    return SUCCESS

@@ -35,16 +35,16 @@ from tripos_runtime.datasets.data_files import HUB
 from tripos_runtime.datasets.formats import plain_value, shortest_decimal
 from tripos_runtime.datasets.trust import TRUSTED, Trust
 
-NEW = "R0209"
-READ = 50_000
+PROPOSAL_ERROR = "R0209"
+SAMPLE_ROWS = 50_000
 """Rows from which types are inferred; the compiler checks the others."""
 SQLITE, DUCKDB = (".sqlite", ".sqlite3", ".db"), (".duckdb",)
 DATABASES = (*SQLITE, *DUCKDB)
 """File endings of databases."""
 DATA = re.compile(r".+\.(jsonl|ndjson|json|csv|tsv|parquet|arrow|feather|xlsx)(\.gz|\.zst)?", re.IGNORECASE)
-PART = re.compile(r"-\d{5}-of-\d{5}(?=\.)")
+SHARD_SUFFIX = re.compile(r"-\d{5}-of-\d{5}(?=\.)")
 """The suffix by which the Hub numbers the files of one split."""
-ABOUT = frozenset({"dataset_infos.json", "dataset_info.json", "croissant.json", "package.json"})
+METADATA_FILES = frozenset({"dataset_infos.json", "dataset_info.json", "croissant.json", "package.json"})
 
 
 def rows_of_files(
@@ -59,11 +59,11 @@ def rows_of_files(
     try:
         files = looked.find(source, str(near))
         rows = ({**file.captures, **row} for file in files for row in looked.rows(file))
-        found = list(islice(rows, READ))
+        found = list(islice(rows, SAMPLE_ROWS))
     except DataError as error:
-        raise Failure(NEW, error.message, error.help) from error
+        raise Failure(PROPOSAL_ERROR, error.message, error.help) from error
     if not any(found):
-        raise Failure(NEW, f"`{source}` has no rows", "give a file with at least one row")
+        raise Failure(PROPOSAL_ERROR, f"`{source}` has no rows", "give a file with at least one row")
     return found, Path(files[0].location).parent
 
 
@@ -79,22 +79,24 @@ def files_of_hub(names: Sequence[str], split: str | None) -> str:
     >>> files_of_hub(["main/train.jsonl", "main/test.jsonl"], "test")
     'main/test.jsonl'
     """
-    known = [name for name in names if DATA.fullmatch(name) and Path(name).name not in ABOUT]
-    patterns = list(dict.fromkeys(PART.sub("-*", name) for name in known))
+    known = [name for name in names if DATA.fullmatch(name) and Path(name).name not in METADATA_FILES]
+    patterns = list(dict.fromkeys(SHARD_SUFFIX.sub("-*", name) for name in known))
     if split is not None:
         patterns = [each for each in patterns if split in _words(each)]
     if len(patterns) == 1:
         return patterns[0]
-    listed = list(dict.fromkeys(PART.sub("-*", name) for name in known))
+    listed = list(dict.fromkeys(SHARD_SUFFIX.sub("-*", name) for name in known))
     if not listed:
-        raise Failure(NEW, "the data set has no file that Tripos reads", "see its page: rows may be made by a program")
+        raise Failure(
+            PROPOSAL_ERROR, "the data set has no file that Tripos reads", "see its page: rows may be made by a program"
+        )
     shown = ", ".join(listed[:6]) + (f" and {len(listed) - 6:,} more" if len(listed) > 6 else "")
     if split is not None and not patterns:
         close = nearest(split, sorted({word for each in listed for word in _words(each)}))
         hint = f"did you mean `{close}`?" if close else f"its files: {shown}"
-        raise Failure(NEW, f"the data set has no files of `{split}`", hint)
+        raise Failure(PROPOSAL_ERROR, f"the data set has no files of `{split}`", hint)
     hint = "give the path of one, hf://OWNER/NAME/PATH, or `--split NAME`"
-    raise Failure(NEW, f"the data set has several files: {shown}", hint)
+    raise Failure(PROPOSAL_ERROR, f"the data set has several files: {shown}", hint)
 
 
 def _words(path: str) -> list[str]:
@@ -119,14 +121,16 @@ def rows_of_database(
         with file.opened():
             pass
     except FileNotFoundError as error:
-        raise Failure(NEW, f"there is no file `{path}`", "check the path") from error
+        raise Failure(PROPOSAL_ERROR, f"there is no file `{path}`", "check the path") from error
     except OSError as error:
-        raise Failure(NEW, f"cannot read `{path}`: {error.strerror}", "check the path") from error
+        raise Failure(PROPOSAL_ERROR, f"cannot read `{path}`: {error.strerror}", "check the path") from error
     duckdb = path.suffix.casefold() in DUCKDB
     rows = _from_duckdb(path, query, outside=outside) if duckdb else _from_sqlite(path, query)
     for number, row in enumerate(rows):
         if number >= trust.limits.rows:
-            raise Failure(NEW, f"`{path.name}` gives more than {trust.limits.rows:,} rows", "ask for fewer: --query")
+            raise Failure(
+                PROPOSAL_ERROR, f"`{path.name}` gives more than {trust.limits.rows:,} rows", "ask for fewer: --query"
+            )
         yield row
 
 
@@ -140,7 +144,7 @@ def _from_sqlite(path: Path, query: str | None) -> Iterator[dict[str, Any]]:
             cursor = connection.execute(asked)
             yield from _rows([each[0] for each in cursor.description or ()], cursor, path)
     except sqlite3.Error as error:
-        raise Failure(NEW, f"`{path.name}` cannot be read: {_first_line(error)}", _hint(query)) from error
+        raise Failure(PROPOSAL_ERROR, f"`{path.name}` cannot be read: {_first_line(error)}", _hint(query)) from error
 
 
 def _from_duckdb(path: Path, query: str | None, *, outside: bool) -> Iterator[dict[str, Any]]:
@@ -162,7 +166,7 @@ def _from_duckdb(path: Path, query: str | None, *, outside: bool) -> Iterator[di
             )
             yield from _rows([name for name, _ in columns], found, path)
     except duckdb.Error as error:
-        raise Failure(NEW, f"`{path.name}` cannot be read: {_first_line(error)}", _hint(query)) from error
+        raise Failure(PROPOSAL_ERROR, f"`{path.name}` cannot be read: {_first_line(error)}", _hint(query)) from error
 
 
 def _reader(type_: Any) -> Callable[[Any], Any]:
@@ -189,7 +193,7 @@ def _only_table(names: Sequence[str], path: Path) -> str:
             if names
             else f"`{path.name}` has no table"
         )
-        raise Failure(NEW, told, 'say which rows: --query "select … from …"')
+        raise Failure(PROPOSAL_ERROR, told, 'say which rows: --query "select … from …"')
     quoted = names[0].replace('"', '""')
     return f'select * from "{quoted}"'
 
@@ -197,7 +201,7 @@ def _only_table(names: Sequence[str], path: Path) -> str:
 def _rows(names: Sequence[str], found: Any, path: Path) -> Iterator[dict[str, Any]]:
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if twice is not None:
-        raise Failure(NEW, f"the query gives two columns `{twice}`", "name them apart: `select … as …`")
+        raise Failure(PROPOSAL_ERROR, f"the query gives two columns `{twice}`", "name them apart: `select … as …`")
     for row in found:
         yield {name: _written(value, name, path) for name, value in zip(names, row, strict=True)}
 
@@ -210,7 +214,9 @@ def _written(value: Any, name: str, path: Path) -> Any:
         return plain
     kind = "bytes" if isinstance(lacking, bytes) else type(lacking).__name__
     raise Failure(
-        NEW, f"column `{name}` of `{path.name}` holds {kind}", "leave it out of the query, or cast it to text"
+        PROPOSAL_ERROR,
+        f"column `{name}` of `{path.name}` holds {kind}",
+        "leave it out of the query, or cast it to text",
     )
 
 
@@ -241,7 +247,9 @@ def json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[bytes]:
         try:
             yield json.dumps(row, ensure_ascii=False, allow_nan=False).encode()
         except ValueError as error:
-            raise Failure(NEW, f"row {number:,} holds a number that is none", "leave it out of the query") from error
+            raise Failure(
+                PROPOSAL_ERROR, f"row {number:,} holds a number that is none", "leave it out of the query"
+            ) from error
 
 
 # Types of columns
@@ -285,10 +293,10 @@ def missing(value: Any) -> bool:
     return value is None or value == ""
 
 
-def unfit(values: Sequence[Any]) -> str | None:
+def find_unfit_value(values: Sequence[Any]) -> str | None:
     """Return why no type holds these values, or None: a number that is NaN or too large, or bytes of an unknown kind.
 
-    >>> unfit([1, 2.5, "x", [None]]), unfit([{"a": 2**64}]), unfit([float("nan")])
+    >>> find_unfit_value([1, 2.5, "x", [None]]), find_unfit_value([{"a": 2**64}]), find_unfit_value([float("nan")])
     (None, 'a whole number beyond 64 bits, which belongs in quotation marks', 'a number that is NaN or past ±1e70')
     """
     held = [each for value in values for each in _parts(value)]
@@ -426,7 +434,7 @@ def _type_of_contents(held: list[Any]) -> str:
 
 
 # Words for right answers in column names
-PARTS = {
+WORDS_OF_PARTS = {
     "English": "answer answers *answer *answers ans answerkey solution solutions gold golds golden reference "
     "references label labels *label *labels target targets truth groundtruth key correct explanation explanations "
     "rationale rationales expected",
@@ -520,7 +528,7 @@ def is_answer_name(column: str) -> bool:
     >>> [is_answer_name(name) for name in ("question", "answered_by", "keyword", "Lesezeit", "问题")]
     [False, False, False, False, False]
     """
-    parts = _answer_words_parts(column)
+    parts = _split_name(column)
     joined = "_".join(parts)
     if ALONE & set(parts):
         return True
@@ -528,10 +536,10 @@ def is_answer_name(column: str) -> bool:
     return bool(_pattern().search(f"_{joined}_")) or any(word in together for word in _anywhere())
 
 
-def _answer_words_parts(name: str) -> list[str]:
+def _split_name(name: str) -> list[str]:
     """Return the parts of a name, folded: at marks, before capitals, and around digits.
 
-    >>> _answer_words_parts("goldLabel2"), _answer_words_parts("XMLAnswer"), _answer_words_parts("Muster-Lösung")
+    >>> _split_name("goldLabel2"), _split_name("XMLAnswer"), _split_name("Muster-Lösung")
     (['gold', 'label', '2'], ['xml', 'answer'], ['muster', 'losung'])
     """
     text = unicodedata.normalize("NFKC", name)
@@ -553,7 +561,7 @@ def _folded(text: str) -> str:
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    words = {_folded(word) for some in PARTS.values() for word in some.split()}
+    words = {_folded(word) for some in WORDS_OF_PARTS.values() for word in some.split()}
     told = "|".join(sorted(re.escape(word).replace(r"\*", "[^_]*") for word in words))
     return re.compile(f"(?<=_)(?:{told})(?=_)")
 
@@ -573,7 +581,9 @@ PERSONAL = re.compile(
 )
 """Headers of columns about a person."""
 MAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
-SENT = frozenset({"timestamp", "zeitstempel", "horodateur", "marca temporal", "时间戳记", "时间戳", "提交时间"})
+TIMESTAMP_HEADERS = frozenset(
+    {"timestamp", "zeitstempel", "horodateur", "marca temporal", "时间戳记", "时间戳", "提交时间"}
+)
 """Headers that forms give to the time of submission."""
 SMALL = frozenset(
     {"a", "an", "the", "of", "to", "in", "on", "for", "and", "or", "is", "are", "do", "does", "did", "with", "this"}
@@ -595,7 +605,7 @@ SCRIPTS = {"HIRAGANA": "ja", "KATAKANA": "ja", "HANGUL": "ko", "CJK": "zh", "GRE
 """The language of a script, by the first word of its letters' Unicode names. Latin is used by too many languages."""
 SHARE = 0.2
 """Minimum share of letters in a script for its language to be proposed."""
-TRIED = 20_000
+MAX_LETTERS = 20_000
 """The number of letters to examine."""
 
 
@@ -706,11 +716,11 @@ def _field(
     held = [each for each in values if not missing(each)]
     if name in axes:
         return ProposedField(column, name, None)
-    if column.strip().casefold() in SENT:
+    if column.strip().casefold() in TIMESTAMP_HEADERS:
         return ProposedField(column, name, None, left_out=localized("the time when the form was sent"))
     if PERSONAL.search(column) or (held and all(isinstance(each, str) and MAIL.fullmatch(each) for each in held)):
         return ProposedField(column, name, None, left_out=localized("about a person"))
-    if (reason := unfit(held)) is not None:
+    if (reason := find_unfit_value(held)) is not None:
         return ProposedField(column, name, None, left_out=reason)
     type_ = type_of(values)
     if name == KEY and type_.startswith("{"):
@@ -886,7 +896,7 @@ def _languages(columns: Mapping[str, Sequence[Any]], fields: Sequence[ProposedFi
                 language = SCRIPTS.get(unicodedata.name(letter, "").partition(" ")[0].partition("-")[0])
                 if language is not None:
                     found[language] = found.get(language, 0) + 1
-            if looked > TRIED:
+            if looked > MAX_LETTERS:
                 break
     told = {language for language, many in found.items() if many >= SHARE * looked}
     if found.get("ja", 0) >= 0.05 * looked and looked:

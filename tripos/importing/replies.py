@@ -16,17 +16,24 @@ from pathlib import Path
 from typing import Any
 
 from tripos.errors import Failure
-from tripos.importing.rows import FileRow, FileRows, ItemIndex, PlannedItem, RowError, UnfitValue, whole
-from tripos.runs.records import run_row, step_rows, stored_media
+from tripos.importing.rows import FileRow, FileRows, InvalidValue, ItemIndex, PlannedItem, RowError, parse_whole_number
+from tripos.runs.records import media_store, run_row, step_rows
 from tripos.settings.config import Config, programs_of
 from tripos.settings.runtime import with_identities
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.library.media import media_in
 from tripos_compiler.library.registry import with_functions
 from tripos_compiler.library.signature import in_bounds
-from tripos_compiler.plan import Ask, Made, Plan, Scenario, read_token_probabilities, write_token_probabilities
+from tripos_compiler.plan import (
+    Ask,
+    GeneratedDataset,
+    Plan,
+    Scenario,
+    read_token_probabilities,
+    write_token_probabilities,
+)
 from tripos_compiler.source.inputs import DataError
-from tripos_runtime.asking.functions.calling import Loaded
+from tripos_runtime.asking.functions.calling import LoadedPlugin
 from tripos_runtime.asking.functions.plugins import NO_RELEASES, PluginError, load_plugins
 from tripos_runtime.datasets.cases import Case, CaseSource, SubsetTags, drawn_counts
 from tripos_runtime.datasets.selection import NotRunnable, Selection, check_recordable
@@ -40,10 +47,10 @@ from tripos_warehouse.store.paths import address_of
 from tripos_warehouse.store.store import MARKER, Store
 from tripos_warehouse.views.connect import connect
 
-KNOWN = {"model_served": str, "finish_reason": str, "tokens_in": int, "tokens_out": int, "tokens_reasoning": int,
-         "cost_usd": float, "latency_s": float, "logprobs": list}  # fmt: skip
+OPTIONAL_FIELDS = {"model_served": str, "finish_reason": str, "tokens_in": int, "tokens_out": int,
+         "tokens_reasoning": int, "cost_usd": float, "latency_s": float, "logprobs": list}  # fmt: skip
 """Optional columns of a reply, with their types."""
-OWN = ("scenario", "item", "position", "model", "sample", "step", "reply", *KNOWN)
+FIELDS = ("scenario", "item", "position", "model", "sample", "step", "reply", *OPTIONAL_FIELDS)
 """Fields of a row of replies, besides the fields of items, the axes and the arms."""
 
 
@@ -149,7 +156,7 @@ class _ReplyReader:
     def __init__(self, table: FileRows, plan: Plan, source: CaseSource) -> None:
         self.table, self.plan = table, plan
         self.arms = {arm.name: {value.name for value in arm.values} for arm in plan.arms}
-        self.items = ItemIndex(plan, list(_items(plan, source)), OWN)
+        self.items = ItemIndex(plan, list(_items(plan, source)), FIELDS)
         compared = next(role.name for role in plan.roles if role.kind == "compared")
         self.found = ImportedReplies(plan, compared)
         self.counts: dict[object, int] = {}
@@ -159,19 +166,21 @@ class _ReplyReader:
         for record in self.table.records:
             try:
                 self._take(record)
-            except UnfitValue as misfit:
+            except InvalidValue as misfit:
                 self.found.rejected.append(misfit.at(record))
-        self.found.unused = self.table.unused((*OWN, *self.arms), self.items.columns)
+        self.found.unused = self.table.unused((*FIELDS, *self.arms), self.items.columns)
         return self.found
 
     def _check_names(self) -> None:
-        known = {*OWN, *self.items.field_names, *self.arms}
+        known = {*FIELDS, *self.items.field_names, *self.arms}
         told = self.table.records[0].told
         for name in (*told.columns, *told.set):
             if name not in known:
                 close = nearest(name, known)
                 hint = (
-                    f"did you mean `{close}`?" if close else f"its fields are {', '.join(OWN)}, and those of the items"
+                    f"did you mean `{close}`?"
+                    if close
+                    else f"its fields are {', '.join(FIELDS)}, and those of the items"
                 )
                 raise Failure("S0502", f"a reply has no field `{name}`", hint)
         if not any(told.column("reply", record.said) for record in self.table.records):
@@ -188,11 +197,11 @@ class _ReplyReader:
         step = self._step(record, scenario)
         model = record.text("model")
         if model is None and step.role == self.found.compared:
-            raise UnfitValue("model", None, "nothing says whose reply it is: `--model NAME`, or a column of it")
+            raise InvalidValue("model", None, "nothing says whose reply it is: `--model NAME`, or a column of it")
         arms = {arm: value for arm in scenario.arms if (value := self._arm(record, arm)) is not None}
         number = self._number(record, step, (item.scenario, item.item_id, model, step.name, str(sorted(arms.items()))))
         text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
-        told = {"reply": text, **{name: _known(record, name, kind) for name, kind in KNOWN.items()}}
+        told = {"reply": text, **{name: _optional_value(record, name, kind) for name, kind in OPTIONAL_FIELDS.items()}}
         reply = ImportedReply(record, model, step.name, number, arms, told)
         self.found.by_item.setdefault((item.scenario, item.item_id), []).append(reply)
 
@@ -201,28 +210,28 @@ class _ReplyReader:
         said = record.text("step")
         if said is not None:
             if said not in asks:
-                raise UnfitValue("step", said, f"`{scenario.name}` asks {', '.join(asks)}")
+                raise InvalidValue("step", said, f"`{scenario.name}` asks {', '.join(asks)}")
             return asks[said]
         chosen = [step for step in asks.values() if step.role == self.found.compared]
         if len(chosen) != 1:
-            raise UnfitValue("step", None, f"`{scenario.name}` has several steps: {', '.join(asks)}; name one")
+            raise InvalidValue("step", None, f"`{scenario.name}` has several steps: {', '.join(asks)}; name one")
         return chosen[0]
 
     def _arm(self, record: FileRow, arm: str) -> str | None:
         said = record.text(arm)
         if said is not None and said not in self.arms[arm]:
-            raise UnfitValue(arm, said, f"the arm has {', '.join(sorted(self.arms[arm]))}")
+            raise InvalidValue(arm, said, f"the arm has {', '.join(sorted(self.arms[arm]))}")
         return said
 
     def _number(self, record: FileRow, step: Ask, key: object) -> int:
         """Return the sample number of a row. Rows without one are numbered in file order."""
-        number = whole(record.get("sample"), "sample")
+        number = parse_whole_number(record.get("sample"), "sample")
         if number is None:
             number = self.counts.get(key, 0)
             if step.samples > 1:
                 self.counts[key] = number + 1
         if number >= step.samples:
-            raise UnfitValue("sample", number, f"the spec asks for {step.samples} of each, counted from 0")
+            raise InvalidValue("sample", number, f"the spec asks for {step.samples} of each, counted from 0")
         return number
 
 
@@ -232,12 +241,12 @@ def _items(plan: Plan, source: CaseSource) -> Iterator[PlannedItem]:
             yield PlannedItem(scenario.name, case.item_id, case.context, case.fields, position)
 
 
-def _known(record: FileRow, name: str, kind: type) -> Any:
+def _optional_value(record: FileRow, name: str, kind: type) -> Any:
     said = record.get(name)
     if said is None or kind is str:
         return said if said is None else str(said)
     if kind is int:
-        return whole(said, name)
+        return parse_whole_number(said, name)
     if kind is list:
         return _token_probabilities(said, name)
     try:
@@ -245,18 +254,18 @@ def _known(record: FileRow, name: str, kind: type) -> Any:
     except (TypeError, ValueError, OverflowError):
         value = -1.0
     if value < 0 or not in_bounds(value):
-        raise UnfitValue(name, said, "not a number from 0 on")
+        raise InvalidValue(name, said, "not a number from 0 on")
     return value
 
 
 def _token_probabilities(said: Any, name: str) -> str:
-    """Return token probabilities as the store writes them. Raises `UnfitValue` if they are not in OpenAI's form."""
+    """Return token probabilities as the store writes them. Raises `InvalidValue` if they are not in OpenAI's form."""
     try:
         found = json.loads(said) if isinstance(said, str) else said
         written = write_token_probabilities([dict(each) for each in found])
         read_token_probabilities(written)
     except (TypeError, ValueError) as error:
-        raise UnfitValue(name, said, "not the probabilities of tokens in OpenAI's form") from error
+        raise InvalidValue(name, said, "not the probabilities of tokens in OpenAI's form") from error
     return written
 
 
@@ -266,16 +275,16 @@ FREE = "mock/careful"
 
 
 @dataclass(frozen=True)
-class MadeRows:
+class GeneratedRows:
     """The models of the roles that generate data sets, and the number of missing rows by data set."""
 
     models: Mapping[str, str]
     unmade: Mapping[str, int]
 
 
-def take_made_rows(
+def load_generated_rows(
     plan: Plan, source: CaseSource, config: Config, ledger: Any, given: Mapping[str, str], command: Sequence[str]
-) -> MadeRows:
+) -> GeneratedRows:
     """Make the generated rows in the store of `config` available to `source`. Rows that are already there, such as
     those of a release, stay. A role is filled by `given`, or else by the only model that filled it in the runs that
     generated these rows. `command` is the command line of a run of the spec.
@@ -285,9 +294,9 @@ def take_made_rows(
     """
     making = [made for made in plan.made if made.name not in source.sources.made.frozen]
     if not making:
-        return MadeRows({}, {})
+        return GeneratedRows({}, {})
     models: dict[str, str] = {}
-    known = _fillings(Path(config.store), making)
+    known = _recorded_role_models(Path(config.store), making)
     for role in dict.fromkeys(ask.role for made in making for ask in made.asks):
         filled = [given[role]] if role in given else sorted(known.get(role, ()))
         if len(filled) > 1:
@@ -297,7 +306,7 @@ def take_made_rows(
         models |= {role: filled[0]} if filled else {}
     lacking = {ask.role for made in making for ask in made.asks} - models.keys()
     if lacking:
-        raise _unmade(plan, making, models, command)
+        raise _rows_missing(plan, making, models, command)
     compared = next(role.name for role in plan.roles if role.kind == "compared")
     filled_by = {role.name: tuple(models[each] for each in (role.name,) if each in models) for role in plan.roles}
     binding = with_identities(RoleBinding(filled_by, compared), config)
@@ -306,11 +315,11 @@ def take_made_rows(
     unmade = {name: len(each.open) for name, each in maker.makers.items() if each.open}
     rows = source.sources.made.rows
     if unmade and not any(len(list(rows[name])) for name in unmade):
-        raise _unmade(plan, making, models, command)
-    return MadeRows(models, unmade)
+        raise _rows_missing(plan, making, models, command)
+    return GeneratedRows(models, unmade)
 
 
-def _fillings(root: Path, making: Sequence[Made]) -> dict[str, set[str]]:
+def _recorded_role_models(root: Path, making: Sequence[GeneratedDataset]) -> dict[str, set[str]]:
     """Return the models that filled each role in the runs of a store that generated these data sets."""
     found: dict[str, set[str]] = {}
     if not is_store(root):
@@ -326,7 +335,9 @@ def _fillings(root: Path, making: Sequence[Made]) -> dict[str, set[str]]:
     return found
 
 
-def _unmade(plan: Plan, making: Sequence[Made], models: Mapping[str, str], command: Sequence[str]) -> Failure:
+def _rows_missing(
+    plan: Plan, making: Sequence[GeneratedDataset], models: Mapping[str, str], command: Sequence[str]
+) -> Failure:
     """Return the failure whose hint is the command that generates the rows. Roles that are not needed get a model
     without cost, since their replies are not the imported ones."""
     named = " and ".join(f"`{made.name}`" for made in making if made.asks)
@@ -340,7 +351,7 @@ def _unmade(plan: Plan, making: Sequence[Made], models: Mapping[str, str], comma
 
 
 # The committed import
-AT_ONCE = 1000
+LOOKUP_BATCH = 1000
 """Number of cases that are looked up in the store together."""
 
 
@@ -374,14 +385,14 @@ class ReplyImport:
         if not shown:
             return
         media = self.source.reader.media
-        media.store = stored_media(store)
+        media.store = media_store(store)
         for scenario in self.source.plan.scenarios:  # reading a case stores its media
             deque(self.source.of(scenario, Selection()), 0)
         for messages in shown:
             media.keep_shown(messages)
 
 
-class NoLedger:
+class EmptyLedger:
     """The ledger of a store that does not exist yet."""
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
@@ -425,12 +436,12 @@ def record(
     """
     _check_roles(plan, roles)
     root = Path(config.store)
-    ledger: Any = open_ledger(Store.open(root, create=False), plan.fingerprints) if is_store(root) else NoLedger()
-    functions: Mapping[str, Loaded] = {}
+    ledger: Any = open_ledger(Store.open(root, create=False), plan.fingerprints) if is_store(root) else EmptyLedger()
+    functions: Mapping[str, LoadedPlugin] = {}
     try:
         functions = load_plugins(plan, folder, releases, source.trust, programs_of(config))
         with with_functions(functions):
-            made = take_made_rows(plan, source, config, ledger, roles, command)
+            made = load_generated_rows(plan, source, config, ledger, roles, command)
             replies = read_replies(table, plan, source)
             check_recordable(replies.scenarios)
             binding = with_identities(_binding(plan, replies, {**made.models, **roles}), config)
@@ -464,7 +475,7 @@ def _record(
     marks: SubsetTags | None = None
     rejected = replies.rejected
     costs: list[float | None] = []
-    for each, refused in _taken(recorder, replies.cases(source, binding)):
+    for each, refused in _recorded_cases(recorder, replies.cases(source, binding)):
         for name, why in refused.items():
             rejected.append(RowError(each.records[name], "reply", each.replies[name]["reply"], why.reason))
         taken = each.replies.keys() - refused.keys()
@@ -505,9 +516,11 @@ def _record(
     return ReplyImport(root, dict(rows), rejected, told, source)
 
 
-def _taken(recorder: Recorder, cases: Iterator[CaseReplies]) -> Iterator[tuple[CaseReplies, dict[str, Refusal]]]:
+def _recorded_cases(
+    recorder: Recorder, cases: Iterator[CaseReplies]
+) -> Iterator[tuple[CaseReplies, dict[str, Refusal]]]:
     """Yield every case with its refused replies."""
-    while batch := list(islice(cases, AT_ONCE)):
+    while batch := list(islice(cases, LOOKUP_BATCH)):
         yield from zip(batch, recorder.take((each.units, each.replies) for each in batch), strict=True)
 
 

@@ -18,18 +18,18 @@ from typing import Any
 from tripos.errors import SOME_FAILED, USAGE, Failure
 from tripos.settings.environment import read_toml
 from tripos.source_files import SourceFolder
-from tripos.terminal import harmless, show_message
+from tripos.terminal import escape_controls, show_message
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.language.exact_values import load_json
 from tripos_compiler.language.rows import DoesNotFit, read_value
 from tripos_compiler.plan import Axis, DataField, Plan, Scenario, canonical
-from tripos_compiler.source.inputs import DataError, FoundFile
+from tripos_compiler.source.inputs import DataError, ResolvedFile
 from tripos_runtime.datasets.data_files import DataFolders
 from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 UNFIT_MAPPING = "S0502"
 PARTS = ("each", "columns", "set", "values")
-NAMES: Mapping[str, tuple[str, ...]] = {
+DEFAULT_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "item": ("item_id", "item"),
     "sample": ("sample_number", "sample"),
     "reply": ("reply", "response"),
@@ -59,7 +59,7 @@ class ColumnMap:
         if name in self.columns:
             return self.columns[name] if self.columns[name] in record else None
         taken = self.columns.values()
-        return next((each for each in NAMES.get(name, (name,)) if each in record and each not in taken), None)
+        return next((each for each in DEFAULT_COLUMNS.get(name, (name,)) if each in record and each not in taken), None)
 
     def get(self, name: str, record: Mapping[str, Any]) -> Any:
         """Return a record's value of a field, translated by `values`, or None if it is missing. Surrounding spaces are
@@ -98,8 +98,8 @@ def is_blank(said: Any) -> bool:
 def read_mapping(path: str | None, columns: Sequence[str], fixed: Mapping[str, Any], each: str | None) -> ColumnMap:
     """Return the mapping of a TOML file, if any, overridden by the command line: `columns` are written `FIELD=COLUMN`,
     and `fixed` are fields with one value in all rows. Raises `Failure` S0502."""
-    told = _file(path) if path is not None else {}
-    over = dict(_pair(text) for text in columns)
+    told = _read_mapping_file(path) if path is not None else {}
+    over = dict(_parse_pair(text) for text in columns)
     own = {str(name): str(column) for name, column in told.get("columns", {}).items()}
     fixed = {**told.get("set", {}), **fixed}
     both = sorted({**own, **over}.keys() & fixed.keys())
@@ -108,19 +108,19 @@ def read_mapping(path: str | None, columns: Sequence[str], fixed: Mapping[str, A
     return ColumnMap({**own, **over}, fixed, told.get("values", {}), each or told.get("each"))
 
 
-def read_fixed(texts: Sequence[str]) -> dict[str, str]:
+def parse_constants(texts: Sequence[str]) -> dict[str, str]:
     """Parse the values of `--set FIELD=VALUE`. Raises `Failure` S0502."""
-    return dict(_pair(text, "--set FIELD=VALUE") for text in texts)
+    return dict(_parse_pair(text, "--set FIELD=VALUE") for text in texts)
 
 
-def _pair(text: str, form: str = "--column FIELD=COLUMN") -> tuple[str, str]:
+def _parse_pair(text: str, form: str = "--column FIELD=COLUMN") -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip() or not value:
         raise Failure(UNFIT_MAPPING, f"`{text}` does not say which is which", f"write `{form}`")
     return name.strip(), value
 
 
-def _file(path: str) -> dict[str, Any]:
+def _read_mapping_file(path: str) -> dict[str, Any]:
     try:
         _, told = read_toml(Path(path))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -183,13 +183,13 @@ class FileRows:
     """The rows of all files of an import, and the files with their SHA-256."""
 
     records: tuple[FileRow, ...]
-    files: tuple[FoundFile, ...]
+    files: tuple[ResolvedFile, ...]
 
     @property
     def source(self) -> str:
         """The files as the store records them: file name and first 12 digits of the SHA-256.
 
-        >>> FileRows((), (FoundFile("a/scores.csv", "/data/a/scores.csv", "12ab" * 16, {}),)).source
+        >>> FileRows((), (ResolvedFile("a/scores.csv", "/data/a/scores.csv", "12ab" * 16, {}),)).source
         'scores.csv 12ab12ab12ab'
         """
         return ", ".join(f"{file.path.rpartition('/')[2]} {file.sha256[:12]}" for file in self.files)
@@ -197,7 +197,11 @@ class FileRows:
     def unused(self, names: Iterable[str], more: Collection[str]) -> tuple[str, ...]:
         """Return the columns that hold none of the fields `names` and are not among `more`."""
         told = self.records[0].told
-        used = {*told.columns.values(), *more, *(column for name in names for column in NAMES.get(name, (name,)))}
+        used = {
+            *told.columns.values(),
+            *more,
+            *(column for name in names for column in DEFAULT_COLUMNS.get(name, (name,))),
+        }
         return tuple(column for column in self.columns if column not in used)
 
     @property
@@ -235,7 +239,7 @@ def read_table(source: str, told: ColumnMap, trust: Trust = TRUSTED, *, outside:
     return table
 
 
-def _records(reader: DataFolders, file: FoundFile, told: ColumnMap) -> Iterator[FileRow]:
+def _records(reader: DataFolders, file: ResolvedFile, told: ColumnMap) -> Iterator[FileRow]:
     for number, row in enumerate(reader.rows(file), 1):
         said = {**file.captures, **row}
         if told.each is None:
@@ -262,9 +266,9 @@ def _entries(value: Any) -> list[dict[str, Any]] | None:
 
 
 # Rejected rows
-SHOWN = 20
+SHOWN_LINES = 20
 LONGEST = 40
-ALIKE = 3
+MAX_SINGLE_LINES = 3
 """If more rows than this are rejected for the same reason, they share one line."""
 
 
@@ -291,7 +295,7 @@ class RowError:
     def what(self) -> str:
         """The rejection in one line, without the row."""
         said = "" if self.value is None else f" `{_short(str(self.value))}`"
-        return harmless(f"{self.field}{said}: {self.reason}").replace("\n", " ")
+        return escape_controls(f"{self.field}{said}: {self.reason}").replace("\n", " ")
 
     def is_of(self, options: Collection[str]) -> bool:
         """Return true if one of these options gave the wrong value or could supply the missing one."""
@@ -306,7 +310,7 @@ class RowError:
         return {**found, "field": self.field, "value": self.value, "reason": self.reason}
 
 
-class UnfitValue(Exception):
+class InvalidValue(Exception):
     """An invalid value in a row. The reader turns it into a `RowError`."""
 
     def __init__(self, field: str, value: Any, reason: str) -> None:
@@ -318,11 +322,11 @@ class UnfitValue(Exception):
         return RowError(record, self.field, self.value, self.reason)
 
 
-def whole(said: Any, field: str) -> int | None:
+def parse_whole_number(said: Any, field: str) -> int | None:
     """Return a value as a whole number, or None if it is missing. Texts and floats are accepted, since tables have
-    both. Raises `UnfitValue` for anything else, a negative number, or one from 2**53 on.
+    both. Raises `InvalidValue` for anything else, a negative number, or one from 2**53 on.
 
-    >>> whole("3", "sample"), whole(2.0, "round"), whole(None, "round")
+    >>> parse_whole_number("3", "sample"), parse_whole_number(2.0, "round"), parse_whole_number(None, "round")
     (3, 2, None)
     """
     if said is None:
@@ -333,10 +337,10 @@ def whole(said: Any, field: str) -> int | None:
             return int(number)
     except (TypeError, ValueError, OverflowError):
         pass
-    raise UnfitValue(field, said, "not a whole number")
+    raise InvalidValue(field, said, "not a whole number")
 
 
-def settle(
+def report_row_errors(
     rejected: Sequence[RowError], rows: int, file: str | None, *, skip: bool, what: str, options: Collection[str]
 ) -> None:
     """Write the rejected rows to `file` and show the first of them on standard error.
@@ -353,9 +357,9 @@ def settle(
     for each in rejected:
         groups.setdefault(each.what, []).append(each)
     told = list(_lines(groups, whole_file=bad == rows))
-    for line, _ in told[:SHOWN]:
+    for line, _ in told[:SHOWN_LINES]:
         show_message(line, stderr=True)
-    if left := sum(count for _, count in told[SHOWN:]):
+    if left := sum(count for _, count in told[SHOWN_LINES:]):
         rest = "`--rejected FILE` writes all" if file is None else f"`{file}` has all"
         show_message(f"and {left:,} more: {rest}", stderr=True)
     if skip:
@@ -376,7 +380,7 @@ def settle(
 def _lines(groups: Mapping[str, Sequence[RowError]], *, whole_file: bool) -> Iterator[tuple[str, int]]:
     """Yield each line with the number of rejections that it covers. Rejections with the same reason share a line."""
     for what, alike in groups.items():
-        if len(alike) <= ALIKE:
+        if len(alike) <= MAX_SINGLE_LINES:
             yield from ((each.line, 1) for each in alike)
         elif whole_file and len(groups) == 1:
             yield f"every row: {what}", len(alike)
@@ -465,7 +469,7 @@ class ItemIndex:
         return read | {each.name: each.fields for each in self.plan.made}
 
     def scenario(self, record: FileRow) -> Scenario | None:
-        """Return the scenario that a row gives by name or title, or None if it gives none. Raises `UnfitValue` for an
+        """Return the scenario that a row gives by name or title, or None if it gives none. Raises `InvalidValue` for an
         unknown one."""
         said = record.text("scenario")
         if said is None:
@@ -476,18 +480,18 @@ class ItemIndex:
                 return each
         known = [each.name for each in self.plan.scenarios]
         close = nearest(said, known)
-        raise UnfitValue("scenario", said, f"no such scenario; {_meant(close, known)}")
+        raise InvalidValue("scenario", said, f"no such scenario; {_suggestion(close, known)}")
 
     def find(self, record: FileRow) -> PlannedItem:
-        """Return the item that a row belongs to. Raises `UnfitValue` if no item or several items match."""
+        """Return the item that a row belongs to. Raises `InvalidValue` if no item or several items match."""
         found, field, value = self.candidates(record)
-        return _only(found, field, value)
+        return _only_item(found, field, value)
 
     def candidates(self, record: FileRow) -> tuple[list[PlannedItem], str, Any]:
-        """Return the items that match a row, the field that identified them, and its value. Raises `UnfitValue` if none
-        matches."""
+        """Return the items that match a row, the field that identified them, and its value. Raises `InvalidValue` if
+        none matches."""
         found, field, value = self._candidates(record)
-        return found or [_only(found, field, value)], field, value
+        return found or [_only_item(found, field, value)], field, value
 
     def _candidates(self, record: FileRow) -> tuple[list[PlannedItem], str, Any]:
         scenario = self.scenario(record)
@@ -497,18 +501,18 @@ class ItemIndex:
             if not known:
                 fields = dict.fromkeys(each.name for name in within for each in self._fields(self.plan_scenario(name)))
                 told = f"; a column may say it by what it holds: {', '.join([*fields][:4])}" if fields else ""
-                raise UnfitValue("item", said, f"no item of the benchmark has this id{told}")
+                raise InvalidValue("item", said, f"no item of the benchmark has this id{told}")
             return known, "item", said
-        if (place := whole(record.get("position"), "position")) is not None:
+        if (place := parse_whole_number(record.get("position"), "position")) is not None:
             if scenario is None:
-                raise UnfitValue(
+                raise InvalidValue(
                     "position", place, "a position counts the items of a scenario, and no scenario is named"
                 )
             found = self.by_place.get((scenario.name, place))
             return [] if found is None else [found], "position", place
-        return self._by_what_it_says(record, within)
+        return self._match_by_fields(record, within)
 
-    def _by_what_it_says(self, record: FileRow, within: Iterable[str]) -> tuple[list[PlannedItem], str, Any]:
+    def _match_by_fields(self, record: FileRow, within: Iterable[str]) -> tuple[list[PlannedItem], str, Any]:
         found: list[PlannedItem] = []
         tried: dict[str, Any] = {}
         for name in within:
@@ -517,7 +521,7 @@ class ItemIndex:
                 tried |= said
                 found += self._index(name, tuple(said)).get(_key(said), ())
         if not tried:
-            raise UnfitValue(
+            raise InvalidValue(
                 "item", None, "nothing says which item it is about: no item_id, position, or field of an item"
             )
         names = ", ".join(tried)
@@ -529,7 +533,7 @@ class ItemIndex:
 
     def _said(self, record: FileRow, scenario: Scenario) -> dict[str, Any]:
         """Return the fields of an item that a row gives, typed as in the data set. A value of the wrong type is left
-        out. Raises `UnfitValue` if the mapping names that field."""
+        out. Raises `InvalidValue` if the mapping names that field."""
         said: dict[str, Any] = {}
         taken = {record.told.column(name, record.said) for name in self.own} | set(record.told.columns.values())
         for each in self._fields(scenario):
@@ -544,7 +548,7 @@ class ItemIndex:
                 said[each.name] = read_value(each.type, value, self.axes)
             except DoesNotFit:
                 if each.name in record.told.columns or each.name in record.told.set:
-                    raise UnfitValue(each.name, value, f"no item of `{scenario.name}` can have this") from None
+                    raise InvalidValue(each.name, value, f"no item of `{scenario.name}` can have this") from None
         named = {each for each in scenario.axes if each not in said}
         return said | {axis: value for axis in sorted(named) if (value := self._axis(record, axis)) is not None}
 
@@ -561,7 +565,7 @@ class ItemIndex:
         for value in self.axes[name].values:
             if said.casefold() in {value.name.casefold(), *(text.casefold() for text in value.labels.values())}:
                 return value.name
-        raise UnfitValue(name, said, f"the axis `{name}` has no such value")
+        raise InvalidValue(name, said, f"the axis `{name}` has no such value")
 
     def _index(self, scenario: str, names: tuple[str, ...]) -> dict[bytes, list[PlannedItem]]:
         if (scenario, names) not in self._by_fields:
@@ -577,21 +581,21 @@ def _key(said: Mapping[str, Any]) -> bytes:
     return canonical(said)
 
 
-def _only(found: Sequence[PlannedItem], field: str, value: Any) -> PlannedItem:
-    """Return the only item. Raises `UnfitValue` if there are none or several."""
+def _only_item(found: Sequence[PlannedItem], field: str, value: Any) -> PlannedItem:
+    """Return the only item. Raises `InvalidValue` if there are none or several."""
     if len(found) == 1:
         return found[0]
     if not found:
-        raise UnfitValue(field, value, "no item of the benchmark has this")
+        raise InvalidValue(field, value, "no item of the benchmark has this")
     scenarios = sorted({item.scenario for item in found})
     if len(scenarios) > 1:
-        raise UnfitValue(
+        raise InvalidValue(
             field, value, f"items of {len(scenarios)} scenarios have this: {', '.join(scenarios)}; name one"
         )
-    raise UnfitValue(field, value, f"{len(found)} items have this: say more of the one that is meant")
+    raise InvalidValue(field, value, f"{len(found)} items have this: say more of the one that is meant")
 
 
-def _meant(close: str | None, known: Sequence[str]) -> str:
+def _suggestion(close: str | None, known: Sequence[str]) -> str:
     return (
         f"did you mean `{close}`?" if close else f"there are {', '.join(known[:8])}" + ("…" if len(known) > 8 else "")
     )

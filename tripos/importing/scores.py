@@ -14,15 +14,24 @@ from typing import Any
 import orjson
 
 from tripos.errors import Failure
-from tripos.importing.rows import FileRow, FileRows, ItemIndex, PlannedItem, RowError, UnfitValue, is_blank, whole
+from tripos.importing.rows import (
+    FileRow,
+    FileRows,
+    InvalidValue,
+    ItemIndex,
+    PlannedItem,
+    RowError,
+    is_blank,
+    parse_whole_number,
+)
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.plan import Ask, Grade, Metric, Plan, Type, turns_before
 from tripos_runtime.asking.judging import worth_of
-from tripos_runtime.drivers.lookup import given_bindings
+from tripos_runtime.drivers.lookup import imported_bindings
 from tripos_runtime.program.binding import RoleBinding
 from tripos_warehouse import sql
-from tripos_warehouse.ledger.imported_scores import GivenScore, imported_score
+from tripos_warehouse.ledger.imported_scores import ImportedScore, imported_score
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.store.schemas import HUMAN
 from tripos_warehouse.views.dimensions import last_turns
@@ -47,22 +56,22 @@ class MetricScale:
 
     def chosen(self, said: Any) -> str | None:
         """Return the matching name of a choice, exactly or ignoring case; None if the scale is not a choice. Raises
-        `UnfitValue` if no name matches.
+        `InvalidValue` if no name matches.
 
         >>> MetricScale(names={"RIGHT": None, "WRONG": None}).chosen(" right ")
         'RIGHT'
         """
         if not self.names:
             return None
-        for form in (str, folded):
+        for form in (str, fold_name):
             found = [name for name in self.names if form(name) == form(str(said).strip())]
             if len(found) == 1:
                 return found[0]
-        raise UnfitValue("value", said, f"not one of {', '.join(self.names)}")
+        raise InvalidValue("value", said, f"not one of {', '.join(self.names)}")
 
     def read(self, said: Any) -> float | None:
-        """Return a value as a number on the scale, or None for a name without a number. Raises `UnfitValue` for invalid
-        values, and for numbers outside a scale that refuses them.
+        """Return a value as a number on the scale, or None for a name without a number. Raises `InvalidValue` for
+        invalid values, and for numbers outside a scale that refuses them.
 
         >>> MetricScale(1, 5, {"good": (4.0, 4.0)}).read("Good"), MetricScale(truth=True).read("yes")
         (4.0, 1.0)
@@ -73,11 +82,11 @@ class MetricScale:
         if self.metric is not None and (placed := self.metric.placed(value)) is not None:
             return placed
         if (self.low is not None and value < self.low) or (self.high is not None and value > self.high):
-            raise UnfitValue("value", said, f"not in {_end(self.low)}..{_end(self.high)}")
+            raise InvalidValue("value", said, f"not in {_end(self.low)}..{_end(self.high)}")
         return value
 
     def number(self, said: Any) -> float:
-        """Return a value as a number, even outside the bounds. Raises `UnfitValue` if it is not a number."""
+        """Return a value as a number, even outside the bounds. Raises `InvalidValue` if it is not a number."""
         text = " ".join(str(said).split()).casefold()
         if self.truth and text in YES:
             return YES[text]
@@ -85,16 +94,16 @@ class MetricScale:
             low, high = self.words[text]
             if low == high:
                 return low
-            raise UnfitValue("value", said, f"this level has the scores from {low:g} to {high:g}: give one of them")
+            raise InvalidValue("value", said, f"this level has the scores from {low:g} to {high:g}: give one of them")
         try:
             value = math.nan if isinstance(said, bool) else float(text)
         except ValueError:
             value = math.nan
         if self.truth and value not in (0.0, 1.0):
-            raise UnfitValue("value", said, "not yes, no, true, false, 1 or 0")
+            raise InvalidValue("value", said, "not yes, no, true, false, 1 or 0")
         if not in_bounds(value):
             words = " or the words of a level" if self.words else ""
-            raise UnfitValue("value", said, f"not a number{words}")
+            raise InvalidValue("value", said, f"not a number{words}")
         return value
 
 
@@ -157,15 +166,15 @@ def metric_words(plan: Plan, metrics: Mapping[str, object]) -> dict[str, str]:
     for metric in plan.metrics:
         if metric.name in metrics:
             for title in metric.title.values():
-                titles.setdefault(folded(title), set()).add(metric.name)
+                titles.setdefault(fold_name(title), set()).add(metric.name)
     found = {title: next(iter(names)) for title, names in titles.items() if len(names) == 1}
-    return found | {folded(name): name for name in metrics}
+    return found | {fold_name(name): name for name in metrics}
 
 
-def folded(text: str) -> str:
+def fold_name(text: str) -> str:
     """Return a name folded for comparison: case and repeated spaces are ignored.
 
-    >>> folded("  Basic  Factual Accuracy ")
+    >>> fold_name("  Basic  Factual Accuracy ")
     'basic factual accuracy'
     """
     return " ".join(text.split()).casefold()
@@ -174,7 +183,7 @@ def folded(text: str) -> str:
 def _scale_of(metric: Metric) -> MetricScale:
     words: dict[str, tuple[float, float]] = {}
     for level in metric.levels:
-        words |= {folded(text): (float(level.low), float(level.high)) for text in level.text.values()}
+        words |= {fold_name(text): (float(level.low), float(level.high)) for text in level.text.values()}
     return MetricScale(float(metric.low), float(metric.high), words, metric=metric)
 
 
@@ -195,7 +204,7 @@ def _end(bound: float | None) -> str:
 
 
 # Scores of a file
-OWN = ("scenario", "item", "position", "sample_id", "model", "sample", "step", "scorer", "metric", "value",
+FIELDS = ("scenario", "item", "position", "sample_id", "model", "sample", "step", "scorer", "metric", "value",
        "evaluator", "round", "rationale", "reply")  # fmt: skip
 """Fields of a row of scores, besides the fields of items, the axes and the arms."""
 RATIONALE = ("{} rationale", "{}_rationale", "{} reason", "{}_reason")
@@ -219,7 +228,7 @@ class ScoreImport:
     """The contents of a file: valid scores, rejected rows, and the number of blank cells. `repeated` counts scores that
     occur again with the same value, in `repeating` rows; they count once."""
 
-    scores: tuple[GivenScore, ...]
+    scores: tuple[ImportedScore, ...]
     rejected: tuple[RowError, ...]
     blank: int
     unused: tuple[str, ...]
@@ -253,17 +262,17 @@ class _ScoreReader:
         self.by_item: dict[tuple[str, str], list[StoredReply]] = {}
         for reply in self.replies:
             self.by_item.setdefault((reply.sample["scenario"], reply.sample["item_id"]), []).append(reply)
-        self.items = ItemIndex(plan, _items(connection, schema, plan), OWN)
-        self.own = OWN if "reply" not in self.items.field_names else OWN[: OWN.index("reply")]
+        self.items = ItemIndex(plan, _items(connection, schema, plan), FIELDS)
+        self.own = FIELDS if "reply" not in self.items.field_names else FIELDS[: FIELDS.index("reply")]
         self.items.own = self.own
         self.turns: Counter[tuple[Any, ...]] = Counter()
         self.wide = self._columns_of_metrics()
-        self.bindings = given_bindings(plan, RoleBinding(run.roles, run.compared_role, run.identities))
+        self.bindings = imported_bindings(plan, RoleBinding(run.roles, run.compared_role, run.identities))
         self.judges = _judges_of_runs(connection, run.benchmark)
         self.blank = 0
 
     def read(self) -> ScoreImport:
-        found: dict[str, tuple[GivenScore, FileRow]] = {}
+        found: dict[str, tuple[ImportedScore, FileRow]] = {}
         rejected: list[RowError] = []
         repeated: Counter[str] = Counter()
         for record in self.table.records:
@@ -283,7 +292,7 @@ class _ScoreReader:
                         rejected.append(RowError(record, score.metric, self._cell(record, score.metric), reason))
                     else:
                         repeated[f"{record.file} {record.place}"] += 1
-            except UnfitValue as misfit:
+            except InvalidValue as misfit:
                 rejected.append(misfit.at(record))
         wide = {column for pair in self.wide.values() for column in pair if column is not None}
         unused = self.table.unused((*self.own, *self.arms), self.items.columns | wide)
@@ -296,12 +305,14 @@ class _ScoreReader:
         told, columns = self.table.records[0].told, self.table.columns
         self._check_names(told.columns, told.set)
         mapped = {
-            self.words[folded(name)]: column for name, column in told.columns.items() if folded(name) in self.words
+            self.words[fold_name(name)]: column
+            for name, column in told.columns.items()
+            if fold_name(name) in self.words
         }
         one = any(told.column(name, record.said) for name in ("metric",) for record in self.table.records)
         if "metric" in told.set or (one and not mapped):
             return {}
-        free = {folded(column): column for column in columns if column not in told.columns.values()}
+        free = {fold_name(column): column for column in columns if column not in told.columns.values()}
         for text, column in free.items():
             if text in self.words:
                 mapped.setdefault(self.words[text], column)
@@ -316,13 +327,13 @@ class _ScoreReader:
 
     def _rationales(self, metric: str, column: str) -> Iterator[str]:
         for name in (column, metric):
-            yield from (folded(form.format(name)) for form in RATIONALE)
+            yield from (fold_name(form.format(name)) for form in RATIONALE)
 
     def _check_names(self, *told: Mapping[str, object]) -> None:
         """Raise `Failure` S0502 for an unknown field."""
         known = {*self.own, *self.items.field_names, *self.arms}
         for name in (name for names in told for name in names):
-            if name not in known and folded(name) not in self.words:
+            if name not in known and fold_name(name) not in self.words:
                 close = nearest(name, [*known, *self.words.values()])
                 hint = (
                     f"did you mean `{close}`?"
@@ -331,7 +342,7 @@ class _ScoreReader:
                 )
                 raise Failure("S0502", f"a score has no field `{name}`", hint)
 
-    def _scores(self, record: FileRow, rejected: list[RowError]) -> Iterator[GivenScore]:
+    def _scores(self, record: FileRow, rejected: list[RowError]) -> Iterator[ImportedScore]:
         """Yield the scores of one row. All invalid values of the row are added to `rejected`."""
         cells = list(self._cells(record))
         if not cells:
@@ -343,7 +354,7 @@ class _ScoreReader:
                 given = self._given(record, reply, metric)
                 number, name = given.scale.read(value), given.scale.chosen(value)
                 said = given.scale.number(value) if name is None else None
-            except UnfitValue as misfit:
+            except InvalidValue as misfit:
                 field = given_field if (given_field := misfit.field) != "value" else self._field_of(metric)
                 rejected.append(RowError(record, field, misfit.value, misfit.reason))
                 continue
@@ -368,13 +379,13 @@ class _ScoreReader:
                 self.blank += 1
                 return
             if said is None:
-                raise UnfitValue("metric", None, "no metric is named")
-            if folded(said) not in self.words:
+                raise InvalidValue("metric", None, "no metric is named")
+            if fold_name(said) not in self.words:
                 known = sorted(set(self.words.values()))
                 close = nearest(said, [*known, *(t for m in self.plan.metrics for t in m.title.values())])
-                raise UnfitValue("metric", said, f"no such metric; did you mean `{close}`?" if close else
+                raise InvalidValue("metric", said, f"no such metric; did you mean `{close}`?" if close else
                              f"no such metric; there are {', '.join(known[:6])}")  # fmt: skip
-            yield self.words[folded(said)], value, record.text("rationale")
+            yield self.words[fold_name(said)], value, record.text("rationale")
             return
         for metric, (column, why) in self.wide.items():
             value = record.said.get(column)
@@ -389,44 +400,49 @@ class _ScoreReader:
         found = self.given[reply.place].get(metric, [])
         if not found:
             said = self.wide[metric][0] if metric in self.wide else record.text("metric")
-            raise UnfitValue("metric", said, f"not graded in scenario `{scenario}`")
+            raise InvalidValue("metric", said, f"not graded in scenario `{scenario}`")
         arms = {arm: said for arm in self.arms if (said := record.text(arm)) is not None}
         found = [under for each in found if (under := each.under(arms)) is not None]
         if not found:
             arm = next(iter(arms))
-            raise UnfitValue(arm, arms[arm], f"`{metric}` is not graded under this arm in scenario `{scenario}`")
+            raise InvalidValue(arm, arms[arm], f"`{metric}` is not graded under this arm in scenario `{scenario}`")
         if (said := record.text("scorer")) is not None:
             found = [each for each in found if each.scorer == said]
             if not found:
-                raise UnfitValue("scorer", said, f"does not give `{metric}` in scenario `{scenario}`")
+                raise InvalidValue("scorer", said, f"does not give `{metric}` in scenario `{scenario}`")
         if len(found) > 1:
             names = " and ".join(each.scorer for each in found)
-            raise UnfitValue("scorer", None, f"{names} give `{metric}`: say which")
+            raise InvalidValue("scorer", None, f"{names} give `{metric}`: say which")
         return found[0]
 
     def _reply(self, record: FileRow) -> StoredReply:
         if (said := record.text("sample_id")) is not None:
             if said not in self.by_id:
-                raise UnfitValue("sample_id", said, "the run has no such reply that is graded")
+                raise InvalidValue("sample_id", said, "the run has no such reply that is graded")
             return self.by_id[said]
         said = record.get("reply") if "reply" in self.own else None
         items = [self.items.find(record)] if said is None else self.items.candidates(record)[0]
         found = [reply for item in items for reply in self.by_item.get((item.scenario, item.item_id), ())]
         if not found:
-            raise UnfitValue("item", items[0].item_id, "the run has no reply to this item that is graded")
+            raise InvalidValue("item", items[0].item_id, "the run has no reply to this item that is graded")
         model = record.text("model")
         if said is not None:
             found = _saying(found, said, model)
         found = _with(found, "model", model, lambda reply: {reply.sample["model"]})
-        found = _with(found, "sample", _shown(whole(record.get("sample"), "sample")), lambda reply: {str(reply.number)})
+        found = _with(
+            found,
+            "sample",
+            _shown(parse_whole_number(record.get("sample"), "sample")),
+            lambda reply: {str(reply.number)},
+        )
         found = _with(found, "step", record.text("step"), lambda reply: {reply.step})
         for arm in self.arms:
             found = _with(found, arm, record.text(arm), lambda reply, arm=arm: {one[arm] for one in reply.arms})
         if len(found) > 1 and said is not None:
             found = [self._next(found, record)]
         if len(found) > 1:
-            differs = next(name for name, of in _TELLING.items() if len({of(reply) for reply in found}) > 1)
-            raise UnfitValue(differs, None, f"{len(found)} replies to the item could be meant: name the {differs}")
+            differs = next(name for name, of in _DISTINGUISHING.items() if len({of(reply) for reply in found}) > 1)
+            raise InvalidValue(differs, None, f"{len(found)} replies to the item could be meant: name the {differs}")
         return found[0]
 
     def _next(self, alike: Sequence[StoredReply], record: FileRow) -> StoredReply:
@@ -441,43 +457,43 @@ class _ScoreReader:
     def _evaluator(self, record: FileRow) -> str:
         said = record.text("evaluator")
         if said is None:
-            raise UnfitValue(
+            raise InvalidValue(
                 "evaluator", None, "nothing says who gave the score: `--evaluator NAME`, or a column of it"
             )
         if said in self.judges and not (said.startswith(HUMAN) and self._round(record) > 1):
             reason = "this judge grades in runs; give what it gave elsewhere a name of its own"
-            raise UnfitValue("evaluator", said, f"{reason}, such as `{said}/published`")
+            raise InvalidValue("evaluator", said, f"{reason}, such as `{said}/published`")
         return said
 
     def _round(self, record: FileRow) -> int:
-        number = whole(record.get("round"), "round")
+        number = parse_whole_number(record.get("round"), "round")
         if number is not None and number < 1:
-            raise UnfitValue("round", number, "rounds are counted from 1")
+            raise InvalidValue("round", number, "rounds are counted from 1")
         return 1 if number is None else number
 
 
 def _with(found: Sequence[StoredReply], name: str, said: str | None, of: Any) -> list[StoredReply]:
-    """Return the replies that match the value of a row, or all if the row has none. Raises `UnfitValue` if none
+    """Return the replies that match the value of a row, or all if the row has none. Raises `InvalidValue` if none
     matches."""
     chosen = [reply for reply in found if said is None or said in of(reply)]
     if not chosen:
         there = sorted({str(value) for reply in found for value in of(reply)})
         close = nearest(said or "", there)
         more = f"did you mean `{close}`?" if close else f"there are {', '.join(there[:4])}"
-        raise UnfitValue(name, said, f"the run has no such reply to the item; {more}")
+        raise InvalidValue(name, said, f"the run has no such reply to the item; {more}")
     return chosen
 
 
 def _saying(found: Sequence[StoredReply], said: Any, model: str | None) -> list[StoredReply]:
-    """Return the replies with the text of a row. Raises `UnfitValue` if there are none, or only replies of other
+    """Return the replies with the text of a row. Raises `InvalidValue` if there are none, or only replies of other
     models."""
     exact = [reply for reply in found if isinstance(said, str) and reply.text.strip() == said.strip()]
     alike = exact or [reply for reply in found if _parsed(reply.text) == _parsed(said)]
     if not alike:
-        raise UnfitValue("reply", said, "the run has no reply to the item with this text")
+        raise InvalidValue("reply", said, "the run has no reply to the item with this text")
     writers = sorted({str(reply.sample["model"]) for reply in alike})
     if model is not None and model not in writers and any(reply.sample["model"] == model for reply in found):
-        raise UnfitValue("model", model, f"the reply with this text is by {', '.join(writers)}")
+        raise InvalidValue("model", model, f"the reply with this text is by {', '.join(writers)}")
     return alike
 
 
@@ -495,7 +511,7 @@ def _shown(number: int | None) -> str | None:
     return None if number is None else str(number)
 
 
-_TELLING: Mapping[str, Any] = {
+_DISTINGUISHING: Mapping[str, Any] = {
     "model": lambda reply: reply.sample["model"],
     "step": lambda reply: reply.step,
     "arm": lambda reply: str(reply.arms),

@@ -9,7 +9,7 @@ from typing import Literal
 
 from tripos.source_files import SourceFile
 
-How = Literal["exactly", "approximately", "not"]
+Translation = Literal["exactly", "approximately", "not"]
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"}
 _BLOCK_LINES = 4
 """A text of at least this many lines is written as a block, if the block has exactly the same content."""
@@ -19,7 +19,7 @@ LONGEST_NAME = 120
 """Maximum bytes of a name. Names also become file names, with a suffix and a number."""
 
 
-class Untranslated(Exception):
+class NotTranslatable(Exception):
     """A part of a task without a counterpart in the language; the message names it."""
 
 
@@ -28,7 +28,7 @@ class Note:
     """How a part of a task was translated."""
 
     part: str
-    how: How
+    how: Translation
     why: str = ""
 
 
@@ -54,12 +54,12 @@ class Code:
     """An expression in a hole of a template. `texted` is the expression for its text, if it has another type."""
 
     text: str
-    texted: str = ""
+    text_expression: str = ""
 
     @property
     def as_text(self) -> str:
         """Return an expression of type `text`."""
-        return self.texted or self.text
+        return self.text_expression or self.text
 
 
 Pieces = Sequence[str | Code]
@@ -67,18 +67,18 @@ Pieces = Sequence[str | Code]
 
 
 def quoted(text: str) -> str:
-    r"""Return a text as a string of the language. Raises `Untranslated` for a control character.
+    r"""Return a text as a string of the language. Raises `NotTranslatable` for a control character.
 
     >>> print(quoted('say "a\\b"\n'))
     "say \"a\\b\"\n"
     """
     if any(ord(each) < 32 and each not in _ESCAPES for each in text):
-        raise Untranslated("a control character in a text")
+        raise NotTranslatable("a control character in a text")
     return '"' + "".join(_ESCAPES.get(each, each) for each in text) + '"'
 
 
 def literal(text: str) -> str:
-    """Return a text as a string without holes. Raises `Untranslated` for two adjacent braces."""
+    """Return a text as a string without holes. Raises `NotTranslatable` for two adjacent braces."""
     return template([text])
 
 
@@ -100,9 +100,9 @@ def template(pieces: Pieces, indent: int = 0) -> str:
     """
     literals = "".join(each for each in pieces if isinstance(each, str))
     if "{{" in literals or "}}" in literals:
-        raise Untranslated("two braces in a row in a text")
+        raise NotTranslatable("two braces in a row in a text")
     if any(ord(each) < 32 and each not in _ESCAPES for each in literals):
-        raise Untranslated("a control character in a text")
+        raise NotTranslatable("a control character in a text")
     text = "".join(each if isinstance(each, str) else f"{{{{ {each.text} }}}}" for each in pieces)
     if indent and _fits_block(text):
         space = " " * indent

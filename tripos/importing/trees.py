@@ -31,11 +31,11 @@ SUFFIXES = (".yaml", ".yml", ".json")
 SHOWN = 5
 
 
-def tree_text(tree: ParsedTree, suffix: str, said: str = "") -> str:
+def format_tree(tree: ParsedTree, suffix: str, said: str = "") -> str:
     """Return a tree as the text of a file with this suffix. `said` becomes a comment at the top, if the format has
     comments.
 
-    >>> print(tree_text(read_tree({"Algebra": ["Sets", "Groups"], "Logic": None}).tree, ".yaml", "own"), end="")
+    >>> print(format_tree(read_tree({"Algebra": ["Sets", "Groups"], "Logic": None}).tree, ".yaml", "own"), end="")
     # own
     Algebra:
     - Sets
@@ -69,7 +69,7 @@ def check_suffix(path: Path) -> str:
     return path.suffix.casefold()
 
 
-def get_tree(path: Path) -> ParsedTree:
+def read_tree_file(path: Path) -> ParsedTree:
     """Return the tree of a file. Raises `Failure` S0836 if it cannot be read or contains something other than
     branches.
     """
@@ -85,10 +85,10 @@ def get_tree(path: Path) -> ParsedTree:
         raise Failure("S0836", error.message, error.help) from error
     except OSError as error:
         raise Failure("S0836", f"cannot read `{path}`: {error.strerror}", "check the path") from error
-    return sound(read, str(path), "S0836")
+    return check_tree(read, str(path), "S0836")
 
 
-def sound(read: TreeRead, shown: str, code: str) -> ParsedTree:
+def check_tree(read: TreeRead, shown: str, code: str) -> ParsedTree:
     """Return the tree, or raise `Failure` with its faults."""
     if not read.faults:
         return read.tree
@@ -120,7 +120,7 @@ def approve(path: Path, by: str, at: datetime, *, replace: bool = False) -> Appr
     Raises `Failure` S0836 if the file is not a valid tree, and S0837 if a different tree already has that name and
     `replace` is false.
     """
-    tree = get_tree(path)
+    tree = read_tree_file(path)
     content = _content(path)
     draft = path.stem.endswith(DRAFT)
     target = path.with_name(path.stem.removesuffix(DRAFT) + path.suffix)
@@ -131,7 +131,7 @@ def approve(path: Path, by: str, at: datetime, *, replace: bool = False) -> Appr
     said = {"tree": target.name, "sha256": approval.sha256, "approved_by": by, "approved_at": at.isoformat()}
     # Write the approval first: alone it has no effect, but a tree without it would look like the author's own.
     beside = target.with_name(f"{target.stem}{APPROVED}.json")
-    _put(beside, (json.dumps(said, ensure_ascii=False, indent=2) + "\n").encode())
+    _write_atomically(beside, (json.dumps(said, ensure_ascii=False, indent=2) + "\n").encode())
     if draft:
         path.replace(target)
     return approval
@@ -141,7 +141,7 @@ def _content(path: Path) -> bytes:
     return SourceFolder.around(path).file(path).content()
 
 
-def _put(path: Path, content: bytes) -> None:
+def _write_atomically(path: Path, content: bytes) -> None:
     """Write a file atomically."""
     new = path.with_name(f".{path.name}.new")
     new.write_bytes(content)
@@ -149,7 +149,7 @@ def _put(path: Path, content: bytes) -> None:
 
 
 # Drafts from the replies of a run
-CODE = "S0838"
+DRAFT_ERROR = "S0838"
 QUERY = """
 select samples.model, samples.status, samples.reply, any_value(items.fields) as fields, samples.sample_id
 from {schema}.samples as samples
@@ -185,36 +185,38 @@ def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) ->
     for model, status, reply, text, _ in rows:
         fields = orjson.loads(text or "{}")
         if wanted.items() <= {name: str(value) for name, value in fields.items()}.items():
-            replies.append((_order(fields), model, status, reply))
+            replies.append((_sort_key(fields), model, status, reply))
     replies.sort(key=lambda each: each[:2])
     if not replies:
-        raise _nothing(found.run_id, step, steps, len(rows), only)
+        raise _no_replies(found.run_id, step, steps, len(rows), only)
     models = sorted({model for _, model, _, _ in replies})
     if len(models) > 1:
         hint = "run the spec with one model in each role: a draft is by one"
-        raise Failure(CODE, f"`{step}` was replied by {len(models)} models: {', '.join(models)}", hint)
+        raise Failure(DRAFT_ERROR, f"`{step}` was replied by {len(models)} models: {', '.join(models)}", hint)
     bad = [status for _, _, status, reply in replies if status != "ok" or not reply]
     if bad:
         message = f"{len(bad)} of {len(replies)} replies of `{step}` cannot be used: {', '.join(sorted(set(bad)))}"
-        raise Failure(CODE, message, "run the spec again; existing replies are reused", SOME_FAILED)
+        raise Failure(DRAFT_ERROR, message, "run the spec again; existing replies are reused", SOME_FAILED)
     branches: dict[str, Any] = {}
     for number, (_, model, _, reply) in enumerate(replies, 1):
-        _merge(branches, sound(read_outline(reply), f"reply {number} of {model}", "S0835").branches)
+        _merge(branches, check_tree(read_outline(reply), f"reply {number} of {model}", "S0835").branches)
     said = f"Drafted by run {found.run_id}, step {step} by {models[0]}."
     return DraftedTree(ParsedTree(branches), said)
 
 
-def _nothing(run_id: str, step: str, steps: Sequence[str], replies: int, only: Sequence[str]) -> Failure:
+def _no_replies(run_id: str, step: str, steps: Sequence[str], replies: int, only: Sequence[str]) -> Failure:
     """Return the failure for a draft without replies: an unknown step, or conditions that match no item."""
     if replies:
         message = f"none of the {replies} replies of `{step}` in run {run_id} has {' and '.join(only)}"
-        return Failure(CODE, message, "`--only FIELD=VALUE` names a field of the items, as it is in the data")
+        return Failure(DRAFT_ERROR, message, "`--only FIELD=VALUE` names a field of the items, as it is in the data")
     if steps:
         close = nearest(step, steps)
         there = f"its steps are {', '.join(steps)}; `tripos list` shows other runs"
-        return Failure(CODE, f"run {run_id} has no step `{step}`", f"did you mean `{close}`?" if close else there)
+        return Failure(
+            DRAFT_ERROR, f"run {run_id} has no step `{step}`", f"did you mean `{close}`?" if close else there
+        )
     hint = "`tripos run specs/teachbench/drafting.tripos` makes one; `tripos list` shows the runs"
-    return Failure(CODE, f"run {run_id} has no replies", hint)
+    return Failure(DRAFT_ERROR, f"run {run_id} has no replies", hint)
 
 
 def _conditions(only: Sequence[str]) -> dict[str, str]:
@@ -227,7 +229,7 @@ def _conditions(only: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _order(fields: Mapping[str, Any]) -> tuple[float, str]:
+def _sort_key(fields: Mapping[str, Any]) -> tuple[float, str]:
     """Return the sort key of an item: its first field that is a number, then all of its fields."""
     number = next((value for value in fields.values() if isinstance(value, int | float)), 0)
     return float(number), orjson.dumps(fields).decode()
@@ -309,7 +311,7 @@ def _points(text: str) -> tuple[list[_Point], list[TreeFault]]:
             continue
         while above and above[-1].width > point.width:
             above.pop()
-        if above and above[-1].width < point.width and _left(tops, above, point):
+        if above and above[-1].width < point.width and _has_no_level(tops, above, point):
             message = f"`{point.name}` is indented less than the lines before it, but more than their parent"
             faults.append(TreeFault(message, "indent the lines of one level alike", number))
             continue
@@ -333,7 +335,7 @@ def _higher(kind: Kind, other: Kind) -> bool:
     return kind[0] == other[0] == "heading" and len(kind[1]) < len(other[1])
 
 
-def _left(tops: list[_Point], above: list[_Point], point: _Point) -> bool:
+def _has_no_level(tops: list[_Point], above: list[_Point], point: _Point) -> bool:
     """Return true if a line has less indentation than its predecessors but more than their parent, so that it has no
     level."""
     siblings = above[-1].below if above else tops

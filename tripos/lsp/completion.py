@@ -15,7 +15,7 @@ from lsprotocol.types import (
     TextEdit,
 )
 
-from tripos.lsp.cursor import MEASURED, Bracket, Cursor, cursor_at, expected
+from tripos.lsp.cursor import AGGREGATE_STATEMENTS, Bracket, Cursor, cursor_at, expected_items
 from tripos.lsp.hover import TYPES, of_aggregate, of_construct, of_function
 from tripos.lsp.names import (
     Proposal,
@@ -38,9 +38,9 @@ from tripos_compiler.library.types import type_notation
 from tripos_compiler.plan import ChoiceType
 from tripos_compiler.resolve.program import Binding
 
-COMPARING = ("EQ", "NE", "IN", "NOT_IN")
+COMPARISON_TOKENS = ("EQ", "NE", "IN", "NOT_IN")
 """Tokens after which values of a choice are likely."""
-FILLINGS = {"VERSION": "1.0.0", "COUNT": "1", "NUMBER": "0", "RANGE": "1..5", "TYPE": "text", "LANGUAGES": "en"}
+SLOT_DEFAULTS = {"VERSION": "1.0.0", "COUNT": "1", "NUMBER": "0", "RANGE": "1..5", "TYPE": "text", "LANGUAGES": "en"}
 """Default texts of slots in snippets; any other slot shows its own name."""
 LANGUAGES = ("en", "zh", "es", "fr", "de", "ar", "hi", "ja", "ko", "pt", "ru")
 EXPRESSIONS = frozenset(
@@ -55,7 +55,7 @@ EXPRESSIONS = frozenset(
 def expression(view: View, cursor: Cursor) -> Iterator[Proposal]:
     """Yield the proposals inside an expression, likeliest first."""
     names = SpecNames(view)
-    measured = cursor.keyword in MEASURED
+    measured = cursor.keyword in AGGREGATE_STATEMENTS
     bracket = cursor.brackets[-1] if cursor.brackets else None
     if measured and bracket is not None and bracket.sign == "[":
         yield from _slice(names, bracket)
@@ -128,7 +128,7 @@ def _compared(cursor: Cursor, scope: Mapping[str, Binding]) -> ChoiceType | None
     if cursor.brackets and not cursor.brackets[-1].name:
         while tokens and tokens[-1].start >= cursor.brackets[-1].start:
             tokens.pop()
-    if not tokens or tokens[-1].kind not in COMPARING:
+    if not tokens or tokens[-1].kind not in COMPARISON_TOKENS:
         return None
     tokens.pop()
     binding = find_binding(scope, name_ending(tokens))
@@ -189,7 +189,7 @@ def _parts(items: Sequence[Item], numbers: count[int]) -> list[str]:
             case Word(texts=texts):
                 parts.append(texts[0] if len(texts) == 1 else f"${{{next(numbers)}|{','.join(texts)}|}}")
             case Slot(kind=kind):
-                filling = FILLINGS.get(kind, kind.lower())
+                filling = SLOT_DEFAULTS.get(kind, kind.lower())
                 field = f"${{{next(numbers)}:{filling if kind != 'LABELS' else 'text'}}}"
                 parts.append(f'"{field}"' if kind in STRING_SLOTS or kind == "LABELS" else field)
             case Maybe():
@@ -260,7 +260,7 @@ def _in_head(view: View, cursor: Cursor) -> Iterator[Proposal]:
     if cursor.hole is not None:
         yield from expression(view, cursor)
         return
-    for item in expected(cursor):
+    for item in expected_items(cursor):
         yield from _slot(view, cursor, item) if isinstance(item, Slot) else _words(item)
 
 

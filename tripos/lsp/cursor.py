@@ -24,11 +24,11 @@ PAIRS = {"(": ")", "[": "]"}
 ROUND = frozenset(OPENERS) - {"_LBRACE"}
 JOINING = OPERATORS | {"ARROW", "_DOTS", "_DOT", "_COLON", "_QUESTION", "_LANGLE"}
 """Tokens that join their neighbours into one element of a head."""
-ALONE = ("EQUALS", "ARROW")
+SINGLE_TOKENS = ("EQUALS", "ARROW")
 """Tokens that are elements of a head by themselves."""
 STRINGS = {"STRING": (1, 1), "UNCLOSED_STRING": (1, 0), "TEXT": (3, 3), "UNCLOSED_TEXT": (3, 0)}
 """String tokens, with the lengths of their opening and closing quotes."""
-MEASURED = ("measure", "expect")
+AGGREGATE_STATEMENTS = ("measure", "expect")
 """Statements whose expressions consist of aggregates."""
 
 
@@ -101,13 +101,13 @@ def cursor_at(outline: Outline, offset: int) -> Cursor:
     """
     text = outline.source.text
     start = word_at(text, offset)[0]
-    within = _within(text, outline.block, start)
+    within = _enclosing_block(text, outline.block, start)
     tokens = list(_tokens(text, within.begin, start))
     last = tokens[-1] if tokens else None
     cursor = Cursor(offset, start, text[start:offset], within.place, owners=within.owners)
     if "#" in text[last.end if last is not None else within.begin : start].rpartition("\n")[2]:
         return Cursor(offset, start, cursor.word, "comment")
-    if not within.heads or not _goes_on(tokens, within):
+    if not within.heads or not _continues_head(tokens, within):
         return cursor
     *outer, own = _braces(tokens)
     if outer:  # in the braces of a type
@@ -122,7 +122,7 @@ def cursor_at(outline: Outline, offset: int) -> Cursor:
 
 
 @dataclass(frozen=True)
-class _Within:
+class _EnclosingBlock:
     """The enclosing block. `begin` is the offset of the last statement before the cursor, or of the block; `end` is the
     end of that statement. `heads` says that there is a statement, and `listed` that it takes a list with commas."""
 
@@ -135,13 +135,13 @@ class _Within:
     broken: bool = False
 
 
-def _within(text: str, block: Block, start: int) -> _Within:
+def _enclosing_block(text: str, block: Block, start: int) -> _EnclosingBlock:
     place, begin = FILE, 0
     owners: tuple[tuple[Token, ...], ...] = ()
     while True:
         lines = [line for line in block.lines if line.span.start < start]
         if not lines:
-            return _Within(place, owners, begin, begin)
+            return _EnclosingBlock(place, owners, begin, begin)
         before = [entry for entry in lines[-1].entries if entry.span.start < start]
         entry = before[-1]
         constructs = constructs_in(place).get(_first(text, before[0].span), [])
@@ -150,7 +150,7 @@ def _within(text: str, block: Block, start: int) -> _Within:
         if entry.block is None or not _holds(text, entry.block, start):
             opened = _opened(text, place, lines)
             head = head if opened is None else opened
-            return _Within(place, owners, head, entry.span.end, True, listed, entry.broken)
+            return _EnclosingBlock(place, owners, head, entry.span.end, True, listed, entry.broken)
         block, begin = entry.block, entry.block.span.start + 1
         [own] = _braces(_tokens(text, head, begin - 1))[:1]
         owners = (*owners, own)
@@ -197,7 +197,7 @@ def _placed(text: str, begin: int) -> Iterator[Token]:
         yield token._replace(start=token.start + begin, end=token.end + begin)
 
 
-def _goes_on(tokens: Sequence[Token], within: _Within) -> bool:
+def _continues_head(tokens: Sequence[Token], within: _EnclosingBlock) -> bool:
     """Return true if the statement's head continues in the tokens after the part that the parser read."""
     last: Token | None = None
     for index, token in enumerate(tokens):
@@ -276,7 +276,7 @@ def _elements(before: Sequence[Token], words: frozenset[str]) -> list[Element]:
             continue
         closes_type = token.kind == "GT" and generics > 0
         joins = token.kind in JOINING and token.text not in words
-        alone = (token.kind in ALONE and depth == 0) or (token.kind == "_RBRACE" and not generics)
+        alone = (token.kind in SINGLE_TOKENS and depth == 0) or (token.kind == "_RBRACE" and not generics)
         touching = token.kind in ("_CALL", "_INDEX")
         new = not found or last is None or found[-1].alone or alone
         if new or not (depth or found[-1].open or (joins and token.kind != "NOT") or touching):
@@ -314,13 +314,13 @@ def _body_of(place: str, head: Sequence[Token]) -> str:
     return (chosen.body if chosen is not None else None) or RECORD
 
 
-def expected(cursor: Cursor) -> list[Word | Slot]:
+def expected_items(cursor: Cursor) -> list[Word | Slot]:
     """Return the words and slots that may follow in a head. Inside an unfinished element, return the slots that it may
     fill.
 
     >>> from tripos.lsp.session import outline_of
     >>> cursor = cursor_at(outline_of("x", "scenario s {\\n  ask a by "), 24)
-    >>> [item.kind for item in expected(cursor) if isinstance(item, Slot)]
+    >>> [item.kind for item in expected_items(cursor) if isinstance(item, Slot)]
     ['ROLE']
     """
     elements = cursor.elements

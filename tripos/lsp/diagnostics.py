@@ -19,7 +19,7 @@ from lsprotocol.types import (
     WorkspaceEdit,
 )
 
-from tripos.lsp.session import MOST_CHARS, Checked, EditorSession, TooLong, View, text_of
+from tripos.lsp.session import MOST_CHARS, CheckedBenchmark, EditorSession, TooLong, View, text_of
 from tripos_compiler.diagnostics.diagnostic import Diagnostic as Mistake, Diagnostics
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.source.text import Source
@@ -30,12 +30,12 @@ UNNECESSARY = frozenset({"W0209", "W0611"})
 TOP = Range(Position(0, 0), Position(0, 0))
 
 
-def fixes(view: View, wanted: Range) -> list[CodeAction]:
+def quick_fixes(view: View, wanted: Range) -> list[CodeAction]:
     """Return the quick fixes in a range of a document. All are preferred, so that an editor may apply them directly."""
     session = view.session
     start, end = view.offset(wanted.start), view.offset(wanted.end)
     found: list[CodeAction] = []
-    for finding in findings(view.checked).get(view.path, ()):
+    for finding in mistakes_by_file(view.checked).get(view.path, ()):
         mistake = finding.mistake
         if not mistake.edits or not mistake.labels:
             continue
@@ -78,7 +78,7 @@ class SharedMistake:
     within: list[str] = field(default_factory=list)
 
 
-def findings(checked: Iterable[Checked]) -> dict[str, list[SharedMistake]]:
+def mistakes_by_file(checked: Iterable[CheckedBenchmark]) -> dict[str, list[SharedMistake]]:
     """Return the mistakes of benchmarks by file."""
     found: dict[str, dict[object, SharedMistake]] = {}
     for each in checked:
@@ -167,7 +167,7 @@ class Reports:
 
     def _show(self, paths: set[str], always: str | None = None) -> list[PublishDiagnosticsParams]:
         checked = list(self.session.all_checked())
-        by_file = findings(checked)
+        by_file = mistakes_by_file(checked)
         params = []
         for path in sorted(paths):
             mains = [each.benchmark.main for each in checked if path in each.paths]

@@ -22,7 +22,7 @@ from lsprotocol.types import Position, Range, TextDocumentContentChangeEvent, Te
 from pygls.uris import from_fs_path, to_fs_path
 
 from tripos_compiler.library.media import MediumKind
-from tripos_compiler.source.inputs import DataError, FoundFile
+from tripos_compiler.source.inputs import DataError, ResolvedFile
 from tripos_runtime.datasets.data_files import DataFolders, joined_rows
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
@@ -118,7 +118,7 @@ class Lines:
         return 2 if code > 0xFFFF else 1
 
 
-class KeptData:
+class DataCache:
     """A cache of the data files that `folders` find and read. `renewed` returns the same object if the data is
     unchanged, and otherwise a new one with the unchanged part."""
 
@@ -129,11 +129,11 @@ class KeptData:
         """The entries of searched folders. Saving another file changes a folder's stamp but not the result of a
         search.
         """
-        self._found: dict[tuple[str, str], list[FoundFile] | DataError] = {}
+        self._found: dict[tuple[str, str], list[ResolvedFile] | DataError] = {}
         self._rows: dict[Path, list[dict[str, Any]] | DataError] = {}
         self._documents: dict[Path, Any] = {}
 
-    def find(self, source: str, near: str) -> list[FoundFile]:
+    def find(self, source: str, near: str) -> list[ResolvedFile]:
         """Return the files that `source` matches. Raises `DataError`."""
         key = (source, Path(near).parent.as_posix())
         if key not in self._found:
@@ -153,11 +153,11 @@ class KeptData:
             self._note(Path(file.location))
         return found
 
-    def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
+    def rows(self, file: ResolvedFile) -> Iterator[dict[str, Any]]:
         """Yield the raw records of a file, with the columns of joined files. Raises `DataError`."""
         yield from joined_rows(file, self._own_rows)
 
-    def _own_rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
+    def _own_rows(self, file: ResolvedFile) -> Iterator[dict[str, Any]]:
         file, path = replace(file, joined=()), Path(file.location)
         stamp = self._note(path)
         if stamp is not None and stamp[1] > MOST_BYTES:
@@ -173,13 +173,13 @@ class KeptData:
             raise kept.with_traceback(None)
         yield from kept
 
-    def medium(self, file: FoundFile, kind: MediumKind, value: Any) -> str:
+    def medium(self, file: ResolvedFile, kind: MediumKind, value: Any) -> str:
         """Return the reference to the medium that a cell contains or names. Raises `UnfitMedium`."""
         if isinstance(value, str):
             self._note(Path(file.location).parent / value)
         return self.folders.medium(file, kind, value)
 
-    def document(self, file: FoundFile) -> Any:
+    def document(self, file: ResolvedFile) -> Any:
         """Return the content of a JSON or YAML file. Raises `DataError`."""
         path = Path(file.location)
         self._note(path)
@@ -193,19 +193,19 @@ class KeptData:
             raise kept.with_traceback(None)
         return kept
 
-    def placed(self, file: FoundFile) -> Any:
+    def placed(self, file: ResolvedFile) -> Any:
         """Return the content of a JSON or YAML file with the lines of its texts. Not cached, since it is only needed
         for invalid files. Raises `DataError`."""
         return self.folders.placed(file)
 
-    def renewed(self) -> KeptData:
+    def renewed(self) -> DataCache:
         """Return this cache if all files and folders are unchanged, or else a new one."""
         now = {path: stamp for path, old in self._stamps.items() if (stamp := _stamp(path)) != old}
         gone = {path for path in now if path not in self._names or _names(path) != self._names[path]}
         if not gone:
             self._stamps.update(now)
             return self
-        other = KeptData(self.folders)
+        other = DataCache(self.folders)
         for kept, target in ((self._rows, other._rows), (self._documents, other._documents)):
             target.update({path: what for path, what in kept.items() if path not in gone})
         other._stamps.update({path: self._stamps[path] for path in (*other._rows, *other._documents)})
@@ -267,7 +267,7 @@ class Document:
 
 
 @dataclass(frozen=True)
-class _OnDisk:
+class _DiskText:
     stamp: tuple[int, int]
     text: str
 
@@ -281,7 +281,7 @@ class Documents:
         """The folder of documents without a file."""
         self._open: dict[str, Document] = {}
         self._paths: dict[str, str] = {}
-        self._disk: dict[str, _OnDisk] = {}
+        self._disk: dict[str, _DiskText] = {}
 
     def __iter__(self) -> Iterator[Document]:
         return iter(self._open.values())
@@ -336,7 +336,7 @@ class Documents:
         stamp = (found.st_mtime_ns, found.st_size)
         known = self._disk.get(path)
         if known is None or known.stamp != stamp:
-            known = self._disk[path] = _OnDisk(stamp, Path(path).read_bytes().decode("utf-8"))
+            known = self._disk[path] = _DiskText(stamp, Path(path).read_bytes().decode("utf-8"))
         return known.text
 
     def find_text(self, path: str) -> str | None:

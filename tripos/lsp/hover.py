@@ -17,7 +17,7 @@ from lsprotocol.types import (
     SignatureInformation,
 )
 
-from tripos.lsp.cursor import MEASURED, Bracket, Cursor, candidates, cursor_at
+from tripos.lsp.cursor import AGGREGATE_STATEMENTS, Bracket, Cursor, candidates, cursor_at
 from tripos.lsp.documents import word_at
 from tripos.lsp.names import SpecNames
 from tripos.lsp.session import View, name_of, text_of
@@ -49,23 +49,23 @@ TYPES = {
     "set": "different values of one type: `set<text>`",
 }
 OPENING, CLOSING = "([<{", ")]>}"
-SHOWN = 40
+MOST_LISTED = 40
 """Maximum values or fields in a list."""
 
 
-def code(text: str) -> str:
+def code_block(text: str) -> str:
     """Return a code block of a spec."""
     return f"```tripos\n{text}\n```"
 
 
 def of_construct(constructs: Iterable[Construct]) -> str:
     """Return the signatures and summaries of constructs that share their first word."""
-    return "\n\n".join(f"{code(each.shape.shown)}\n{each.summary}" for each in constructs)
+    return "\n\n".join(f"{code_block(each.shape.shown)}\n{each.summary}" for each in constructs)
 
 
 def of_function(function: Function) -> str:
     """Return the signature and documentation of a function."""
-    return f"{code(function.shown)}\n{documentation(function)}"
+    return f"{code_block(function.shown)}\n{documentation(function)}"
 
 
 def documentation(function: Function) -> str:
@@ -87,7 +87,7 @@ def of_aggregate(function: AggregateFunction) -> str:
     """Return the signature of an aggregate, its summary, and the source of its formula."""
     source = f"\n\n{function.source}" if function.source else ""
     across = " across ROLE" if function.needs_across else ""
-    return f"{code(function.shown + across)}\n{function.summary}{source}"
+    return f"{code_block(function.shown + across)}\n{function.summary}{source}"
 
 
 def of_name(name: str, *, measured: bool) -> str | None:
@@ -115,7 +115,7 @@ def signature_help(view: View, position: Position) -> SignatureHelp | None:
     for bracket in reversed(cursor.brackets):
         if bracket.sign == "(" and bracket.name:
             end = interval_end(cursor, bracket.name, inside=1)
-            found = end or _signature(view, bracket, measured=cursor.keyword in MEASURED)
+            found = end or _signature(view, bracket, measured=cursor.keyword in AGGREGATE_STATEMENTS)
             if found is not None:
                 label, text = found
                 return _signature_help(label, text, bracket)
@@ -173,7 +173,7 @@ def parameters_in(signature: str) -> Iterator[str]:
             begin = index + 1
 
 
-def counted(plan: Plan, scenario: str) -> str:
+def call_counts(plan: Plan, scenario: str) -> str:
     """Return the numbers of contexts and items of a scenario, and of its calls with one model in each role."""
     found = next((each for each in plan.scenarios if each.name == scenario), None)
     if found is None:
@@ -202,7 +202,7 @@ def lenses(view: View) -> list[CodeLens]:
     found: list[CodeLens] = []
     for statement in view.outline.statements:
         name = name_of(statement)
-        text = counted(plan, name.text) if statement.construct == "scenario" and name is not None else ""
+        text = call_counts(plan, name.text) if statement.construct == "scenario" and name is not None else ""
         if text:
             place = view.range(statement.head.start, statement.head.end)
             found.append(CodeLens(place, command=Command(text, "")))
@@ -224,9 +224,9 @@ def _name(view: View, offset: int) -> str | None:
         type_ = index.types.get(named.span, "")
         own = text_of(named.span).rpartition(".")[2].strip('"')
         if own != symbol.name:  # a member of a step or field
-            return f"{code(f'{own}: {type_}' if type_ else own)}\nof {symbol.kind} `{symbol.name}`"
+            return f"{code_block(f'{own}: {type_}' if type_ else own)}\nof {symbol.kind} `{symbol.name}`"
         statement = _statement(view, symbol)
-        parts = [code(_heading(symbol, statement, type_)), *_details(view, named, symbol, statement)]
+        parts = [code_block(_heading(symbol, statement, type_)), *_details(view, named, symbol, statement)]
         return "\n\n".join(part for part in parts if part)
     return None
 
@@ -262,7 +262,7 @@ def _details(view: View, named: NameAtCursor, symbol: Symbol, statement: Stateme
             return [text for word, text in kinds.items() if statement is not None and statement.has(word)]
         case "scenario":
             plan = named.checked.compilation.plan
-            return [counted(plan, symbol.name)] if plan is not None else []
+            return [call_counts(plan, symbol.name)] if plan is not None else []
         case "dataset" if statement is not None:
             return [_listed([(text_of(each.head), "") for each in statement.of("field")])]
         case "tool" if statement is not None:
@@ -285,9 +285,9 @@ def _values(index: Index, owner: str) -> str:
 
 
 def _listed(rows: list[tuple[str, str]]) -> str:
-    lines = [f"- `{name}`{'  ' + detail if detail else ''}" for name, detail in rows[:SHOWN]]
-    if len(rows) > SHOWN:
-        lines.append(f"- and {len(rows) - SHOWN} more")
+    lines = [f"- `{name}`{'  ' + detail if detail else ''}" for name, detail in rows[:MOST_LISTED]]
+    if len(rows) > MOST_LISTED:
+        lines.append(f"- and {len(rows) - MOST_LISTED} more")
     return "\n".join(lines)
 
 
@@ -299,7 +299,11 @@ def _word(view: View, start: int, word: str) -> str | None:
         return of_construct(constructs_in(cursor.place).get(word, [])) or None
     if view.text.startswith("(", start + len(word)):
         end = interval_end(cursor, word)
-        return of_name(word, measured=cursor.keyword in MEASURED) if end is None else f"{code(end[0])}\n{end[1]}"
+        return (
+            of_name(word, measured=cursor.keyword in AGGREGATE_STATEMENTS)
+            if end is None
+            else f"{code_block(end[0])}\n{end[1]}"
+        )
     return _in_head(cursor, word)
 
 
@@ -310,5 +314,5 @@ def _in_head(cursor: Cursor, word: str) -> str | None:
     if fitting or bracketed:
         return of_construct(dict.fromkeys([*fitting, *bracketed]))
     if word in TYPES:
-        return f"{code(word)}\n{TYPES[word]}"
+        return f"{code_block(word)}\n{TYPES[word]}"
     return None

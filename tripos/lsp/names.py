@@ -11,22 +11,22 @@ from lsprotocol.types import CompletionItemKind as Kind
 
 from tripos.lsp.cursor import PAIRS, Cursor
 from tripos.lsp.documents import SUFFIX
-from tripos.lsp.session import View, every, place_of
+from tripos.lsp.session import View, place_of, walk_statements
 from tripos_compiler.compile import Compilation
-from tripos_compiler.plan import FIXED, ChoiceType, Type
+from tripos_compiler.plan import BUILT_IN_DIMENSIONS, ChoiceType, Type
 from tripos_compiler.resolve.program import Binding, Symbol
 from tripos_compiler.source.tree import Name
 from tripos_compiler.syntax.grammar import Token
 from tripos_runtime.datasets.data_files import SHIPPED, FileAccess, access_of
 from tripos_runtime.datasets.formats import PACKED
 
-STAND_IN = "a_name_that_is_typed"
+PLACEHOLDER_NAME = "a_name_that_is_typed"
 """A placeholder for a missing name, so that the statement is complete and the compiler records the scope."""
 DOCUMENTS = (".json", ".yaml", ".yml")
 ROWS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc", ".xlsx")
-READ = {"dataset": ROWS, "tree": DOCUMENTS, "function": (".py",), "scorer": (".py",), "aggregate": (".py",)}
+READ_SUFFIXES = {"dataset": ROWS, "tree": DOCUMENTS, "function": (".py",), "scorer": (".py",), "aggregate": (".py",)}
 """Suffixes of files that the path after `from` can name, by statement; data may be compressed."""
-MOST = 500
+MOST_PATHS = 500
 """Maximum files of a folder in one answer."""
 KINDS = {
     "role": Kind.Class,
@@ -57,9 +57,9 @@ def scope_at(view: View, cursor: Cursor) -> Mapping[str, Binding]:
         found = _recorded(compilation, view.path, cursor.start, cursor.offset)
         if found is not None:
             return found
-    text = _completed(view.text, cursor)
+    text = _with_placeholder(view.text, cursor)
     for each in view.checked:
-        found = _recorded(each.benchmark.supposing(view.path, text), view.path, cursor.start, cursor.start)
+        found = _recorded(each.benchmark.compile_with(view.path, text), view.path, cursor.start, cursor.start)
         if found is not None:
             return found
     return {}
@@ -88,7 +88,7 @@ def _is_later(binding: Binding, path: str, offset: int) -> bool:
     )
 
 
-def _completed(text: str, cursor: Cursor) -> str:
+def _with_placeholder(text: str, cursor: Cursor) -> str:
     """Return the text with a placeholder at the cursor and with open brackets closed."""
     rest = text[cursor.offset :]
     closers = ""
@@ -99,7 +99,7 @@ def _completed(text: str, cursor: Cursor) -> str:
     if cursor.hole is not None:
         line = rest.split('"')[0]
         closers += "" if "}}" in line.split("{{")[0] else " }}"
-    return text[: cursor.start] + STAND_IN + closers + rest
+    return text[: cursor.start] + PLACEHOLDER_NAME + closers + rest
 
 
 def chain_before(tokens: Sequence[Token]) -> list[str]:
@@ -166,9 +166,9 @@ def paths_at(view: View, cursor: Cursor) -> tuple[int, Iterator[Proposal]]:
     if words[:1] == ["use"]:
         return begin, _paths_below(view, [beside], folder, (SUFFIX,))
     reading = "dataset" if words[-1:] == ["join"] else cursor.keyword if words[-1:] == ["from"] else ""
-    if reading in READ:
+    if reading in READ_SUFFIXES:
         data = [folder for each in view.checked for folder in each.benchmark.data_folders]
-        suffixes = READ[reading]
+        suffixes = READ_SUFFIXES[reading]
         packed = tuple(f"{each}{pack}" for each in suffixes for pack in PACKED if each != ".py")
         return begin, _paths_below(view, [beside, *data, beside / SHIPPED], folder, (*suffixes, *packed))
     return begin, iter(())
@@ -186,7 +186,7 @@ def _paths_below(view: View, roots: list[Path], inside: str, suffixes: tuple[str
                 found = sorted(entries, key=lambda entry: entry.name)
         except (OSError, ValueError):
             continue
-        for entry in found[:MOST]:
+        for entry in found[:MOST_PATHS]:
             if entry.name.startswith("."):
                 continue
             path = Path(entry.path)
@@ -242,7 +242,7 @@ class SpecNames:
         """Yield the dimensions that a measure can be split by."""
         yield from self.axes()
         yield from self.of("arm")
-        yield from (Proposal(name, Kind.Enum) for name in FIXED)
+        yield from (Proposal(name, Kind.Enum) for name in BUILT_IN_DIMENSIONS)
 
     def datasets(self, cursor: Cursor) -> Iterator[Proposal]:
         """Yield the data sets of the scenario around the cursor, and the top-level ones."""
@@ -269,7 +269,7 @@ class SpecNames:
         """Return the languages that the benchmarks declare."""
         found: dict[str, None] = {}
         for each in self.view.checked:
-            for statement in every(self.view.session.outline(each.benchmark.main).statements):
+            for statement in walk_statements(self.view.session.outline(each.benchmark.main).statements):
                 if statement.construct == "languages":
                     found.update({name.text: None for name in statement.many("languages") if isinstance(name, Name)})
         return list(found)

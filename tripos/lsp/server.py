@@ -18,18 +18,18 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 from pygls.uris import to_fs_path
 
 from tripos.lsp.completion import completions
-from tripos.lsp.diagnostics import Reports, fixes
+from tripos.lsp.diagnostics import Reports, quick_fixes
 from tripos.lsp.documents import Encoding
 from tripos.lsp.hover import hover, lenses, signature_help
 from tripos.lsp.session import MOST_CHARS, EditorSession, View
 from tripos.lsp.symbols import (
     LEGEND,
-    Refused,
+    RenameRefused,
     definitions,
-    folds,
+    folding_ranges,
     formatted,
     highlights,
-    prepare,
+    prepare_rename,
     references,
     rename,
     semantic_tokens,
@@ -47,7 +47,7 @@ WATCHED = ("**/*.tripos", "**/tripos.toml", "**/*.{jsonl,json,csv,parquet,arrow,
 """The files that the client is asked to watch."""
 REQUEST_FAILED = -32803
 """The protocol's error code for a valid request that cannot be fulfilled."""
-RARELY = (50_000, 20, 50)
+GC_THRESHOLDS = (50_000, 20, 50)
 """Thresholds of the garbage collector. A compilation makes many objects but hardly any cycles; with Python's defaults a
 tenth of its time would go to collection."""
 
@@ -207,7 +207,7 @@ class Server(LanguageServer):
     def _guarded(self, what: str, act: Callable[[], Any]) -> Any:
         try:
             return act()
-        except Refused as refused:
+        except RenameRefused as refused:
             raise JsonRpcException(str(refused), REQUEST_FAILED) from None
         except Exception as error:
             self.failed(what, error)
@@ -257,7 +257,7 @@ def _answer_about_names(server: Server) -> None:
         None,
         lambda view, params: references(view, params.position, declared=params.context.include_declaration),
     )
-    server.answer(lsp.TEXT_DOCUMENT_PREPARE_RENAME, None, lambda view, params: prepare(view, params.position))
+    server.answer(lsp.TEXT_DOCUMENT_PREPARE_RENAME, None, lambda view, params: prepare_rename(view, params.position))
     server.answer(
         lsp.TEXT_DOCUMENT_RENAME,
         lsp.RenameOptions(prepare_provider=True),
@@ -285,11 +285,11 @@ def _answer_about_text(server: Server) -> None:
     server.answer(
         lsp.TEXT_DOCUMENT_CODE_ACTION,
         lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix]),
-        lambda view, params: fixes(view, params.range),
+        lambda view, params: quick_fixes(view, params.range),
     )
     server.answer(lsp.TEXT_DOCUMENT_FORMATTING, None, lambda view, params: formatted(view))
     server.answer(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL, None, lambda view, params: symbols(view))
-    server.answer(lsp.TEXT_DOCUMENT_FOLDING_RANGE, None, lambda view, params: folds(view))
+    server.answer(lsp.TEXT_DOCUMENT_FOLDING_RANGE, None, lambda view, params: folding_ranges(view))
     server.answer(lsp.TEXT_DOCUMENT_CODE_LENS, None, lambda view, params: lenses(view))
     server.answer(lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, LEGEND, lambda view, params: semantic_tokens(view))
 
@@ -297,5 +297,5 @@ def _answer_about_text(server: Server) -> None:
 def serve(stdin: BinaryIO, stdout: BinaryIO) -> None:
     """Serve one client until it exits or disconnects."""
     gc.freeze()  # imported modules live as long as the process
-    gc.set_threshold(*RARELY)
+    gc.set_threshold(*GC_THRESHOLDS)
     make_server().start_io(stdin, stdout)

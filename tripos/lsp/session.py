@@ -18,7 +18,7 @@ from pathlib import Path
 from lsprotocol.types import Location, Position, Range
 
 from tripos.errors import Failure
-from tripos.lsp.documents import SUFFIX, Document, Documents, Encoding, KeptData, Lines
+from tripos.lsp.documents import SUFFIX, DataCache, Document, Documents, Encoding, Lines
 from tripos.releases.opening import ReleaseFolders
 from tripos.settings.config import SETTINGS_FILE, Config, chosen_denials
 from tripos.settings.load import load_config
@@ -35,19 +35,19 @@ from tripos_compiler.syntax.lexer import ParseMemory, raw_tokens, split_pieces
 from tripos_compiler.syntax.parser import parse
 from tripos_runtime.datasets.data_files import DataFolders, FileAccess, access_of
 
-TOLD = ("use", "benchmark")
+HEADER_WORDS = ("use", "benchmark")
 """The first words of header statements."""
-NO_NAME = ("EQUALS", "_CALL", "_LPAR", "_DOT")
+NOT_A_STATEMENT = ("EQUALS", "_CALL", "_LPAR", "_DOT")
 """Tokens after which a word is not a statement."""
-TELLING = re.compile(r"^[^\S\n]*(?:use|benchmark)\b.*$", re.MULTILINE)
+HEADER_LINES = re.compile(r"^[^\S\n]*(?:use|benchmark)\b.*$", re.MULTILINE)
 """The lines that determine a header. If they are unchanged, the header is reused."""
-PASSED = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
+SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
 """Folders without specs of the project; folders with a leading dot are skipped too."""
 MOST_FILES = 2_000
 """Maximum spec files of a workspace that are read."""
 MOST_FOLDERS = 20_000
 """Maximum folders that are searched."""
-ROOTS = (SETTINGS_FILE, ".git", ".hg")
+PROJECT_MARKS = (SETTINGS_FILE, ".git", ".hg")
 """Names that mark the top folder of a project."""
 MOST_CHARS = 1_000_000
 """Maximum characters of a spec, over all of its files, that is compiled while it is edited."""
@@ -67,13 +67,13 @@ def header_of(path: str, text: str) -> Header:
     >>> header_of("b/x.tripos", 'use "../y.tripos"\\nbenchmark x "1.0.0" { languages en }').uses
     ('y.tripos',)
     """
-    own = (text[piece.start : piece.end] for piece in split_pieces(text) if text.startswith(TOLD, piece.start))
+    own = (text[piece.start : piece.end] for piece in split_pieces(text) if text.startswith(HEADER_WORDS, piece.start))
     source = Source(path, "".join(own))
     entries = [entry for line in parse(source, Diagnostics()).lines for entry in line.entries]
     main, uses = False, []
     for entry in entries:
         word, *rest = islice(raw_tokens(source.text[entry.span.start : entry.span.end]), 2)
-        main = main or (word.text == "benchmark" and not any(token.kind in NO_NAME for token in rest))
+        main = main or (word.text == "benchmark" and not any(token.kind in NOT_A_STATEMENT for token in rest))
         match entry.elements:
             case [Name(text="use"), Text(value=used)]:
                 uses.append(path_beside(path, used))
@@ -103,7 +103,7 @@ class Membership:
         """Handle a document that was opened, closed or changed."""
         known = self._headers.pop(path, None)
         text = self.documents.find_text(path)
-        if known is not None and text is not None and TELLING.findall(text) == known[0]:
+        if known is not None and text is not None and HEADER_LINES.findall(text) == known[0]:
             self._headers[path] = known
         else:
             self._mains.clear()
@@ -112,7 +112,7 @@ class Membership:
         """Return the header of a file, or None if it cannot be read."""
         if path not in self._headers:
             text = self.documents.find_text(path)
-            self._headers[path] = None if text is None else (TELLING.findall(text), header_of(path, text))
+            self._headers[path] = None if text is None else (HEADER_LINES.findall(text), header_of(path, text))
         known = self._headers[path]
         return known[1] if known is not None else None
 
@@ -158,7 +158,7 @@ def _below(folder: str) -> Iterator[str]:
         if searched >= MOST_FOLDERS or count >= MOST_FILES:
             return
         for entry in _entries(here):
-            if entry.name.startswith(".") or entry.name in PASSED:
+            if entry.name.startswith(".") or entry.name in SKIPPED_FOLDERS:
                 continue
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(entry.path)
@@ -171,7 +171,7 @@ def _beside_and_above(folder: Path) -> Iterable[str]:
     """Yield the spec files of a folder and of those above, up to the top folder of the project; only of the folder
     itself if there is none."""
     above = [folder, *folder.parents]
-    top = next((index for index, each in enumerate(above) if any((each / root).exists() for root in ROOTS)), 0)
+    top = next((index for index, each in enumerate(above) if any((each / root).exists() for root in PROJECT_MARKS)), 0)
     for each in above[: top + 1]:
         yield from (Path(entry.path).as_posix() for entry in _entries(str(each)) if entry.name.endswith(SUFFIX))
 
@@ -239,7 +239,7 @@ class OpenBenchmark:
         self.alone = alone
         self._log = log
         self._project: Project | None = None
-        self._data: KeptData | None = None
+        self._data: DataCache | None = None
         self._memory = Memory()
         self._reads: dict[str, str | None] = {}
         """The texts of the files that the last compilation read; None for missing files."""
@@ -269,7 +269,7 @@ class OpenBenchmark:
             self._compilation = self._compiled({}, project, data)
         return self._compilation
 
-    def supposing(self, path: str, text: str) -> Compilation:
+    def compile_with(self, path: str, text: str) -> Compilation:
         """Return the compilation with another text of one file. It invalidates the spans of earlier results."""
         project, data = self._settled()
         self._compilation = None
@@ -284,7 +284,7 @@ class OpenBenchmark:
 
         return deny(compile_spec(self.main, read, data, releases=project.releases).diagnostics, project.denied)
 
-    def _settled(self) -> tuple[Project, KeptData]:
+    def _settled(self) -> tuple[Project, DataCache]:
         """Return the settings and the data reader. Results of an earlier reader are discarded."""
         if self._project is None:
             project = project_of(self.main, self._log, trusted=self.trusted)
@@ -292,7 +292,7 @@ class OpenBenchmark:
                 self._data = None
             self._project = project
             self._compilation = None
-        data = self._data.renewed() if self._data is not None else KeptData(self._project.data)
+        data = self._data.renewed() if self._data is not None else DataCache(self._project.data)
         if data is not self._data:
             self._data = data
             self._memory = Memory(parses=self._memory.parses)
@@ -308,7 +308,7 @@ class OpenBenchmark:
     def _is_current(self) -> bool:
         return all(self.documents.find_text(path) == text for path, text in self._reads.items())
 
-    def _compiled(self, instead: Mapping[str, str], project: Project, data: KeptData) -> Compilation:
+    def _compiled(self, instead: Mapping[str, str], project: Project, data: DataCache) -> Compilation:
         code = {path: text for path, text in self._reads.items() if not path.endswith(SUFFIX)}
         if any(self.documents.find_text(path) != text for path, text in code.items()):
             self._memory = Memory(parses=self._memory.parses)  # its keys do not cover Python files
@@ -393,11 +393,11 @@ def name_of(statement: Statement) -> Name | None:
     return None
 
 
-def every(statements: tuple[Statement, ...]) -> Iterator[Statement]:
+def walk_statements(statements: tuple[Statement, ...]) -> Iterator[Statement]:
     """Yield statements and all statements in their blocks, in the order of the text."""
     for statement in statements:
         yield statement
-        yield from every(statement.body)
+        yield from walk_statements(statement.body)
 
 
 @dataclass(frozen=True, order=True)
@@ -420,7 +420,7 @@ def text_of(span: Span) -> str:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedBenchmark:
     """A benchmark with its compilation."""
 
     benchmark: OpenBenchmark
@@ -480,7 +480,7 @@ class EditorSession:
 
     # Benchmarks
 
-    def checked(self, path: str) -> list[Checked]:
+    def checked(self, path: str) -> list[CheckedBenchmark]:
         """Return the current benchmarks that a file belongs to, or the file by itself if there are none. A benchmark
         that cannot be compiled is left out; unless that is the user's doing, the reason is logged.
 
@@ -494,7 +494,7 @@ class EditorSession:
             found = [alone] if alone is not None else []
         return found
 
-    def all_checked(self) -> Iterator[Checked]:
+    def all_checked(self) -> Iterator[CheckedBenchmark]:
         """Yield every benchmark that an open document belongs to, without repetition."""
         seen: set[int] = set()
         for document in list(self.documents):
@@ -516,14 +516,14 @@ class EditorSession:
     def _keys(self, path: str) -> list[tuple[str, bool]]:
         return [(main, False) for main in self.membership.mains(path)] or [(path, True)]
 
-    def _check(self, key: tuple[str, bool]) -> Checked | None:
+    def _check(self, key: tuple[str, bool]) -> CheckedBenchmark | None:
         benchmark = self._benchmarks.get(key)
         if benchmark is None:
             benchmark = self._benchmarks[key] = OpenBenchmark(
                 self.documents, key[0], self.log, alone=key[1], trusted=self.trusted
             )
         try:
-            return Checked(benchmark, benchmark.compilation())
+            return CheckedBenchmark(benchmark, benchmark.compilation())
         except TooLong:
             raise
         except (OSError, UnicodeDecodeError):
@@ -589,7 +589,7 @@ class View:
         return self.document.text
 
     @cached_property
-    def checked(self) -> list[Checked]:
+    def checked(self) -> list[CheckedBenchmark]:
         """The benchmarks that it belongs to; empty if one is too long."""
         try:
             return self.session.checked(self.path)

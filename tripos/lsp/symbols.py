@@ -31,7 +31,7 @@ from lsprotocol.types import (
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, _TokenType, is_token_subtype
 
 from tripos.lsp.documents import Lines
-from tripos.lsp.session import Checked, DocumentPlace, EditorSession, Outline, View, name_of, place_of, text_of
+from tripos.lsp.session import CheckedBenchmark, DocumentPlace, EditorSession, Outline, View, name_of, place_of, text_of
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Diagnostic
 from tripos_compiler.diagnostics.i18n import reader_language
@@ -72,7 +72,7 @@ def _file(view: View, statement: Statement, written: str) -> str | None:
 class NameAtCursor:
     """A name under the cursor, in one benchmark."""
 
-    checked: Checked
+    checked: CheckedBenchmark
     span: Span
 
     @property
@@ -84,7 +84,7 @@ class NameAtCursor:
     def all(self) -> set[Span]:
         """All occurrences of the name."""
         index = self.checked.compilation.index
-        return family(index, root(index, self.span))
+        return occurrences(index, root_declaration(index, self.span))
 
 
 def named_at(view: View, offset: int) -> Iterator[NameAtCursor]:
@@ -101,7 +101,7 @@ def definitions(view: View, position: Position) -> list[Location]:
     path = path_named(view, offset)
     if path is not None:
         return [Location(view.session.documents.uri_of(path), START)]
-    places = distinct(named.declared for named in named_at(view, offset))
+    places = distinct_places(named.declared for named in named_at(view, offset))
     return [view.session.location_of(place) for place in places]
 
 
@@ -136,11 +136,11 @@ def _places(view: View, offset: int) -> tuple[set[DocumentPlace], set[DocumentPl
 
 
 # Renaming
-class Refused(Exception):
+class RenameRefused(Exception):
     """A rename that is impossible, with the reason."""
 
 
-def prepare(view: View, position: Position) -> PrepareRenamePlaceholder | None:
+def prepare_rename(view: View, position: Position) -> PrepareRenamePlaceholder | None:
     """Return the range of the name at a position, or None if it cannot be renamed."""
     offset = view.offset(position)
     for named in named_at(view, offset):
@@ -154,10 +154,10 @@ def prepare(view: View, position: Position) -> PrepareRenamePlaceholder | None:
 
 
 def rename(view: View, position: Position, new: str) -> WorkspaceEdit:
-    """Return the edits that rename a name. Raises `Refused` if there is no name, the new one is invalid, or a benchmark
-    would get a new error."""
+    """Return the edits that rename a name. Raises `RenameRefused` if there is no name, the new one is invalid, or a
+    benchmark would get a new error."""
     if re.fullmatch(NAME, new) is None or new in (*CONSTANTS, *WORD_OPERATORS):
-        raise Refused(f"`{new}` is not a name")
+        raise RenameRefused(f"`{new}` is not a name")
     found: set[DocumentPlace] = set()
     old = ""
     for named in named_at(view, view.offset(position)):
@@ -165,21 +165,21 @@ def rename(view: View, position: Position, new: str) -> WorkspaceEdit:
         name = _declared_name(index, named.span)
         if name is not None and is_named(named.span, name):
             old = name
-            found |= {place_of(span) for span in family(index, root(index, named.span))}
+            found |= {place_of(span) for span in occurrences(index, root_declaration(index, named.span))}
     if not found:
-        raise Refused("there is no name here that can be changed")
+        raise RenameRefused("there is no name here that can be changed")
     for named in named_at(view, view.offset(position)):
         for release in named.checked.compilation.releases:
             if any(release.inside(place.path) for place in found):
-                raise Refused(f"`{old}` is of the release {release.title}, which is never changed")
+                raise RenameRefused(f"`{old}` is of the release {release.title}, which is never changed")
     edits = _edits(view, found, old, new)
-    _require_sound(view, edits, new)
+    _require_no_new_errors(view, edits, new)
     return _to_lsp(view, edits)
 
 
 def _declared_name(index: Index, span: Span) -> str | None:
     """Return the declared name of a span, or None if no spec declares it."""
-    first = root(index, span)
+    first = root_declaration(index, span)
     symbol = symbol_at(index, first)
     named = symbol.kind != ROWS or any(use.symbol == first for use in index.uses.values())
     return symbol.name if named else None
@@ -206,23 +206,23 @@ def _column(view: View, place: DocumentPlace) -> int | None:
     return statement.head.end
 
 
-def _require_sound(view: View, edits: Edits, new: str) -> None:
-    """Raise `Refused` if a benchmark has more errors with the edits."""
+def _require_no_new_errors(view: View, edits: Edits, new: str) -> None:
+    """Raise `RenameRefused` if a benchmark has more errors with the edits."""
     documents = view.session.documents
-    texts = {path: edited(documents.read(path), of_file) for path, of_file in edits.items()}
+    texts = {path: apply_edits(documents.read(path), of_file) for path, of_file in edits.items()}
     for checked in view.checked:
         before = _errors(checked.compilation.diagnostics)
         after = _errors(checked.benchmark.trying(texts))
         if len(after) > len(before):
             known = {each.message for each in before}
             first = next((each for each in after if each.message not in known), after[0])
-            raise Refused(f"not to `{new}`: {first.message}")
+            raise RenameRefused(f"not to `{new}`: {first.message}")
 
 
-def edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+def apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     """Return a text with edits applied, which must not overlap.
 
-    >>> edited("abc", [(0, 1, "x"), (3, 3, "y")])
+    >>> apply_edits("abc", [(0, 1, "x"), (3, 3, "y")])
     'xbcy'
     """
     for start, end, new in sorted(edits, reverse=True):
@@ -274,7 +274,7 @@ def symbol_at(index: Index, span: Span) -> Symbol:
     return index.symbols.get(span) or Symbol(ROWS, text_of(span).strip('"'), span)
 
 
-def root(index: Index, span: Span) -> Span:
+def root_declaration(index: Index, span: Span) -> Span:
     """Return the declaration that a name gets its text from: for a field named like its axis, the axis."""
     seen: set[Span] = set()
     while span in index.uses and span not in seen:
@@ -286,7 +286,7 @@ def root(index: Index, span: Span) -> Span:
     return span
 
 
-def family(index: Index, first: Span) -> set[Span]:
+def occurrences(index: Index, first: Span) -> set[Span]:
     """Return every span whose name comes from a declaration, including itself."""
     name = text_of(first)
     found = {first}
@@ -309,7 +309,7 @@ def symbols_in(index: Index, owner: str) -> list[Symbol]:
     return sorted(found, key=lambda symbol: place_of(symbol.span))
 
 
-def distinct(spans: Iterable[Span]) -> list[DocumentPlace]:
+def distinct_places(spans: Iterable[Span]) -> list[DocumentPlace]:
     """Return the places of spans, sorted and without repetition."""
     return sorted({place_of(span) for span in spans})
 
@@ -397,7 +397,7 @@ MOST_SYMBOLS = 500
 """Maximum symbols of a workspace in one answer."""
 
 
-class Coloured(NamedTuple):
+class ColouredRange(NamedTuple):
     """A coloured range of a document. `modifiers` are bits in the order of the legend."""
 
     start: int
@@ -421,19 +421,19 @@ def semantic_tokens(view: View) -> SemanticTokens:
     return SemanticTokens(data)
 
 
-def _coloured(view: View) -> Iterator[Coloured]:
+def _coloured(view: View) -> Iterator[ColouredRange]:
     names = _coloured_names(view)
-    held: Coloured | None = None
+    held: ColouredRange | None = None
     for start, kind, text in TriposLexer().get_tokens_unprocessed(view.text):
         type_, end = BASE.get(kind), start + len(text)
-        found: Coloured | None = None
+        found: ColouredRange | None = None
         named = names.get((start, end))
         if named is not None and not is_token_subtype(kind, String):
-            found = Coloured(start, end, *named)
+            found = ColouredRange(start, end, *named)
         elif type_ is Type.Function and text in LIBRARY:
-            found = Coloured(start, end, Type.Function, 2)
+            found = ColouredRange(start, end, Type.Function, 2)
         elif type_ is not None and text:
-            found = Coloured(start, end, type_)
+            found = ColouredRange(start, end, type_)
         if found is None:
             continue
         if held is not None and held.type is Type.String is found.type and held.end == found.start:
@@ -465,7 +465,7 @@ def _coloured_names(view: View) -> dict[tuple[int, int], tuple[Type, int]]:
     return found
 
 
-def _on_lines(text: str, coloured: Coloured) -> Iterator[tuple[int, int]]:
+def _on_lines(text: str, coloured: ColouredRange) -> Iterator[tuple[int, int]]:
     """Yield the parts of a range by line, without line breaks."""
     start = coloured.start
     while start < coloured.end:
@@ -546,7 +546,7 @@ def _matches(query: str, name: str) -> bool:
     return all(letter in letters for letter in query.casefold())
 
 
-def folds(view: View) -> list[FoldingRange]:
+def folding_ranges(view: View) -> list[FoldingRange]:
     """Return the folding ranges: blocks, long strings, comments of several lines, and adjacent `use` lines."""
     outline, lines = view.outline, view.document.lines
     found = {fold.start_line: fold for fold in reversed([*_blocks(outline.block, lines), *_runs(outline, lines)])}

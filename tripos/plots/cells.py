@@ -107,9 +107,9 @@ def _in_order(source: PictureSource, found: list[dict[str, object]], name: str) 
 
 
 # Radar
-LEAST = 3
+MIN_SPOKES = 3
 """Minimum spokes of a radar."""
-TALLEST = 42
+MAX_LINES_HIGH = 42
 """Maximum height of a radar in lines of text."""
 LABEL = 18
 """Maximum width of a label's line in characters."""
@@ -119,13 +119,13 @@ RINGS = (0.25, 0.5, 0.75, 1.0)
 def radar_picture(source: PictureSource) -> Picture:
     """Return the radar of a measure by one dimension. Raises `StoreError` S0621 if its cells have no bounds or are
     fewer than three."""
-    measure = _measure(source)
+    measure = _radar_measure(source)
     [name] = measure.by
     table, words = source.evaluate(measure), source.words
     spokes = list(
         dict.fromkeys(str(row.by[0]) for row in sorted(table.rows, key=lambda row: _place(source, name, row.by[0])))
     )
-    if len(spokes) < LEAST:
+    if len(spokes) < MIN_SPOKES:
         raise nothing_to_draw(f"`{measure.name}` has {len(spokes)} cells, and a radar needs three", "choose --measure")
     rows = []
     for row in table.rows:
@@ -167,7 +167,7 @@ def radar_picture(source: PictureSource) -> Picture:
     return Picture("radar", f"{source.title}: {source.title_of(measure)}", tuple(rows), notes, draws)
 
 
-def _measure(source: PictureSource) -> Measure:
+def _radar_measure(source: PictureSource) -> Measure:
     """Return the requested measure, or the first by metric, dimension or scenario, or else by any single dimension."""
     if source.options.measure is not None:
         measure = source.measure(source.options.measure)
@@ -204,7 +204,7 @@ def _place(source: PictureSource, name: str, value: object) -> tuple[int, str]:
     return dimension_place(source.plan, name)(value)
 
 
-def _at(place: float, spoke: float, many: int) -> dict[str, float]:
+def _spoke_point(place: float, spoke: float, many: int) -> dict[str, float]:
     """Return the coordinates of a value on a spoke. The first spoke points up; the others follow clockwise."""
     angle = 2 * math.pi * spoke / many
     return {"x": place * math.sin(angle), "y": place * math.cos(angle)}
@@ -214,13 +214,13 @@ def _chart(rows: Sequence[Row], labels: Sequence[str], models: Sequence[str], wi
     import altair as alt
 
     many = len(labels)
-    height = min(width, style.size * TALLEST)
+    height = min(width, style.size * MAX_LINES_HIGH)
     rim = 1.1 + style.size * 5 / height
     x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-rim * width / height, rim * width / height], nice=False))
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-rim, rim], nice=False))
-    grid = [{"ring": ring, "order": at, **_at(ring, at, many)} for ring in RINGS for at in range(many + 1)]
+    grid = [{"ring": ring, "order": at, **_spoke_point(ring, at, many)} for ring in RINGS for at in range(many + 1)]
     spokes: list[dict[str, Any]] = [
-        {"ring": at, "order": end, **_at(end, at, many)} for at in range(many) for end in (0, 1)
+        {"ring": at, "order": end, **_spoke_point(end, at, many)} for at in range(many) for end in (0, 1)
     ]
     lines: list[dict[str, Any]] = []
     spans: list[dict[str, Any]] = []
@@ -228,7 +228,9 @@ def _chart(rows: Sequence[Row], labels: Sequence[str], models: Sequence[str], wi
     for number, model in enumerate(models):
         own = sorted((row for row in rows if row["model"] == model), key=lambda row: int(row["spoke"]))
         closed = [*own, *own[:1]] if len(own) == many else own
-        lines += [{**row, "order": at, **_at(row["place"], row["spoke"], many)} for at, row in enumerate(closed)]
+        lines += [
+            {**row, "order": at, **_spoke_point(row["place"], row["spoke"], many)} for at, row in enumerate(closed)
+        ]
         aside = (number - (len(models) - 1) / 2) * step
         for row in own:
             if row["place_low"] is not None and row["place_high"] is not None:
@@ -254,7 +256,7 @@ def _chart(rows: Sequence[Row], labels: Sequence[str], models: Sequence[str], wi
     )
     layers += _labels(labels, style, x, y)
     between = math.cos(math.pi / many)
-    rings = [{"text": f"{ring:.0%}", **_at(ring * between, 0.5, many)} for ring in RINGS]
+    rings = [{"text": f"{ring:.0%}", **_spoke_point(ring * between, 0.5, many)} for ring in RINGS]
     layers.append(
         alt.Chart(data_of(rings)).mark_text(fontSize=style.size * 0.75, color=GREY).encode(x=x, y=y, text="text:N")
     )
@@ -263,7 +265,7 @@ def _chart(rows: Sequence[Row], labels: Sequence[str], models: Sequence[str], wi
 
 def _shifted(place: float, spoke: float, many: int, aside: float) -> dict[str, float]:
     """Return coordinates shifted sideways from the spoke, so that intervals of several models do not overlap."""
-    at, angle = _at(place, spoke, many), 2 * math.pi * spoke / many
+    at, angle = _spoke_point(place, spoke, many), 2 * math.pi * spoke / many
     return {"x": at["x"] + aside * math.cos(angle), "y": at["y"] - aside * math.sin(angle)}
 
 
@@ -273,7 +275,7 @@ def _labels(labels: Sequence[str], style: Style, x: Any, y: Any) -> list[Any]:
 
     found: dict[tuple[str, float], list[dict[str, Any]]] = {}
     for at, label in enumerate(labels):
-        place = _at(1.06, at, len(labels))
+        place = _spoke_point(1.06, at, len(labels))
         align = "center" if abs(place["x"]) < 0.15 else "left" if place["x"] > 0 else "right"
         lines = _folded(label)
         above = 0.5 if align != "center" else 1.0 if place["y"] > 0 else 0.0
@@ -304,7 +306,7 @@ def _folded(label: str) -> list[str]:
 # Gains
 def gain_picture(source: PictureSource) -> Picture:
     """Return the picture of a gain. Raises `StoreError` S0621 for a benchmark without one."""
-    measure = _gain_measure(source)
+    measure = _selected_gain(source)
     start = base_of(source.plan, measure.figure)
     table, words, named = source.evaluate(measure), source.words, source.title_of(measure)
     rows = [row for row in table.rows if not _is_start(measure, row.by, start)]
@@ -349,7 +351,7 @@ def gain_picture(source: PictureSource) -> Picture:
     return Picture("gain", f"{source.title}: {named}", shown, notes, draws)
 
 
-def _gain_measure(source: PictureSource) -> Measure:
+def _selected_gain(source: PictureSource) -> Measure:
     """Return the requested measure, or the first gain, preferably one by the arm that it compares."""
     if source.options.measure is not None:
         wanted = source.measure(source.options.measure)

@@ -27,14 +27,14 @@ from tripos.plots.picture import (
 )
 from tripos.plots.words import words_for
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.files import appearing
+from tripos_warehouse.files import atomic_path
 from tripos_warehouse.tables.text import fold
 
 LIBRARIES = ("altair", "vl_convert")
-NARROWEST = 40
+MIN_PLOT_WIDTH = 40
 """Minimum width of a plot in points."""
-TRIES = 4
-TOO_WIDE = 1.03
+FITTING_STEPS = 4
+MOST_OVERWIDTH = 1.03
 """Maximum ratio of the actual to the requested width; beyond it the picture is refused."""
 _TEXT = re.compile(r"(<text [^>]*>)(.*?</text>)", re.DOTALL)
 _FONTS = re.compile(r'font-family="[^"]*"')
@@ -61,14 +61,14 @@ def draw(picture: Picture, style: Style) -> Drawing:
     libraries of the extra `plot`, and S0624 if labels leave no room."""
     check_libraries()
     inner = style.width * 0.6 / picture.several
-    for _ in range(TRIES):
+    for _ in range(FITTING_STEPS):
         chart = _titled(picture.draws(inner, style), picture, style)
         svg = with_wide_fonts(to_svg(chart), style)
         spare = style.width - size_of(svg)[0]
-        if -0.5 <= spare <= 1 or inner + spare / picture.several < NARROWEST:
+        if -0.5 <= spare <= 1 or inner + spare / picture.several < MIN_PLOT_WIDTH:
             break
         inner += spare / picture.several
-    if size_of(svg)[0] > style.width * TOO_WIDE:
+    if size_of(svg)[0] > style.width * MOST_OVERWIDTH:
         message = f"labels leave no room for the picture in {style.width / 72 * 2.54:.1f} cm"
         raise StoreError("S0624", message, "give it more --width, a smaller --font-size, or --for page")
     return Drawing(picture, chart, svg, style)
@@ -245,7 +245,7 @@ def write_drawing(drawing: Drawing, path: Path) -> None:
         named = ", ".join(f"`{each}`" for each in FORMATS)
         raise StoreError("S0202", f"cannot draw `{path.suffix or path.name}` files", f"end the name in {named}")
     content = FORMATS[form](drawing)
-    with appearing(path) as new:
+    with atomic_path(path) as new:
         new.write_bytes(content)
 
 
@@ -282,7 +282,7 @@ FORMATS: Mapping[str, Callable[[Drawing], bytes]] = {
 }
 
 
-def why_no_font(drawing: Drawing) -> str | None:
+def missing_font(drawing: Drawing) -> str | None:
     """Return a warning if the picture has Chinese, Japanese or Korean text and no installed font draws it, or None."""
     texts = re.findall(r">([^<]+)</text>|>([^<]+)</tspan>", drawing.svg)
     if not any(is_wide(char) for pair in texts for text in pair for char in text) or draws_chinese():

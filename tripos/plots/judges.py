@@ -16,7 +16,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.query.results import run_query
 from tripos_warehouse.store.schemas import HUMAN
 
-ACROSS = 3
+PLOT_COLUMNS = 3
 """Plots in a row."""
 
 
@@ -53,12 +53,12 @@ def judges_picture(source: PictureSource) -> Picture:
     def draws(width: float, style: Style) -> AnyChart:
         each = {part: [row for row in rows if row["part"] == part] for part in parts}
         plots = [(part, _disc_plot(source, own, width, style)) for part, own in each.items()]
-        return titled_plots(plots, style, ACROSS) if len(plots) > 1 else plots[0][1]
+        return titled_plots(plots, style, PLOT_COLUMNS) if len(plots) > 1 else plots[0][1]
 
     judges = ", ".join(dict.fromkeys(str(row["judge"]) for row in rows))
     title = f"{source.title}: {words['judges_title'].format(judges=judges, human=human)}"
     notes = (*told, words["judges_note"], *source.caution)
-    return Picture("judges", title, tuple(rows), notes, draws, several=min(ACROSS, len(parts)))
+    return Picture("judges", title, tuple(rows), notes, draws, several=min(PLOT_COLUMNS, len(parts)))
 
 
 def _disc_plot(source: PictureSource, rows: Sequence[Row], width: float, style: Style) -> AnyChart:
@@ -152,13 +152,13 @@ def calibration_picture(source: PictureSource) -> Picture:
 
     def draws(width: float, style: Style) -> AnyChart:
         plots = [(part, _curve(source, [row for row in rows if row["part"] == part], width, style)) for part in parts]
-        return titled_plots(plots, style, ACROSS) if len(plots) > 1 else plots[0][1]
+        return titled_plots(plots, style, PLOT_COLUMNS) if len(plots) > 1 else plots[0][1]
 
     people = ", ".join(found.people)
     judges = ", ".join(dict.fromkeys(str(row["judge"]) for row in rows))
     title = f"{source.title}: {words['calibration_title'].format(judges=judges, human=people)}"
     notes = (words["calibration_note"], words["interval"], *source.caution)
-    return Picture("calibration", title, tuple(rows), notes, draws, several=min(ACROSS, len(parts)))
+    return Picture("calibration", title, tuple(rows), notes, draws, several=min(PLOT_COLUMNS, len(parts)))
 
 
 def _evaluator(source: PictureSource) -> str | None:

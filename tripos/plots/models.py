@@ -28,7 +28,7 @@ from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.plan import Measure
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures.differences import Half, remeasure_pairs
+from tripos_warehouse.measures.differences import ModelSide, jackknife_pair_differences
 from tripos_warehouse.query.results import run_query
 from tripos_warehouse.report.history import history_of
 from tripos_warehouse.report.leaderboard import Board, board_notes, headlines, items_by_model
@@ -41,7 +41,7 @@ def leaderboard_picture(source: PictureSource) -> Picture:
     """Return the picture of a leaderboard. Raises `StoreError` S0621 if no model has a value."""
     board, words = source.board(), source.words
     named = source.title_of(board.measure)
-    shown = [each for each in board.standings if each.model in source.models]
+    shown = [each for each in board.entries if each.model in source.models]
     if not shown:
         raise nothing_to_draw("no model has a value", "run the benchmark first")
     rows = tuple(
@@ -100,7 +100,7 @@ def runs_picture(store: Store, sources: Sequence[PictureSource], wanted: Sequenc
             "version": run.version,
         }
         for run, board in found
-        for each in board.standings
+        for each in board.entries
         if not wanted or each.model in wanted
     )
     if not rows:
@@ -130,7 +130,7 @@ def _board(source: PictureSource, measure: str) -> Board | None:
         if error.code in ("S0602", "S0621"):
             return None
         raise
-    return board if board.standings else None
+    return board if board.entries else None
 
 
 def _segments(store: Store, benchmark: str, measure: str) -> dict[tuple[str, str], int]:
@@ -157,7 +157,7 @@ def _breaks(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 # Cost against score
-WIDE = 20
+LOG_RATIO = 20
 """Ratio of the largest to the smallest cost beyond which the axis is logarithmic."""
 
 
@@ -165,9 +165,9 @@ def cost_picture(source: PictureSource) -> Picture:
     """Return the picture of a headline over the cost of replies. Raises `StoreError` S0621 if no model has both, or all
     costs are zero."""
     board, words, options = source.board(), source.words, source.options
-    spent = _spent(source)
+    spent = _reply_costs(source)
     named = source.title_of(board.measure)
-    standings = [each for each in board.standings if each.model in source.models]
+    standings = [each for each in board.entries if each.model in source.models]
     shown = [each for each in standings if each.model in spent and spent[each.model].cost is not None]
     gone = [each.model for each in standings if each not in shown]
     partial = [
@@ -189,7 +189,7 @@ def cost_picture(source: PictureSource) -> Picture:
         hint = "give prices in tripos.toml, or draw another cost: --cost tokens, --cost seconds"
         raise nothing_to_draw(f"no model of the run has a cost in {options.cost}", hint)
     costs = [float(row["cost"]) for row in rows]  # type: ignore[arg-type]
-    wide = min(costs) > 0 and max(costs) / min(costs) > WIDE
+    wide = min(costs) > 0 and max(costs) / min(costs) > LOG_RATIO
     lower = board.measure.lower_is_better
     best = _frontier(rows, lower)
 
@@ -230,7 +230,7 @@ def cost_picture(source: PictureSource) -> Picture:
 
 
 @dataclass(frozen=True)
-class _Spent:
+class _ReplyCost:
     """The cost of a model's replies: USD for a thousand, tokens for one, or the median seconds of one, over the
     `replies` with known cost. None if no cost is known."""
 
@@ -239,7 +239,7 @@ class _Spent:
     unknown: int
 
 
-def _spent(source: PictureSource) -> dict[str, _Spent]:
+def _reply_costs(source: PictureSource) -> dict[str, _ReplyCost]:
     """Return the cost of every model's replies. A failed call is not a reply; its cost counts if it is known."""
     taken = {"tokens": "tokens_out", "seconds": "latency_s"}.get(source.options.cost, "cost_usd")
     total = f"median(reply.{taken})" if taken == "latency_s" else f"sum(reply.{taken}) / count(reply.{taken})"
@@ -254,7 +254,7 @@ def _spent(source: PictureSource) -> dict[str, _Spent]:
         group by reply.model"""
     factor = 1000 if taken == "cost_usd" else 1
     return {
-        row["model"]: _Spent(None if row["cost"] is None else factor * row["cost"], row["replies"], row["unknown"])
+        row["model"]: _ReplyCost(None if row["cost"] is None else factor * row["cost"], row["replies"], row["unknown"])
         for row in run_query(source.connection, query).to_pylist()
     }
 
@@ -270,7 +270,7 @@ def _frontier(rows: Any, lower: bool) -> list[dict[str, Any]]:
 
 
 # Power
-WANTED = 0.8
+WANTED_POWER = 0.8
 TIMES = (0.5, 0.75, 1.0, 1.5)
 """The differences to draw, as multiples of the difference that the run's items detect."""
 POINTS = 60
@@ -290,7 +290,7 @@ def power_picture(source: PictureSource) -> Picture:
     variance is unknown."""
     measure, words = _measure(source), source.words
     design = _design(source, measure)
-    least = detectable_difference(design.items, design.variance, power=WANTED).value
+    least = detectable_difference(design.items, design.variance, power=WANTED_POWER).value
     if not least:
         raise nothing_to_draw(f"two models never differ in `{measure.name}`", "choose a measure in which models differ")
     span = None if measure.low is None or measure.high is None else measure.high - measure.low
@@ -342,7 +342,7 @@ def power_picture(source: PictureSource) -> Picture:
             .encode(x=x, y=y, color=colour, strokeDash=dash)
         )
         rule: dict[str, Any] = {"color": GREY, "strokeWidth": 0.8}
-        wanted = alt.Chart(data_of([{"power": WANTED}])).mark_rule(**rule).encode(y=y)
+        wanted = alt.Chart(data_of([{"power": WANTED_POWER}])).mark_rule(**rule).encode(y=y)
         here = alt.Chart(data_of([{"items": design.items}])).mark_rule(**rule).encode(x=x)
         return alt.layer(wanted, here, lines).properties(width=width, height=width * 0.6)
 
@@ -370,8 +370,8 @@ def _design(source: PictureSource, measure: Measure) -> _Design:
     if len(models) >= 2:
         a, b = models[:2]
         shared = sorted(of_model[a] & of_model[b])
-        half = Half(source.connection, source.plan.benchmark.name, (a, b))
-        found = remeasure_pairs(half, source.plan, measure, shared).get((a, b))
+        half = ModelSide(source.connection, source.plan.benchmark.name, (a, b))
+        found = jackknife_pair_differences(half, source.plan, measure, shared).get((a, b))
         if found is not None and found.standard_error and found.clusters:
             error = f"{found.standard_error:.2g}"
             told = words["power_note"].format(a=a, b=b, items=f"{found.clusters:,}", measure=measure.name, error=error)

@@ -17,10 +17,10 @@ from tripos_compiler.language.plan_diff import are_comparable
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.evaluation import evaluate
-from tripos_warehouse.measures.measure_rows import MeasureTable, as_told
+from tripos_warehouse.measures.measure_rows import MeasureTable, with_sequential_intervals
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.report.leaderboard import Board, leaderboard
-from tripos_warehouse.report.run_report import PROVING
+from tripos_warehouse.report.run_report import STAND_IN_PREFIXES
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect, connect_run
 from tripos_warehouse.views.dimensions import dimension_label
@@ -37,8 +37,8 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 DASHES = ([1, 0], [4, 2], [1, 2], [6, 2, 1, 2], [8, 3], [2, 1], [1, 1], [5, 1, 1, 1])
 CONTINUOUS = "viridis"
 """The colour scale of a heat map. Its lightness increases evenly, so it works in grey and with any colour vision."""
-LATIN = "Liberation Sans, Arial, Helvetica"
-WIDE = "Noto Sans CJK SC, Source Han Sans SC, Microsoft YaHei, PingFang SC, sans-serif"
+LATIN_FONTS = "Liberation Sans, Arial, Helvetica"
+WIDE_FONTS = "Noto Sans CJK SC, Source Han Sans SC, Microsoft YaHei, PingFang SC, sans-serif"
 """Fonts for Chinese, Japanese and Korean on common systems."""
 GREY, PALE = "#555555", "#DDDDDD"
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?|\.\d+) ?(pt|in|cm|mm)")
@@ -51,20 +51,20 @@ class Style:
 
     width: float
     size: float
-    font: str = LATIN
+    font: str = LATIN_FONTS
     language: str = "en"
     bare: bool = False
 
     @property
     def fonts(self) -> str:
         """The fonts of a text, in order of preference."""
-        return f"{self.font}, {WIDE}"
+        return f"{self.font}, {WIDE_FONTS}"
 
     @property
     def wide_fonts(self) -> str:
         """The fonts of a text with Chinese, Japanese or Korean: the fonts after the first one, if given."""
         _, _, named = self.font.partition(",")
-        return f"{named.strip()}, {WIDE}" if named and self.font != LATIN else WIDE
+        return f"{named.strip()}, {WIDE_FONTS}" if named and self.font != LATIN_FONTS else WIDE_FONTS
 
     @property
     def step(self) -> float:
@@ -246,7 +246,8 @@ class PictureSource:
     def caution(self) -> tuple[str, ...]:
         """A note if a model is a mock or a small local one."""
         told = any(
-            model.startswith(PROVING) for model in (*self.models, *(m for r in self.run.roles.values() for m in r))
+            model.startswith(STAND_IN_PREFIXES)
+            for model in (*self.models, *(m for r in self.run.roles.values() for m in r))
         )
         return (self.words["caution"],) if told else ()
 
@@ -280,7 +281,7 @@ class PictureSource:
             )
         rows.sort(key=lambda row: models.index(row.model))
         table = MeasureTable(measure, tuple(rows))
-        return as_told(self.run, table)
+        return with_sequential_intervals(self.run, table)
 
     def board(self) -> Board:
         """Return the first board of the benchmark, or the board of the requested measure. Raises `StoreError` S0621 if
@@ -289,14 +290,14 @@ class PictureSource:
         wanted = {name: [self.options.measure]} if self.options.measure else {}
         runs = list(self.runs) if self.whole else [self.run]
         boards = leaderboard(self.connection, runs, wanted, benchmarks=[name], comparable=are_comparable)
-        boards = [board for board in boards if any(each.model in self.models for each in board.standings)]
+        boards = [board for board in boards if any(each.model in self.models for each in board.entries)]
         if not boards:
             raise nothing_to_draw(f"no model of `{name}` has a value of a headline", "choose a measure: --measure")
         return boards[0]
 
 
 @contextmanager
-def opened(store: Store, run_id: str | None, options: PlotOptions, *, whole: bool) -> Iterator[PictureSource]:
+def open_source(store: Store, run_id: str | None, options: PlotOptions, *, whole: bool) -> Iterator[PictureSource]:
     """Open the source of a picture. With `whole` and no run it is the current state of the benchmark of the latest run.
     Raises `StoreError`."""
     connection, run = connect_run(store, run_id)
@@ -312,16 +313,16 @@ def opened(store: Store, run_id: str | None, options: PlotOptions, *, whole: boo
 
 
 @contextmanager
-def opened_several(store: Store, run_ids: Sequence[str], options: PlotOptions) -> Iterator[list[PictureSource]]:
+def open_sources(store: Store, run_ids: Sequence[str], options: PlotOptions) -> Iterator[list[PictureSource]]:
     """Open several runs, oldest first; by default all runs of the latest run's benchmark. The sources have no filter of
     models, since a run may lack some. Raises `StoreError`, S0614 for a model that no run has."""
     with ExitStack() as stack:
         if not run_ids:
-            with opened(store, None, options, whole=False) as source:
+            with open_source(store, None, options, whole=False) as source:
                 run_ids = [run.run_id for run in source.runs]
         found = {}
         for name in run_ids:
-            source = stack.enter_context(opened(store, name, replace(options, models=()), whole=False))
+            source = stack.enter_context(open_source(store, name, replace(options, models=()), whole=False))
             found[source.run.run_id] = source
         sources = sorted(found.values(), key=lambda each: (each.run.started_at, each.run.run_id))
         every = tuple(dict.fromkeys(model for source in sources for model in source.run.models))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, TypedDict
 
 from tripos.plots.cells import gain_picture, heatmap_picture, radar_picture
-from tripos.plots.chart import Drawing, draw, why_no_font, write_drawing
+from tripos.plots.chart import Drawing, draw, missing_font, write_drawing
 from tripos.plots.judges import calibration_picture, judges_picture
 from tripos.plots.models import cost_picture, leaderboard_picture, power_picture, runs_picture
 from tripos.plots.picture import (
@@ -19,8 +19,8 @@ from tripos.plots.picture import (
     PlotOptions,
     length_pt,
     nothing_to_draw,
-    opened,
-    opened_several,
+    open_source,
+    open_sources,
 )
 from tripos_compiler.diagnostics.i18n import reader_language
 from tripos_warehouse.store.store import Store
@@ -58,12 +58,12 @@ def make_picture(
     chosen, wanted = KINDS[kind], options or PlotOptions()
     names = [] if run is None else [run] if isinstance(run, str) else list(run)
     if chosen.of_several is not None:
-        with opened_several(store, names, wanted) as sources:
+        with open_sources(store, names, wanted) as sources:
             return chosen.of_several(store, sources, wanted.models)
     assert chosen.make is not None
     if len(names) > 1:
         raise nothing_to_draw(f"`{kind}` shows one run", "for several: tripos plot runs RUN RUN")
-    with opened(store, names[0] if names else None, wanted, whole=chosen.whole) as source:
+    with open_source(store, names[0] if names else None, wanted, whole=chosen.whole) as source:
         return chosen.make(source)
 
 
@@ -123,7 +123,7 @@ def plot(store: Store, kind: PlotKind, run: str | Sequence[str] | None, choices:
         bare=choices.get("bare") or None,
     )
     drawing = draw(make_picture(kind, store, run, options), style)
-    if (told := why_no_font(drawing)) is not None:
+    if (told := missing_font(drawing)) is not None:
         warnings.warn(f"{NO_FONT}: {told}", FontWarning, stacklevel=3)
     if (out := choices.get("out")) is not None:
         write_drawing(drawing, Path(out))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tripos.errors import SOME_FAILED, Failure
-from tripos.releases.locations import find_release
+from tripos.releases.locations import open_location
 from tripos.releases.manifest import (
     ArtefactTerms,
     ExtendedRelease,
@@ -21,7 +21,7 @@ from tripos.releases.opening import open_release
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.plan import Plan
 from tripos_compiler.source.data_classes import dataclass
-from tripos_compiler.source.inputs import FoundRelease
+from tripos_compiler.source.inputs import ResolvedRelease
 from tripos_runtime.models.base import ModelError
 from tripos_runtime.models.rewards import BatchedReward
 from tripos_runtime.models.trained_rewards import (
@@ -50,15 +50,15 @@ def artefact_checks(folder: Path, manifest: Manifest, given: Mapping[str, Path] 
             if not inside.resolve().is_relative_to(folder.resolve()):
                 yield ReleaseCheck(what, "wrong", "lies outside of the release")
                 continue
-            yield _held(what, inside, artefact.digest)
+            yield _check_digest(what, inside, artefact.digest)
         if artefact.role in given:
-            yield _held(what, given[artefact.role], artefact.digest)
+            yield _check_digest(what, given[artefact.role], artefact.digest)
         elif artefact.path is None:
             told = f"it is not in the release: --artefact {artefact.role}=DIR, from {artefact.source}"
             yield ReleaseCheck(what, "unchecked", told)
 
 
-def _held(what: str, folder: Path, digest: str) -> ReleaseCheck:
+def _check_digest(what: str, folder: Path, digest: str) -> ReleaseCheck:
     try:
         found = digest_of(folder) if folder.is_dir() else None
     except OSError:
@@ -75,7 +75,7 @@ class InheritedModel:
     """A reward model that an extended release names, with that release."""
 
     said: ReleasedArtefact
-    release: FoundRelease
+    release: ResolvedRelease
 
     @property
     def folder(self) -> Path | None:
@@ -83,7 +83,7 @@ class InheritedModel:
         return None if self.said.path is None else Path(self.release.folder) / self.said.path
 
 
-def inherited_models(plan: Plan, extended: Sequence[FoundRelease]) -> dict[str, InheritedModel]:
+def inherited_models(plan: Plan, extended: Sequence[ResolvedRelease]) -> dict[str, InheritedModel]:
     """Return the models that extended releases name for roles of the plan's scorers, by role. If several name the same
     model, one with files is taken. Raises `Failure` S0878 if two releases name different models for a role."""
     found: dict[str, InheritedModel] = {}
@@ -161,7 +161,7 @@ def artefact_name(artefact: ReleasedArtefact) -> str:
 
 
 def with_artefacts(
-    given: str | None, plan: Plan, extended: Sequence[FoundRelease], roles: Roles, by_hand: Collection[str]
+    given: str | None, plan: Plan, extended: Sequence[ResolvedRelease], roles: Roles, by_hand: Collection[str]
 ) -> dict[str, tuple[str, ...]]:
     """Return the roles of a run with the models of its release, or else of the releases that its spec extends. Such
     roles ignore `tripos.toml`, which is meant for other benchmarks. For a release, a model that the user gave for a
@@ -171,10 +171,10 @@ def with_artefacts(
     S0878 if two releases name different ones.
     """
     filled = dict(roles)
-    own = None if given is None else find_release(given)
+    own = None if given is None else open_location(given)
     for artefact, folder in _artefacts(own, plan, extended):
         named = roles.get(artefact.role, ())
-        same = [name for name in named if _is(name, artefact)]
+        same = [name for name in named if _is_model(name, artefact)]
         if artefact.role in by_hand and len(same) < len(named):
             if own is None:
                 continue
@@ -191,17 +191,17 @@ def with_artefacts(
 
 
 def artefact_folders(
-    given: str | None, plan: Plan, extended: Sequence[FoundRelease], names: Sequence[str]
+    given: str | None, plan: Plan, extended: Sequence[ResolvedRelease], names: Sequence[str]
 ) -> dict[str, Path]:
     """Return the folders of a release's models by name: inside the release, or among the `names` given for roles, such
     as `reward/DIR`."""
     found = {}
-    for artefact, folder in _artefacts(None if given is None else find_release(given), plan, extended):
+    for artefact, folder in _artefacts(None if given is None else open_location(given), plan, extended):
         if folder is not None:
             found[artefact_name(artefact)] = folder
             continue
         for name in map(pinned_name, names):
-            if _is(name, artefact):
+            if _is_model(name, artefact):
                 found[artefact_name(artefact)] = Path(name[len(_PREFIX) :].rpartition("@")[0]).expanduser()
     return found
 
@@ -223,7 +223,7 @@ def open_artefact(name: str, folder: Path) -> BatchedReward:
 
 
 def _artefacts(
-    own: Path | None, plan: Plan, extended: Sequence[FoundRelease]
+    own: Path | None, plan: Plan, extended: Sequence[ResolvedRelease]
 ) -> Iterator[tuple[ReleasedArtefact, Path | None]]:
     """Yield the models with their folders, or None if the files are not available."""
     from tripos.releases.opening import open_release
@@ -240,7 +240,7 @@ def _artefacts(
             yield artefact, other.folder if other is not None and other.said.digest == artefact.digest else None
 
 
-def _is(name: str, artefact: ReleasedArtefact) -> bool:
+def _is_model(name: str, artefact: ReleasedArtefact) -> bool:
     return name.startswith(_PREFIX) and name.endswith(f"@{artefact.digest[:SHORT]}")
 
 

@@ -16,10 +16,10 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from tripos.errors import Failure
-from tripos.releases.frozen import held_back_in, restore, withheld_of
+from tripos.releases.frozen import restore, withheld_by, withheld_of
 from tripos.releases.manifest import (
-    ABOUT,
     DATA,
+    RELEASE_TOML,
     RELEASES,
     SPEC,
     UNLISTED,
@@ -31,13 +31,13 @@ from tripos.releases.manifest import (
 from tripos.releases.opening import Release, ReleaseFolders, open_release
 from tripos_compiler.compile import Compilation
 from tripos_compiler.language.rows import read_row
-from tripos_compiler.plan import Data, Dataset, Made, Plan
-from tripos_compiler.source.inputs import DataError, FoundFile, FoundRelease
+from tripos_compiler.plan import Data, Dataset, GeneratedDataset, Plan
+from tripos_compiler.source.inputs import DataError, ResolvedFile, ResolvedRelease
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.data_files import DataFolders, dataset_files, files_of
 from tripos_runtime.datasets.media import KnownMedia
 from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.datasets.slots import looked_into
+from tripos_runtime.datasets.slots import data_sets_read
 
 
 def check_pinned(compilation: Compilation) -> None:
@@ -48,7 +48,9 @@ def check_pinned(compilation: Compilation) -> None:
         raise Failure("S0870", message, f'write it after its name: sha256 "{release.digest}"')
 
 
-def vendor_releases(extended: Sequence[FoundRelease], about: ReleaseToml, folder: Path) -> tuple[ExtendedRelease, ...]:
+def vendor_releases(
+    extended: Sequence[ResolvedRelease], about: ReleaseToml, folder: Path
+) -> tuple[ExtendedRelease, ...]:
     """Copy the extended releases into a release's folder, if their terms allow it, and return how each is found again.
     A release that another one contains is not copied separately. Raises `Failure` S0855 if a file was changed, and
     `OSError`."""
@@ -94,7 +96,7 @@ WITHHELD = "withheld"
 
 
 @dataclass(frozen=True)
-class Copied:
+class CopiedFile:
     """A copied file: its location, and its path in the release."""
 
     location: Path
@@ -107,15 +109,15 @@ class Contents:
     """The copied files, the external files, and the path of the spec's main file in the release."""
 
     main: str
-    copied: tuple[Copied, ...]
+    copied: tuple[CopiedFile, ...]
     external: tuple[ExternalFile, ...]
 
 
 @dataclass(frozen=True)
-class _Used:
+class _UsedFile:
     """A data file that a plan was compiled from."""
 
-    found: FoundFile
+    found: ResolvedFile
     source: str
     rows: int | None
     shows: bool = False
@@ -159,9 +161,9 @@ def contents_of(
     """
     root = spec_root(compilation, plan)
     main = Path(compilation.sources[0].path).resolve()
-    copied = {path: Copied(path, _inside(path, root)) for path in _own_files(compilation, plan, main)}
+    copied = {path: CopiedFile(path, _inside(path, root)) for path in _own_files(compilation, plan, main)}
     external = []
-    handed_on = _handed_on(compilation)
+    handed_on = _inherited_files(compilation)
     for used in _data_of(compilation, plan, folders):
         location = Path(used.found.location).resolve()
         if Path(used.source).is_absolute():
@@ -186,9 +188,9 @@ def contents_of(
         elif (used.found.path, used.found.sha256) in handed_on:
             external.append(handed_on[used.found.path, used.found.sha256])
         elif is_own(location, compilation, folders):
-            copied[location] = Copied(location, _inside(location, root), used.rows)
+            copied[location] = CopiedFile(location, _inside(location, root), used.rows)
         elif terms is not None and terms.copy_it:
-            copied[location] = Copied(location, f"{DATA}/{used.found.path}", used.rows)
+            copied[location] = CopiedFile(location, f"{DATA}/{used.found.path}", used.rows)
         else:
             external.append(
                 ExternalFile(
@@ -204,7 +206,7 @@ def contents_of(
     return Contents(_inside(main, root), tuple(listed), tuple(outer[key] for key in sorted(outer)))
 
 
-def _handed_on(compilation: Compilation) -> dict[tuple[str, str], ExternalFile]:
+def _inherited_files(compilation: Compilation) -> dict[tuple[str, str], ExternalFile]:
     """Return the data files that extended releases need but do not contain, by path and SHA-256."""
     opened = [open_release(Path(each.folder)) for each in compilation.releases]
     return {(each.path, each.sha256): each for release in opened for each in release.manifest.external}
@@ -216,34 +218,34 @@ def _own_files(compilation: Compilation, plan: Plan, main: Path) -> Iterator[Pat
     for plugin in plan.plugins:
         for path in plugin.files if plugin.release is None else ():
             yield (main.parent / path).resolve()
-    if (main.parent / ABOUT).is_file():
-        yield main.parent / ABOUT
+    if (main.parent / RELEASE_TOML).is_file():
+        yield main.parent / RELEASE_TOML
 
 
-def _data_of(compilation: Compilation, plan: Plan, folders: DataFolders) -> Iterator[_Used]:
+def _data_of(compilation: Compilation, plan: Plan, folders: DataFolders) -> Iterator[_UsedFile]:
     spec_files = tuple(source.path for source in compilation.sources)
     try:
         for dataset in plan.datasets:
             rows = {file.path: file.rows for file in dataset.files}
             shown = {file.path for file in dataset.files if file.media is not None}
             for found in dataset_files(folders, dataset, spec_files):
-                yield _Used(found, dataset.source, rows[found.path], found.path in shown)
+                yield _UsedFile(found, dataset.source, rows[found.path], found.path in shown)
                 if found.path in shown:
                     yield from _named_in(found, dataset, plan, folders)
             for join in dataset.joins:
                 counts = {file.path: file.rows for file in join.files}
                 wanted = {file.path: file.sha256 for file in join.files}
                 for found in files_of(folders, join.source, spec_files, wanted):
-                    yield _Used(found, join.source, counts[found.path])
+                    yield _UsedFile(found, join.source, counts[found.path])
         for tree in plan.trees:
             trees = {file.path: file.sha256 for file in tree.files} or {tree.path: tree.sha256}
             for found in files_of(folders, tree.source, spec_files, trees):
-                yield _Used(found, tree.source, None)
+                yield _UsedFile(found, tree.source, None)
     except DataError as error:
         raise Failure("S0853", error.message, error.help) from error
 
 
-def _named_in(data: FoundFile, dataset: Dataset, plan: Plan, folders: DataFolders) -> Iterator[_Used]:
+def _named_in(data: ResolvedFile, dataset: Dataset, plan: Plan, folders: DataFolders) -> Iterator[_UsedFile]:
     """Yield the images and other files that the rows of a data file name, by path relative to the data file's root.
     Raises `Failure` S0853 for a file outside of it."""
     alone = replace(folders, media=KnownMedia())
@@ -255,8 +257,8 @@ def _named_in(data: FoundFile, dataset: Dataset, plan: Plan, folders: DataFolder
         if not path.resolve().is_relative_to(root):
             message = f"a file that a row of `{data.path}` names lies elsewhere, and cannot be released: `{path}`"
             raise Failure("S0853", message, "put it beside the data file")
-        found = FoundFile(path.resolve().relative_to(root).as_posix(), str(path), sha256, {}, None, data.origin)
-        yield _Used(found, dataset.source, None)
+        found = ResolvedFile(path.resolve().relative_to(root).as_posix(), str(path), sha256, {}, None, data.origin)
+        yield _UsedFile(found, dataset.source, None)
 
 
 def _inside(path: Path, root: Path) -> str:
@@ -268,12 +270,12 @@ LEAST_BYTES = 20
 """Shorter texts are not specific to an item: words, numbers and names of topics occur everywhere."""
 
 
-def check_leaks(folder: Path, source: CaseSource, extended: Sequence[FoundRelease] = ()) -> None:
+def check_leaks(folder: Path, source: CaseSource, extended: Sequence[ResolvedRelease] = ()) -> None:
     """Raise `Failure` S0853 if a file of the release in `folder` contains a text of a withheld item: another data file,
     a scenario over other rows, or a prompt. The withheld items are those of the plan, and those of extended releases
     whose text is available. Texts that published items of the same data set share are ignored, and so is whitespace."""
     try:
-        hidden = _hidden(source, withheld_of(source))
+        hidden = _withheld_texts(source, withheld_of(source))
         for release in extended:
             hidden |= _hidden_in(release, extended, source)
     except DataError as error:
@@ -290,7 +292,7 @@ def check_leaks(folder: Path, source: CaseSource, extended: Sequence[FoundReleas
             raise Failure("S0853", message, "take it out of that file, or withhold the item no longer")
 
 
-def _hidden(source: CaseSource, held: AbstractSet[str]) -> set[str]:
+def _withheld_texts(source: CaseSource, held: AbstractSet[str]) -> set[str]:
     """Return the texts that only items in `held` have, by data set."""
     hidden: dict[str, set[str]] = {}
     shown: dict[str, set[str]] = {}
@@ -303,10 +305,10 @@ def _hidden(source: CaseSource, held: AbstractSet[str]) -> set[str]:
     return {text for text in own if len(text.encode(errors="replace")) >= LEAST_BYTES}
 
 
-def _hidden_in(release: FoundRelease, extended: Sequence[FoundRelease], source: CaseSource) -> set[str]:
+def _hidden_in(release: ResolvedRelease, extended: Sequence[ResolvedRelease], source: CaseSource) -> set[str]:
     """Return the withheld texts of an extended release, from all of its own scenarios, since the plan may take fewer.
     Empty if their data are not available, so that no text can be compared."""
-    held = held_back_in([release])
+    held = withheld_by([release])
     if not held:
         return set()
     opened = open_release(Path(release.folder))
@@ -317,7 +319,7 @@ def _hidden_in(release: FoundRelease, extended: Sequence[FoundRelease], source: 
         paths = tuple(each.path for each in whole.sources)
         theirs = CaseSource(whole.plan, opened.data_folders(source.reader.folders), paths)
         restore(theirs, opened.folder)
-        return _hidden(theirs, held)
+        return _withheld_texts(theirs, held)
     except (DataError, Failure):
         return set()
 
@@ -358,12 +360,12 @@ def _texts(path: Path) -> Iterator[str]:
         return
 
 
-def held_files(plan: Plan, source: CaseSource, held_back: frozenset[str] = frozenset()) -> set[str]:
+def withheld_files(plan: Plan, source: CaseSource, held_back: frozenset[str] = frozenset()) -> set[str]:
     """Return the SHA-256 of the data files with withheld items. `held_back` are the items that extended releases
     withhold. Raises `Failure` S0853 if generated rows would reveal such items."""
     if not held_back and not any(subset.withheld for subset in plan.subsets):
         return set()
-    held = held_sets(source, held_back)
+    held = withheld_datasets(source, held_back)
     for made in plan.made:
         of = next(iter(sorted(_made_from(made, plan) & held)), None)
         if of is not None:
@@ -372,14 +374,14 @@ def held_files(plan: Plan, source: CaseSource, held_back: frozenset[str] = froze
     return {file.sha256 for dataset in plan.datasets if dataset.name in held for file in dataset.every_file}
 
 
-def _made_from(made: Made, plan: Plan) -> set[str]:
+def _made_from(made: GeneratedDataset, plan: Plan) -> set[str]:
     """Return the data sets that a data set is generated from, directly or indirectly."""
     own = {made.source.dataset} if isinstance(made.source, Data) else set()
-    near = (own | looked_into(made)) - {made.name}
+    near = (own | data_sets_read(made)) - {made.name}
     return near.union(*(_made_from(each, plan) for each in plan.made if each.name in near))
 
 
-def held_sets(source: CaseSource, held_back: frozenset[str] = frozenset()) -> set[str]:
+def withheld_datasets(source: CaseSource, held_back: frozenset[str] = frozenset()) -> set[str]:
     """Return the data sets with withheld items, including those that extended releases withhold."""
     try:
         held = withheld_of(source) | held_back
@@ -392,7 +394,7 @@ def held_sets(source: CaseSource, held_back: frozenset[str] = frozenset()) -> se
         raise Failure("S0853", error.message, error.help) from error
 
 
-def put_aside(private: Path, release: Path) -> Path:
+def separate_private(private: Path, release: Path) -> Path:
     """Give the folder of withheld texts its name, next to the release. Return its new path."""
     target = release.with_name(f"{release.name}.withheld")
     shutil.rmtree(target, ignore_errors=True)

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from tripos.errors import Failure
 from tripos.releases.artefacts import open_roles
 from tripos.releases.manifest import (
-    RELEASE_TOML_HUB,
+    HUB_LICENSES,
     CitationTerms,
     ExternalFile,
     ReleasedArtefact,
@@ -146,7 +146,7 @@ def citation_of(plan: Plan, license_: str, about: ReleaseToml, terms: CitationTe
         "message": "Cite this benchmark as below.",
         "title": plan.benchmark.title,
         "version": plan.benchmark.version,
-        "abstract": what_it_measures(plan, about),
+        "abstract": describe_measures(plan, about),
         "authors": [
             {name.replace("_", "-"): text for name, text in each.model_dump().items() if text is not None}
             for each in terms.authors
@@ -200,7 +200,7 @@ def size_category(rows: int) -> str:
     return next((name for most, name in _SIZES if rows < most), "1M<n<10M")
 
 
-def what_it_measures(plan: Plan, about: ReleaseToml) -> str:
+def describe_measures(plan: Plan, about: ReleaseToml) -> str:
     """Return one paragraph on what a benchmark measures: from `release.toml`, or else the titles of its scenarios."""
     if about.measures:
         return about.measures.strip()
@@ -215,7 +215,7 @@ def _scenario_title(plan: Plan, scenario: Scenario) -> str:
 
 def _is_other(license_: str) -> bool:
     """Return true if the Hub has no name for a licence: an expression, an own licence, or a rare one."""
-    return license_.lower() not in RELEASE_TOML_HUB
+    return license_.lower() not in HUB_LICENSES
 
 
 def _body(
@@ -227,7 +227,7 @@ def _body(
     artefacts: Sequence[ReleasedArtefact],
 ) -> Iterator[str]:
     benchmark = plan.benchmark
-    yield from (f"# {benchmark.title} {benchmark.version}", "", what_it_measures(plan, about), "")
+    yield from (f"# {benchmark.title} {benchmark.version}", "", describe_measures(plan, about), "")
     yield from ("```console", f"$ tripos verify {benchmark.name}-{benchmark.version}")
     yield from (f"$ tripos run {benchmark.name}-{benchmark.version} --model PROVIDER/MODEL", "```", "")
     yield from ("## Items", "", "| scenario | items | what is asked |", "| --- | ---: | --- |")

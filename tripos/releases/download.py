@@ -24,15 +24,15 @@ from urllib.parse import SplitResult, quote, urljoin, urlsplit
 from tripos.errors import SOME_FAILED, Failure, first_line
 from tripos.files import read_untrusted
 from tripos.releases.manifest import MANIFEST, MOST_FILES, UNLISTED, digest_of, parse_manifest
-from tripos.releases.reach import Reach
+from tripos.releases.reach import NetworkPolicy
 from tripos_compiler.diagnostics.text_format import duration
 from tripos_compiler.source.data_classes import dataclass
 
 MOST_BYTES = 2 * 2**30
 """Maximum bytes of a release, or of its zip."""
-MOST_OF_A_MANIFEST = 64 * 2**20
-LONGEST_S = 600.0
-SILENT_S = 20.0
+MOST_MANIFEST_BYTES = 64 * 2**20
+TIMEOUT_S = 600.0
+IDLE_TIMEOUT_S = 20.0
 MOST_REDIRECTS = 5
 MOST_FOLDERS = 100
 STORES = ("s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss", "file")
@@ -52,7 +52,7 @@ class Remote(Protocol):
         ...
 
 
-def download_release(url: str, folder: Path, reach: Reach, sha256: str | None = None) -> None:
+def download_release(url: str, folder: Path, reach: NetworkPolicy, sha256: str | None = None) -> None:
     """Download a release from a URL into a folder, and check its digest against `sha256` if given.
 
     Raises `Failure` S0851 if there is none or it is too large, and S0879 for a forbidden address.
@@ -64,7 +64,7 @@ def download_from(remote: Remote, url: str, folder: Path, sha256: str | None = N
     """Download a release from `remote` into a folder; messages call it `url`. Raises `Failure` as `download_release`
     does."""
     try:
-        remote.save(MANIFEST, folder / MANIFEST, MOST_OF_A_MANIFEST)
+        remote.save(MANIFEST, folder / MANIFEST, MOST_MANIFEST_BYTES)
         raw = read_untrusted(folder / MANIFEST)
     except (OSError, ValueError) as error:
         raise Failure("S0851", f"there is no release at `{url}`: {first_line(error)}", _HINT) from error
@@ -99,7 +99,7 @@ def download_from(remote: Remote, url: str, folder: Path, sha256: str | None = N
             raise Failure("S0851", f"cannot read `{url}/{name}`: {first_line(error)}", _HINT, SOME_FAILED) from error
 
 
-def download_file(url: str, path: Path, reach: Reach) -> None:
+def download_file(url: str, path: Path, reach: NetworkPolicy) -> None:
     """Download a file to a path. Raises `Failure` as `download_release` does."""
     around, _, name = url.rpartition("/")
     try:
@@ -123,7 +123,7 @@ def save_file(remote: Remote, name: str, path: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def _remote(url: str, reach: Reach) -> Remote:
+def _remote(url: str, reach: NetworkPolicy) -> Remote:
     try:
         parts = urlsplit(url)
         int(parts.port or 0)  # raises `ValueError` for an invalid port
@@ -143,8 +143,8 @@ class _Bucket:
     """An object store, or a local folder in the same form."""
 
     url: str
-    reach: Reach
-    ends: float = field(default_factory=lambda: time.monotonic() + LONGEST_S)
+    reach: NetworkPolicy
+    ends: float = field(default_factory=lambda: time.monotonic() + TIMEOUT_S)
 
     def save(self, name: str, path: Path, most: int) -> int:
         import obstore
@@ -158,7 +158,7 @@ class _Bucket:
             with panics_as_errors():
                 if found.meta["size"] > most:
                     raise OSError(f"`{name}` has {found.meta['size']:,} bytes, and {most:,} are allowed")
-                return _written(path, (bytes(each) for each in found.stream(_CHUNK)), most, self.ends)
+                return _write_limited(path, (bytes(each) for each in found.stream(_CHUNK)), most, self.ends)
         except BaseError as error:
             if isinstance(error, FileNotFoundError):
                 raise
@@ -192,10 +192,10 @@ class Web:
     to the targets of redirects."""
 
     url: str
-    reach: Reach
+    reach: NetworkPolicy
     listed: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
-    ends: float = field(default_factory=lambda: time.monotonic() + LONGEST_S)
+    ends: float = field(default_factory=lambda: time.monotonic() + TIMEOUT_S)
 
     def names(self) -> list[str]:
         return list(self.listed)
@@ -206,7 +206,7 @@ class Web:
             with closing(_connected(urlsplit(url), reach)) as connection:
                 sock = connection.sock
                 if is_public(sock.getpeername()[0]):
-                    reach = Reach()  # a public server must not redirect into a private network
+                    reach = NetworkPolicy()  # a public server must not redirect into a private network
                 stop = threading.Timer(max(0.0, self.ends - time.monotonic()), _shut, [sock])
                 stop.daemon = True
                 stop.start()
@@ -222,7 +222,7 @@ class Web:
                     if answer.status != 200:
                         raise OSError(f"`{url}` answers {answer.status}")
                     chunks = iter(lambda: answer.read(_CHUNK), b"")  # noqa: B023 - read before the next turn
-                    size = _written(path, chunks, most, self.ends)
+                    size = _write_limited(path, chunks, most, self.ends)
                     if (said := answer.getheader("Content-Length")) is not None and said != str(size):
                         raise OSError(f"`{url}` was cut short")
                     return size
@@ -233,7 +233,7 @@ class Web:
         raise OSError(f"`{self.url}` redirects more than {MOST_REDIRECTS} times")
 
 
-def _connected(url: SplitResult, reach: Reach) -> http.client.HTTPConnection:
+def _connected(url: SplitResult, reach: NetworkPolicy) -> http.client.HTTPConnection:
     """Return a connection to the very address that was checked, so that a second resolution cannot replace it."""
     host, secure = url.hostname, url.scheme == "https"
     if not host or url.scheme not in ("http", "https"):
@@ -245,13 +245,13 @@ def _connected(url: SplitResult, reach: Reach) -> http.client.HTTPConnection:
         raise _refused(url.geturl(), f"is the address {inside[0]}, of this machine or its network")
     if not secure and len(inside) < len(addresses):
         raise _refused(url.geturl(), "is not encrypted")
-    sock = socket.create_connection((addresses[0], port), timeout=SILENT_S)
+    sock = socket.create_connection((addresses[0], port), timeout=IDLE_TIMEOUT_S)
     if not secure:
-        plain = http.client.HTTPConnection(host, port, timeout=SILENT_S)
+        plain = http.client.HTTPConnection(host, port, timeout=IDLE_TIMEOUT_S)
         plain.sock = sock
         return plain
     context = ssl.create_default_context()
-    connection = http.client.HTTPSConnection(host, port, timeout=SILENT_S, context=context)
+    connection = http.client.HTTPSConnection(host, port, timeout=IDLE_TIMEOUT_S, context=context)
     try:
         connection.sock = context.wrap_socket(sock, server_hostname=host)
     except BaseException:
@@ -262,7 +262,7 @@ def _connected(url: SplitResult, reach: Reach) -> http.client.HTTPConnection:
 
 _GLOBAL = ipaddress.ip_network("2000::/3")
 """IPv6 addresses that are assigned to the public."""
-_OF_MACHINES = [*map(ipaddress.ip_network, ("192.0.0.0/24", "168.63.129.16/32"))]
+_CLOUD_ADDRESSES = [*map(ipaddress.ip_network, ("192.0.0.0/24", "168.63.129.16/32"))]
 """Addresses of cloud services for their own machines that some versions of `ipaddress` take for public."""
 _TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
 """Addresses into which NAT64 translates IPv4."""
@@ -283,7 +283,7 @@ def is_public(address: str) -> bool:
             return False
         if any(each is not None and not is_public(str(each)) for each in inner):
             return False
-    return ip.is_global and not ip.is_multicast and not any(ip in network for network in _OF_MACHINES)
+    return ip.is_global and not ip.is_multicast and not any(ip in network for network in _CLOUD_ADDRESSES)
 
 
 def _origin(url: str) -> tuple[str, str]:
@@ -295,7 +295,7 @@ def _target(url: SplitResult) -> str:
     return (url.path or "/") + (f"?{url.query}" if url.query else "")
 
 
-def _written(path: Path, chunks: Iterator[bytes], most: int, ends: float) -> int:
+def _write_limited(path: Path, chunks: Iterator[bytes], most: int, ends: float) -> int:
     size = 0
     with path.open("wb") as file:
         for chunk in chunks:
@@ -303,7 +303,7 @@ def _written(path: Path, chunks: Iterator[bytes], most: int, ends: float) -> int
             if size > most:
                 raise OSError(f"more than {most:,} bytes")
             if time.monotonic() > ends:
-                raise OSError(f"it took more than {duration(LONGEST_S)}")
+                raise OSError(f"it took more than {duration(TIMEOUT_S)}")
             file.write(chunk)
     return size
 

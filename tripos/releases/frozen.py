@@ -23,17 +23,17 @@ import pyarrow.parquet as pq
 
 from tripos.errors import SOME_FAILED, Failure, first_line
 from tripos.files import read_untrusted_json, read_untrusted_lines
-from tripos.releases.locations import find_release
-from tripos.releases.manifest import ExternalFile, Manifest, list_digest
+from tripos.releases.locations import open_location
+from tripos.releases.manifest import ExternalFile, Manifest, set_digest
 from tripos.releases.opening import open_release
 from tripos_compiler.language.rows import item_id
 from tripos_compiler.plan import Dataset, Plan, Scenario
 from tripos_compiler.source.data_classes import dataclass
-from tripos_compiler.source.inputs import DataError, FoundRelease
+from tripos_compiler.source.inputs import DataError, ResolvedRelease
 from tripos_runtime.asking.functions.plugins import NO_RELEASES
 from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.data_files import dataset_files
-from tripos_runtime.datasets.generated_rows import MadeRow, Origins, RowFile
+from tripos_runtime.datasets.generated_rows import GeneratedRow, Origins, RowFile
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.datasets.sources import SourceRow
 from tripos_runtime.forecast.generation import data_maker
@@ -44,7 +44,7 @@ from tripos_warehouse.views.connect import connect
 
 PUBLIC = "public"
 """The folder of a release for public rows."""
-DRAWN = f"{PUBLIC}/subsets.json"
+SUBSETS_FILE = f"{PUBLIC}/subsets.json"
 _SET = "$set"
 
 
@@ -60,19 +60,19 @@ def write_public(
         path = f"{PUBLIC}/{dataset.name}.jsonl"
         (folder / PUBLIC).mkdir(exist_ok=True)
         rows = [row for row in source.sources.stream(dataset) if row.item_id not in held]
-        (folder / path).write_bytes(b"".join(_line(row, canary) for row in rows))
+        (folder / path).write_bytes(b"".join(_public_line(row, canary) for row in rows))
         counts[path] = len(rows)
     return counts
 
 
-def write_drawn(source: CaseSource, folder: Path) -> None:
+def write_subsets(source: CaseSource, folder: Path) -> None:
     """Write the members of every subset by item id, which does not reveal their content."""
     (folder / PUBLIC).mkdir(exist_ok=True)
     drawn = {name: sorted(map(list, items)) for name, items in source.drawn().items()}
-    (folder / DRAWN).write_text(json.dumps(drawn, indent=1, sort_keys=True) + "\n", "utf-8")
+    (folder / SUBSETS_FILE).write_text(json.dumps(drawn, indent=1, sort_keys=True) + "\n", "utf-8")
 
 
-def take_public(source: CaseSource, folder: Path, manifest: Manifest) -> None:
+def load_public(source: CaseSource, folder: Path, manifest: Manifest) -> None:
     """Make the public rows of a release available to `source`, for every data set whose own files are missing, and mark
     the others as withheld.
 
@@ -82,11 +82,11 @@ def take_public(source: CaseSource, folder: Path, manifest: Manifest) -> None:
     plan = source.plan
     for dataset in plan.datasets:
         path = folder / PUBLIC / f"{dataset.name}.jsonl"
-        if path.is_file() and not _is_here(source, dataset):
-            if (place := looked_into_by(plan, dataset.name)) is not None:
+        if path.is_file() and not _is_available(source, dataset):
+            if (place := evaluated_by(plan, dataset.name)) is not None:
                 message = f"`{dataset.name}` has rows that are withheld, and {place} looks into all of them"
                 raise Failure("R0264", message, "give the folder of the data: --data DIR")
-            source.sources.public[dataset.name] = tuple(_rows(path))
+            source.sources.public[dataset.name] = tuple(_public_rows(path))
             withhold(source, manifest, dataset.name)
 
 
@@ -98,14 +98,14 @@ def withhold(source: CaseSource, manifest: Manifest, dataset: str) -> None:
     )
 
 
-def take_drawn(source: CaseSource, folder: Path) -> None:
+def load_subsets(source: CaseSource, folder: Path) -> None:
     """Make the recorded members of subsets available to `source` if items are withheld. Sampling from the other items
     would give other subsets."""
-    if not source.withheld or not (folder / DRAWN).is_file():
+    if not source.withheld or not (folder / SUBSETS_FILE).is_file():
         return
     names = [subset.name for subset in source.plan.subsets]
-    with frozen_file(folder / DRAWN):
-        drawn = read_untrusted_json(folder / DRAWN)
+    with frozen_file(folder / SUBSETS_FILE):
+        drawn = read_untrusted_json(folder / SUBSETS_FILE)
         if all(name in drawn for name in names):
             source.public_drawn.update({name: frozenset((s, item) for s, item in drawn[name]) for name in names})
 
@@ -147,7 +147,7 @@ def whole(value: Any) -> Any:
     return value
 
 
-def _line(row: SourceRow, canary: str) -> bytes:
+def _public_line(row: SourceRow, canary: str) -> bytes:
     values = plain(row.values)
     if item_id(whole(orjson.loads(orjson.dumps(values)))) != row.item_id:
         raise Failure(
@@ -158,7 +158,7 @@ def _line(row: SourceRow, canary: str) -> bytes:
     return orjson.dumps(said, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def _rows(path: Path) -> Iterator[SourceRow]:
+def _public_rows(path: Path) -> Iterator[SourceRow]:
     with frozen_file(path):
         for said in read_untrusted_lines(path):
             yield SourceRow(whole(said["values"]), (said["file"], said["row"]))
@@ -174,7 +174,7 @@ def frozen_file(path: Path) -> Iterator[None]:
         raise Failure("S0855", message, "get the release again", SOME_FAILED) from error
 
 
-def _is_here(source: CaseSource, dataset: Dataset) -> bool:
+def _is_available(source: CaseSource, dataset: Dataset) -> bool:
     """Return true if the released files of a data set are available."""
     try:
         return all(True for _ in dataset_files(source.reader, dataset, source.spec_files))
@@ -182,7 +182,7 @@ def _is_here(source: CaseSource, dataset: Dataset) -> bool:
         return False
 
 
-def looked_into_by(plan: Plan, name: str) -> str | None:
+def evaluated_by(plan: Plan, name: str) -> str | None:
     """Return the part of a plan that evaluates the rows of a data set, besides running over them, or None."""
     told = f'"dataset":"{name}"'
     for scenario in plan.scenarios:
@@ -233,7 +233,7 @@ def frozen_items(source: CaseSource, canary: str, held_back: frozenset[str] = fr
         names = [f"{case.item_id} {orjson.dumps(dict(sorted(case.context.items()))).decode()}" for case in cases]
         own = canary_of(homes[scenario.name]) if scenario.name in homes else canary
         table = _table(source.plan, scenario, open_, own)
-        yield FrozenItems(scenario.name, table, list_digest(names), len(cases), tuple(sorted(set(hidden))))
+        yield FrozenItems(scenario.name, table, set_digest(names), len(cases), tuple(sorted(set(hidden))))
 
 
 def withheld_of(source: CaseSource) -> frozenset[str]:
@@ -247,11 +247,13 @@ def withheld_of(source: CaseSource) -> frozenset[str]:
     made = {each.name for each in source.plan.made}
     over = [each for each in source.plan.scenarios if each.rows is not None and each.rows.dataset in made]
     # A generated item was sampled by the name of its place, before its content was known.
-    written = {case.item_id for each in over for case in source.of(each, Selection()) if source.drawn_as(case) in known}
+    written = {
+        case.item_id for each in over for case in source.of(each, Selection()) if source.draw_name(case) in known
+    }
     return frozenset(known | written)
 
 
-def held_back_in(extended: Sequence[FoundRelease]) -> frozenset[str]:
+def withheld_by(extended: Sequence[ResolvedRelease]) -> frozenset[str]:
     """Return the ids of items that extended releases withhold."""
     opened = [open_release(Path(each.folder)).manifest for each in extended]
     return frozenset(item for manifest in opened for each in manifest.items for item in each.withheld)
@@ -312,16 +314,16 @@ MADE, WITHHELD = "made", "withheld"
 """The folder of a release for generated rows."""
 
 
-def restore_given(source: CaseSource, given: str, extended: Iterable[FoundRelease] = ()) -> None:
+def restore_given(source: CaseSource, given: str, extended: Iterable[ResolvedRelease] = ()) -> None:
     """Call `restore` if the argument of a command is a release, and restore the rows of the releases that the spec
     extends."""
-    folder = find_release(given)
+    folder = open_location(given)
     if folder is not None:
         restore(source, folder)
     restore_extended(source, extended)
 
 
-def restore_extended(source: CaseSource, extended: Iterable[FoundRelease]) -> None:
+def restore_extended(source: CaseSource, extended: Iterable[ResolvedRelease]) -> None:
     """Make the frozen rows of extended releases available to `source`, for the plan's data sets."""
     made = {each.name: set(each.made) for each in source.plan.extends}
     for release in extended:
@@ -337,29 +339,29 @@ def restore(source: CaseSource, folder: Path, only: Collection[str] | None = Non
     that are missing.
     """
     manifest = open_release(folder).manifest
-    take_public(source, folder, manifest)
+    load_public(source, folder, manifest)
     for path in sorted((folder / MADE).glob("*.jsonl")):
         if path.stem in source.sources.made.frozen or (only is not None and path.stem not in only):
             continue
         rows = source.sources.made.rows[path.stem] = RowFile()
-        for row in _snapshots_rows(path, [outer / MADE / path.name for outer in source.reader.folders]):
-            if isinstance(row, MadeRow):
+        for row in _generated_rows(path, [outer / MADE / path.name for outer in source.reader.folders]):
+            if isinstance(row, GeneratedRow):
                 rows.add(row)
             else:
-                _without(source, path.stem, manifest)
+                _mark_withheld(source, path.stem, manifest)
         source.sources.made.frozen.add(path.stem)
-    take_drawn(source, folder)
+    load_subsets(source, folder)
 
 
-def _without(source: CaseSource, name: str, manifest: Manifest) -> None:
+def _mark_withheld(source: CaseSource, name: str, manifest: Manifest) -> None:
     """Mark the withheld rows of a data set as missing. Raises `Failure` R0264 if the plan evaluates all of them."""
-    if (place := looked_into_by(source.plan, name)) is not None:
+    if (place := evaluated_by(source.plan, name)) is not None:
         message = f"items of `{name}` are withheld, their text is not here, and {place} looks into all of them"
         raise Failure("R0264", message, "give the folder of the data: --data DIR")
     withhold(source, manifest, name)
 
 
-def _snapshots_rows(path: Path, private: Sequence[Path]) -> Iterator[MadeRow | None]:
+def _generated_rows(path: Path, private: Sequence[Path]) -> Iterator[GeneratedRow | None]:
     """Yield the rows of a file, with None for a withheld row that is not available."""
     held: Mapping[str, Any] | None = None
     with frozen_file(path):
@@ -375,7 +377,7 @@ def _snapshots_rows(path: Path, private: Sequence[Path]) -> Iterator[MadeRow | N
                     yield None
                     continue
             origins = Origins(said["written_by"], said["attempts"], tuple(said["rejections"]))
-            yield MadeRow(said["place"], whole(said["values"]), origins)
+            yield GeneratedRow(said["place"], whole(said["values"]), origins)
 
 
 def _held(private: Sequence[Path]) -> dict[str, Any]:
@@ -392,7 +394,7 @@ def _held(private: Sequence[Path]) -> dict[str, Any]:
     return found
 
 
-def gather_rows(
+def load_generated_from_store(
     plan: Plan, source: CaseSource, store: Path, releases: Mapping[str, str] = NO_RELEASES
 ) -> dict[str, dict[str, datetime]]:
     """Make the rows of all generated data sets available to `source`, as the latest run of a store that needed them
@@ -440,9 +442,9 @@ def _binding(plan: Plan, roles: str, models: list[str], identities: str | None) 
 def _make(plan: Plan, source: CaseSource, binding: RoleBinding, store: Store, releases: Mapping[str, str]) -> None:
     """Replay the generation from the store, without calling any model."""
     from tripos_runtime.asking.functions.plugins import PluginError, load_plugins
-    from tripos_warehouse.ledger.replies import Committed
+    from tripos_warehouse.ledger.replies import CommittedResults
 
-    maker = data_maker(plan, source, Selection(), binding, Committed(store, plan.fingerprints))
+    maker = data_maker(plan, source, Selection(), binding, CommittedResults(store, plan.fingerprints))
     try:
         maker.functions = load_plugins(plan, Path(source.spec_files[0]).parent, releases, source.trust, programs=None)
         maker.go_through()
@@ -478,7 +480,7 @@ def snapshot_rows(
         with (folder / path).open("wb") as file:
             for row in rows:
                 item = item_id(row.values)
-                line = _snapshots_line(row, item, times.get(name, {}).get(item), canary)
+                line = _generated_line(row, item, times.get(name, {}).get(item), canary)
                 if item in held:
                     kept_back += line
                     line = _dumped({"place": row.place, WITHHELD: item, "canary": canary})
@@ -500,7 +502,7 @@ class FrozenRows:
     withheld: tuple[ExternalFile, ...]
 
 
-def copy_frozen_rows(plan: Plan, extended: Sequence[FoundRelease], folder: Path) -> FrozenRows:
+def copy_frozen_rows(plan: Plan, extended: Sequence[ResolvedRelease], folder: Path) -> FrozenRows:
     """Copy the frozen rows of extended releases below a release's folder, unchanged. What they withhold stays
     withheld.
     """
@@ -519,7 +521,7 @@ def copy_frozen_rows(plan: Plan, extended: Sequence[FoundRelease], folder: Path)
     return FrozenRows(counts, tuple(outer))
 
 
-def _snapshots_line(row: MadeRow, item: str, at: datetime | None, canary: str) -> bytes:
+def _generated_line(row: GeneratedRow, item: str, at: datetime | None, canary: str) -> bytes:
     values = plain(row.values)
     if item_id(whole(orjson.loads(orjson.dumps(values)))) != item:
         raise Failure("S0854", f"item `{item}` has a value that cannot be frozen", "report this as a bug of Tripos")

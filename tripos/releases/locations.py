@@ -26,7 +26,7 @@ from typing import IO, TYPE_CHECKING, Any
 from tripos.errors import SOME_FAILED, Failure, first_line
 from tripos.files import opened_regular, read_untrusted
 from tripos.releases.manifest import FORMAT, HUB, MANIFEST, MOST_FILES, UNLISTED
-from tripos.releases.reach import TYPED, Reach
+from tripos.releases.reach import USER_GIVEN, NetworkPolicy
 from tripos.source_files import BROKEN_ZIP, member_faults
 from tripos_compiler.source.inputs import DataError
 from tripos_runtime.datasets.data_files import HUB as DATA_FILES_HUB, PROGRAM
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 BAD_ZIP = (*BROKEN_ZIP, OSError, ValueError)
 """Exceptions of unpacking a damaged zip."""
-ALWAYS_FINE = 256 * 2**20
+ALWAYS_ALLOWED_BYTES = 256 * 2**20
 """Unpacked bytes that are allowed for a zip of any size."""
 MOST_GROWTH = 100
 """Beyond that, the maximum ratio of unpacked to packed size. Text rarely shrinks below a tenth."""
@@ -59,7 +59,7 @@ def unpack(path: Path, folder: Path) -> Path:
             raise zipfile.BadZipFile(f"`{name}` {fault}")
         _check_edges(archive, file, there)
         size = sum(each.file_size for each in members)
-        if size > max(ALWAYS_FINE, MOST_GROWTH * there):
+        if size > max(ALWAYS_ALLOWED_BYTES, MOST_GROWTH * there):
             raise zipfile.BadZipFile(f"it would be {size:,} bytes, far more than a release of its size")
         archive.extractall(folder)
     tops = {each.filename.partition("/")[0] for each in members}
@@ -99,7 +99,7 @@ _opened: dict[str, Path] = {}
 """Folders of releases that this process downloaded or unpacked, by argument."""
 
 
-def find_release(given: str, reach: Reach = TYPED) -> Path | None:
+def open_location(given: str, reach: NetworkPolicy = USER_GIVEN) -> Path | None:
     """Return the folder of a command's argument if it is a release, or None. A zip or a URL is unpacked into a
     temporary folder, once for each process; `reach` limits the download.
 
@@ -165,10 +165,10 @@ def push(folder: Path, url: str) -> str:
     return place
 
 
-def fetch_release(url: str, reach: Reach, sha256: str | None = None) -> Path:
+def fetch_release(url: str, reach: NetworkPolicy, sha256: str | None = None) -> Path:
     """Download a release into a temporary folder, and return it. Raises `Failure` as `download_release` does."""
     if url.startswith(HUB):
-        folder = temporary(PurePosixPath(place_of(url).name).name)
+        folder = temporary(PurePosixPath(parse_hub_address(url).name).name)
         fetch_from_hub(url, folder, reach, sha256)
         return folder
     from tripos.releases.download import download_file, download_release
@@ -217,12 +217,12 @@ def _store(url: str, make: bool = False) -> Any:
 
 
 # The Hugging Face Hub
-OF_THE_HUB = ".gitattributes"
+HUB_OWN_FILE = ".gitattributes"
 """A file that the Hub adds to every data set, which is not part of a release."""
 _KIND = "dataset"
 _PLACE = re.compile(r"hf://(?:datasets/)?(?P<name>[\w.-]+/[\w.-]+?)(?:@(?P<revision>[^/@\s]+))?/?")
 _ENDPOINT = "HF_ENDPOINT"
-_HUB_HINT = "write hf://OWNER/NAME, or hf://OWNER/NAME@VERSION to read one version"
+_HUB_ADDRESS_HINT = "write hf://OWNER/NAME, or hf://OWNER/NAME@VERSION to read one version"
 
 
 @dataclass(frozen=True)
@@ -237,15 +237,15 @@ class HubDataset:
         return f"{HUB}{self.name}@{revision}"
 
 
-def place_of(given: str) -> HubDataset:
+def parse_hub_address(given: str) -> HubDataset:
     """Parse an address on the Hub. Raises `Failure` R0202 if it is invalid.
 
-    >>> place_of("hf://lab/quiz@1.0.0"), place_of("hf://datasets/lab/quiz").revision
+    >>> parse_hub_address("hf://lab/quiz@1.0.0"), parse_hub_address("hf://datasets/lab/quiz").revision
     (HubDataset(name='lab/quiz', revision='1.0.0'), None)
     """
     found = _PLACE.fullmatch(given)
     if found is None:
-        raise Failure("R0202", f"`{given}` is no place on the Hub", _HUB_HINT)
+        raise Failure("R0202", f"`{given}` is no place on the Hub", _HUB_ADDRESS_HINT)
     return HubDataset(found["name"], found["revision"])
 
 
@@ -256,7 +256,7 @@ def push_to_hub(folder: Path, given: str) -> str:
     Raises `Failure` S0850 if something else is there, S0876 if the Hub refuses, S0877 if it cannot be reached, and
     S0857 without its library.
     """
-    place = place_of(given)
+    place = parse_hub_address(given)
     if place.revision is not None:
         raise Failure("R0202", f"`{given}` names a version, which is that of the release", "write hf://OWNER/NAME")
     api = _api()
@@ -275,21 +275,21 @@ def push_to_hub(folder: Path, given: str) -> str:
         if manifest.version in tags:
             if _read(api, place, manifest.version) == raw:
                 return place.at(manifest.version)
-            raise _in_the_way(place.at(manifest.version), "has other content")
+            raise _already_there(place.at(manifest.version), "has other content")
         head = api.repo_info(place.name, repo_type=_KIND).sha
-        there = {*api.list_repo_files(place.name, repo_type=_KIND, revision=head)} - {OF_THE_HUB}
+        there = {*api.list_repo_files(place.name, repo_type=_KIND, revision=head)} - {HUB_OWN_FILE}
         if there:
             before = _read(api, place, head or "main") if MANIFEST in there else None
             if before == raw:  # an earlier push was interrupted between its commit and its tag
                 api.create_tag(place.name, repo_type=_KIND, tag=manifest.version, revision=head)
                 return place.at(manifest.version)
-            _keep(api, place, head, before, tags, manifest)
+            _check_replaceable(api, place, head, before, tags, manifest)
         commit = _commit(api, place, folder, there, head, manifest)
         api.create_tag(place.name, repo_type=_KIND, tag=manifest.version, revision=commit)
     return place.at(manifest.version)
 
 
-def fetch_from_hub(given: str, to: Path, reach: Reach, sha256: str | None = None) -> None:
+def fetch_from_hub(given: str, to: Path, reach: NetworkPolicy, sha256: str | None = None) -> None:
     """Download a release of the Hub into a folder, within the limits of all downloads. The user's token is sent only if
     `reach` is `signed`. The Hub's library only lists the files.
 
@@ -297,7 +297,7 @@ def fetch_from_hub(given: str, to: Path, reach: Reach, sha256: str | None = None
     """
     from tripos.releases.download import Web, download_from
 
-    place = place_of(given)
+    place = parse_hub_address(given)
     api = _api(reach.signed)
     from huggingface_hub import hf_hub_url
     from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
@@ -313,24 +313,24 @@ def fetch_from_hub(given: str, to: Path, reach: Reach, sha256: str | None = None
             hint = "see the name; where it is private, put a token into HF_TOKEN, and use --signed"
             raise Failure("S0851", f"the Hub has no data set `{place.name}` that you may read", hint) from error
         if MANIFEST not in names:
-            raise Failure("S0851", f"there is no release at `{given}`: it has no {MANIFEST}", _HUB_HINT)
+            raise Failure("S0851", f"there is no release at `{given}`: it has no {MANIFEST}", _HUB_ADDRESS_HINT)
         headers = api._build_hf_headers() if reach.signed else {}
         url = hf_hub_url(place.name, "", repo_type=_KIND, revision=commit, endpoint=api.endpoint).rstrip("/")
     if len(names) > MOST_FILES:
-        raise Failure("S0851", f"`{given}` has more than {MOST_FILES:,} files", _HUB_HINT, SOME_FAILED)
+        raise Failure("S0851", f"`{given}` has more than {MOST_FILES:,} files", _HUB_ADDRESS_HINT, SOME_FAILED)
     # A Hub other than the public one is the user's choice, and may be in a private network.
     far = reach if not os.environ.get(_ENDPOINT) else replace(reach, private=True)
     sent = {name: value for name, value in headers.items() if name.lower() == "authorization"}
-    listed = tuple(name for name in names if name != OF_THE_HUB)
+    listed = tuple(name for name in names if name != HUB_OWN_FILE)
     download_from(Web(url, far, listed, sent), given, to, sha256)
 
 
-def list_hub_files(given: str, reach: Reach) -> tuple[str, list[str]]:
+def list_hub_files(given: str, reach: NetworkPolicy) -> tuple[str, list[str]]:
     """Return the commit of a data set on the Hub, at the revision of `given` or the head, and the paths of its files.
 
     Raises `Failure` as `fetch_from_hub` does.
     """
-    return _listed(_api(reach.signed), place_of(given))
+    return _listed(_api(reach.signed), parse_hub_address(given))
 
 
 def _listed(api: HfApi, place: HubDataset) -> tuple[str, list[str]]:
@@ -346,7 +346,7 @@ def _listed(api: HfApi, place: HubDataset) -> tuple[str, list[str]]:
             raise Failure("S0851", f"the Hub has no data set `{named}` that you may read", hint) from error
 
 
-def fetch_file_from_hub(place: HubDataset, path: str, to: Path, reach: Reach) -> list[str]:
+def fetch_file_from_hub(place: HubDataset, path: str, to: Path, reach: NetworkPolicy) -> list[str]:
     """Download the files of a data set that match a path into a folder, within the limits of all downloads, and return
     their paths. `*` and a name in braces match within one name.
 
@@ -374,7 +374,7 @@ def fetch_file_from_hub(place: HubDataset, path: str, to: Path, reach: Reach) ->
     return found
 
 
-def _keep(
+def _check_replaceable(
     api: HfApi, place: HubDataset, head: str | None, before: bytes | None, tags: Collection[str], new: Manifest
 ) -> None:
     """Check that the head of a data set may be replaced, because it is another version of the same benchmark. Tag the
@@ -387,9 +387,9 @@ def _keep(
         last = None
     if last is None or last.benchmark != new.benchmark:
         what = "something else than releases" if last is None else f"releases of `{last.benchmark}`"
-        raise _in_the_way(f"{HUB}{place.name}", f"holds {what}")
+        raise _already_there(f"{HUB}{place.name}", f"holds {what}")
     if last.version == new.version:
-        raise _in_the_way(place.at(new.version), "has other content")
+        raise _already_there(place.at(new.version), "has other content")
     if last.version not in tags:
         api.create_tag(place.name, repo_type=_KIND, tag=last.version, revision=head)
 
@@ -486,7 +486,7 @@ def _why(status: int) -> str:
     return "it knows no such token, or there is none" if status == 401 else "your token may not write there"
 
 
-def _in_the_way(where: str, what: str) -> Failure:
+def _already_there(where: str, what: str) -> Failure:
     hint = "a release is never changed: raise the version, or push it elsewhere"
     return Failure("S0850", f"`{where}` {what}", hint, SOME_FAILED)
 
@@ -525,7 +525,7 @@ def is_pinned(source: str) -> bool:
 class DataFetcher:
     """Downloader of data sources. `brought` has the path of each downloaded source."""
 
-    reach: Reach
+    reach: NetworkPolicy
     brought: dict[str, Path] = field(default_factory=dict)
 
     def bring(self, source: str, beside: Path, target: Path) -> None:
@@ -538,7 +538,7 @@ class DataFetcher:
         elif source.startswith(DATA_FILES_HUB):
             owner, name, path = source.removeprefix(DATA_FILES_HUB).strip("/").removeprefix("datasets/").split("/", 2)
             folder = target.parents[path.count("/")]
-            fetch_file_from_hub(place_of(f"{DATA_FILES_HUB}{owner}/{name}"), path, folder, self.reach)
+            fetch_file_from_hub(parse_hub_address(f"{DATA_FILES_HUB}{owner}/{name}"), path, folder, self.reach)
         else:
             around, _, name = source.rpartition("/")
             save_file(Web(around, self.reach), name, target)

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from tripos.errors import Failure
 from tripos.settings.environment import read_toml
-from tripos.source_files import collisions, is_inside
+from tripos.source_files import colliding_names, is_inside
 from tripos_compiler.plan import Canonical
 from tripos_compiler.source.data_classes import dataclass
 
@@ -151,7 +151,7 @@ class Manifest(Canonical):
         listed = [each.path for each in self.files]
         if len(set(listed)) < len(listed):
             raise ValueError("a file is named twice")
-        if same := collisions([*listed, *UNLISTED]):
+        if same := colliding_names([*listed, *UNLISTED]):
             raise ValueError(f"`{same[0]}` and `{same[1]}` are one file on some systems")
         for name in (self.main, *(each.path for each in self.items if each.path is not None)):
             if name not in listed:
@@ -174,7 +174,7 @@ class Manifest(Canonical):
 def parse_manifest(raw: bytes) -> Manifest:
     """Parse a manifest. Raises `ValueError` for an invalid one, and for a repeated key: one program would read its
     first value, another the last."""
-    parse_once(raw)
+    parse_strict_json(raw)
     return Manifest.model_validate_json(raw)
 
 
@@ -187,10 +187,10 @@ def manifest_fault(error: ValueError) -> str:
     return f"`{place}`: {first['msg'].lower()}" if place else first["msg"].lower()
 
 
-def parse_once(raw: bytes) -> Any:
+def parse_strict_json(raw: bytes) -> Any:
     """Parse JSON. Raises `ValueError` if it is invalid, too deeply nested, or repeats a key in an object.
 
-    >>> parse_once(b'{"a": 1, "a": 2}')
+    >>> parse_strict_json(b'{"a": 1, "a": 2}')
     Traceback (most recent call last):
     ValueError: the name `a` stands twice in one object
     """
@@ -234,10 +234,10 @@ def checksum_line(manifest: bytes) -> bytes:
     return f"{digest_of(manifest)}  {MANIFEST}\n".encode()
 
 
-def list_digest(names: list[str]) -> str:
+def set_digest(names: list[str]) -> str:
     """Return one SHA-256 of a set of texts, independent of their order.
 
-    >>> list_digest(["b", "a"]) == list_digest(["a", "b"])
+    >>> set_digest(["b", "a"]) == set_digest(["a", "b"])
     True
     """
     return hashlib.sha256(canonical(sorted(names))).hexdigest()
@@ -263,14 +263,14 @@ def file_digest(path: Path) -> str:
 
 def spec_digest(files: tuple[ReleasedFile, ...]) -> str:
     """Return the digest of a release's spec, from the paths and digests of all files below `spec/`."""
-    return list_digest([f"{each.sha256} {each.path}" for each in files if each.path.startswith("spec/")])
+    return set_digest([f"{each.sha256} {each.path}" for each in files if each.path.startswith("spec/")])
 
 
 # Statements of the publisher
-OWN = "LicenseRef-"
+OWN_LICENSE_PREFIX = "LicenseRef-"
 """Prefix of a licence that is not on the SPDX list."""
 
-RELEASE_TOML_HUB = frozenset(
+HUB_LICENSES = frozenset(
     """
     afl-3.0 agpl-3.0 apache-2.0 artistic-2.0 bsd-2-clause bsd-3-clause bsd-3-clause-clear bsl-1.0 cc-by-2.0
     cc-by-2.5 cc-by-3.0 cc-by-4.0 cc-by-nc-2.0 cc-by-nc-3.0 cc-by-nc-4.0 cc-by-nc-nd-3.0 cc-by-nc-nd-4.0 cc-by-nc-sa-2.0
@@ -295,7 +295,7 @@ def check_license(expression: str | None, what: str) -> str:
     spdx = get_spdx_licensing()
     try:
         found = spdx.validate(expression)
-        unknown = [each for each in found.invalid_symbols if not each.startswith(OWN)]
+        unknown = [each for each in found.invalid_symbols if not each.startswith(OWN_LICENSE_PREFIX)]
         bad = bool(unknown) or (bool(found.errors) and not found.invalid_symbols)
     except AttributeError:  # the library raises this for an incomplete expression
         unknown, bad = [], True
@@ -306,7 +306,7 @@ def check_license(expression: str | None, what: str) -> str:
     return str(spdx.parse(expression).render())
 
 
-ABOUT = "release.toml"
+RELEASE_TOML = "release.toml"
 
 
 class DataTerms(BaseModel):
@@ -423,7 +423,7 @@ class ReleaseToml(BaseModel):
 def read_release_toml(folder: Path) -> ReleaseToml:
     """Return the `release.toml` of a spec's folder, or its defaults if there is none. Raises `Failure` R0203 if it is
     invalid."""
-    path = folder / ABOUT
+    path = folder / RELEASE_TOML
     if not path.exists():
         return ReleaseToml()
     try:

@@ -21,7 +21,7 @@ from typing import Any
 
 from tripos.errors import SOME_FAILED, Failure
 from tripos.files import read_untrusted, read_untrusted_json
-from tripos.releases.locations import ZIP, fetch_release, find_release, is_release
+from tripos.releases.locations import ZIP, fetch_release, is_release, open_location
 from tripos.releases.manifest import (
     DATA,
     MANIFEST,
@@ -33,20 +33,20 @@ from tripos.releases.manifest import (
     file_fault,
     manifest_fault,
     parse_manifest,
-    parse_once,
+    parse_strict_json,
 )
-from tripos.releases.reach import Reach
+from tripos.releases.reach import NetworkPolicy
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.language.plan_diff import version_order
 from tripos_compiler.plan import Plan
 from tripos_compiler.source.data_classes import dataclass
-from tripos_compiler.source.inputs import FoundRelease, ReleaseFinder, ReleaseRequest, UnfitRelease
+from tripos_compiler.source.inputs import ReleaseFinder, ReleaseRequest, ResolvedRelease, UnfitRelease
 from tripos_compiler.source.text import Source
 from tripos_runtime.datasets.data_files import DataFolders, access_of
 from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 FILTERS = r"^filter\..*\.(clean|smudge|process|required)$"
-HARMLESS = {
+SAFE_GIT_SETTINGS = {
     "core.fsmonitor": "false",
     "core.hooksPath": os.devnull,
     "core.pager": "cat",
@@ -72,7 +72,7 @@ def _run(*arguments: str, settings: dict[str, str] | None = None, seconds: float
         timeout=seconds,
         check=check,
         stdin=subprocess.DEVNULL,
-        env=_environment({**HARMLESS, **(settings or {})}),
+        env=_environment({**SAFE_GIT_SETTINGS, **(settings or {})}),
     )
     return said.stdout
 
@@ -125,7 +125,7 @@ def origin_of(given: str, main: Path, sources: Sequence[Source] = ()) -> RunOrig
     """Return the origin of a command's argument: a release, or the spec whose main file is `main`. `sources` are its
     files."""
     spec = spec_text(main, sources)
-    released = find_release(given)
+    released = open_location(given)
     if released is not None:
         return RunOrigin(open_release(released).digest, spec=spec)
     folder = main.resolve().parent
@@ -160,7 +160,7 @@ def _git(folder: Path, *arguments: str) -> str | None:
 
 
 # An opened release
-NEEDED = ("plan.json",)
+RUN_FILES = ("plan.json",)
 """Files that a run reads from a release besides its data and plug-ins."""
 
 
@@ -189,7 +189,7 @@ class Release:
         self.check_files()
         try:
             raw = read_untrusted(self.folder / "plan.json")
-            parse_once(raw)
+            parse_strict_json(raw)
             plan = Plan.model_validate_json(raw)
         except (OSError, ValueError) as error:
             raise _damaged(self.folder, "`plan.json` cannot be read") from error
@@ -204,7 +204,7 @@ class Release:
         extended = tuple(self._extended(plan, releases))
         return Compilation(plan, (), tuple(_sources(self, extended)), releases=extended)
 
-    def _extended(self, plan: Plan, releases: ReleaseFinder) -> Iterator[FoundRelease]:
+    def _extended(self, plan: Plan, releases: ReleaseFinder) -> Iterator[ResolvedRelease]:
         """Yield the extended releases: from its own folder, from another extended release, or from elsewhere."""
         places = [self.main.as_posix()]
         places += [
@@ -212,10 +212,10 @@ class Release:
         ]
         for each in plan.extends:
             asked = ReleaseRequest(each.name, each.version, None, each.digest)
-            found = (_find(releases, asked, place) for place in places)
-            release = next((one for one in found if isinstance(one, FoundRelease)), None)
+            found = (_find_or_error(releases, asked, place) for place in places)
+            release = next((one for one in found if isinstance(one, ResolvedRelease)), None)
             if release is None:
-                error = _find(releases, asked, places[0])
+                error = _find_or_error(releases, asked, places[0])
                 assert isinstance(error, UnfitRelease)
                 message = f"{self.manifest.name} extends {each.name} {each.version}: {error.message}"
                 raise Failure("S0871", message, error.help) from error
@@ -223,7 +223,9 @@ class Release:
 
     def check_files(self) -> None:
         for file in self.manifest.files:
-            if file.path in NEEDED or file.path.startswith(("spec/", f"{DATA}/", "made/", "public/", f"{RELEASES}/")):
+            if file.path in RUN_FILES or file.path.startswith(
+                ("spec/", f"{DATA}/", "made/", "public/", f"{RELEASES}/")
+            ):
                 if (fault := file_fault(self.folder, file.path)) is not None:
                     raise _damaged(self.folder, f"`{file.path}` {fault}")
                 try:
@@ -274,7 +276,7 @@ def recompile(release: Release, outer: Sequence[Path] = (), releases: ReleaseFin
         raise _damaged(release.folder, f"`{release.manifest.main}` cannot be read") from error
 
 
-def _sources(release: Release, extended: Sequence[FoundRelease]) -> Iterator[Source]:
+def _sources(release: Release, extended: Sequence[ResolvedRelease]) -> Iterator[Source]:
     """Yield the files of the spec, with the main file first, and then those of the releases that it extends."""
     spec = [each for each in release.manifest.files if each.path.startswith(f"{SPEC}/")]
     paths = [release.folder / each.path for each in spec if each.path.endswith(".tripos")]
@@ -289,7 +291,7 @@ def _is_manifest_of_another(path: str) -> bool:
     return path.startswith(f"{RELEASES}/") and path.endswith(f"/{MANIFEST}")
 
 
-def _find(releases: ReleaseFinder, asked: ReleaseRequest, near: str) -> FoundRelease | UnfitRelease:
+def _find_or_error(releases: ReleaseFinder, asked: ReleaseRequest, near: str) -> ResolvedRelease | UnfitRelease:
     try:
         return releases.find(asked, near)
     except UnfitRelease as error:
@@ -318,10 +320,10 @@ class ReleaseFolders:
     so; other commands use the stored copy, by its digest."""
 
     folders: tuple[Path, ...] = ()
-    fetch: Reach | None = None
+    fetch: NetworkPolicy | None = None
     into: Path | None = None
 
-    def find(self, asked: ReleaseRequest, near: str) -> FoundRelease:
+    def find(self, asked: ReleaseRequest, near: str) -> ResolvedRelease:
         """Return the release that a spec at path `near` requests: the one with the digest, or else the highest fitting
         version.
 
@@ -339,18 +341,18 @@ class ReleaseFolders:
             raise self._nothing(asked, near, candidates)
         highest = max(fitting, key=lambda each: version_order(each.version))
         if asked.sha256 is not None:
-            raise _another(asked, highest)
+            raise _digest_mismatch(asked, highest)
         others = [each for each in fitting if each.version == highest.version and each.digest != highest.digest]
         if others:
             message = f"two releases are called {highest.version}: `{highest.folder}` and `{others[0].folder}`"
             raise UnfitRelease("E0913", message, f'say which is meant: sha256 "{highest.digest}"')
         return _found(highest, asked)
 
-    def _placed(self, asked: ReleaseRequest, near: str) -> FoundRelease:
+    def _placed(self, asked: ReleaseRequest, near: str) -> ResolvedRelease:
         assert asked.place is not None
         there = asked.place if "://" in asked.place else _join(Path(near).parent, asked.place)
         try:
-            folder = self._fetched(there, asked, near) if "://" in there else find_release(there)
+            folder = self._fetched(there, asked, near) if "://" in there else open_location(there)
         except Failure as failure:
             raise UnfitRelease("E0912", failure.message, failure.hint or "") from failure
         candidate = None if folder is None else _candidate(folder)
@@ -360,7 +362,7 @@ class ReleaseFolders:
             message = f"`{there}` is {candidate.name} {candidate.version}, not `{asked.text}`"
             raise UnfitRelease("E0913", message, f'write "{candidate.name}@{candidate.version}", or name another place')
         if asked.sha256 not in (None, candidate.digest):
-            raise _another(asked, candidate)
+            raise _digest_mismatch(asked, candidate)
         return _found(candidate, asked)
 
     def _fetched(self, url: str, asked: ReleaseRequest, near: str) -> Path:
@@ -370,21 +372,21 @@ class ReleaseFolders:
             digest = read_pins(place).get(url)
             if digest is None or asked.sha256 not in (None, digest):
                 continue
-            for folder in sorted(_named(place, asked.name)):
+            for folder in sorted(_release_paths(place, asked.name)):
                 candidate = _candidate(folder)
                 if candidate is not None and candidate.digest == digest:
                     return folder
         if self.fetch is None or self.into is None:
             help_ = f"fetch it, and it is kept beside the spec: tripos fetch {_shown(near)}"
             raise UnfitRelease("E0912", f"`{url}` has not been fetched", help_)
-        return keep_fetched(fetch_release(url, self.fetch, asked.sha256), url, self.into)
+        return store_fetched(fetch_release(url, self.fetch, asked.sha256), url, self.into)
 
     def _candidates(self, asked: ReleaseRequest, near: str) -> Iterator[_Candidate]:
         """Yield every release of the benchmark, in the order of the places."""
         for place in self._places(near):
-            found = [place] if is_release(place) or _is_zip(place) else sorted(_named(place, asked.name))
+            found = [place] if is_release(place) or _is_zip(place) else sorted(_release_paths(place, asked.name))
             for path in found:
-                candidate = _candidate(find_release(str(path)) or path)
+                candidate = _candidate(open_location(str(path)) or path)
                 if candidate is not None and candidate.name == asked.name:
                     yield candidate
 
@@ -441,14 +443,14 @@ def _data_of(folder: Path, digest: str) -> frozenset[tuple[str, str]]:
     return frozenset(files)
 
 
-def _found(candidate: _Candidate, asked: ReleaseRequest) -> FoundRelease:
+def _found(candidate: _Candidate, asked: ReleaseRequest) -> ResolvedRelease:
     folder = candidate.folder
     try:
         data = _data_of(folder.resolve(), candidate.digest)
     except Failure as failure:
         raise UnfitRelease("E0914", f"`{asked.text}`: {failure.message}", failure.hint or "") from failure
     main = (folder / candidate.main).as_posix()
-    return FoundRelease(
+    return ResolvedRelease(
         candidate.name, candidate.version, candidate.digest, folder.as_posix(), main, candidate.languages, data
     )
 
@@ -459,13 +461,13 @@ def _shown(near: str) -> str:
     return (path.relative_to(here) if path.is_relative_to(here) else path).as_posix()
 
 
-def _another(asked: ReleaseRequest, found: _Candidate) -> UnfitRelease:
+def _digest_mismatch(asked: ReleaseRequest, found: _Candidate) -> UnfitRelease:
     message = f"`{found.folder}` has another digest: {found.digest}, and the spec says {asked.sha256}"
     help_ = "get the right release, or write the digest of the new one here"
     return UnfitRelease("E0913", message, help_)
 
 
-def _named(place: Path, name: str) -> Iterator[Path]:
+def _release_paths(place: Path, name: str) -> Iterator[Path]:
     """Yield the folders and zips in a folder that are named like releases of a benchmark. If both exist, only the
     folder."""
     label = re.compile(rf"{re.escape(name)}-\d+\.\d+\.\d+([-+][\w.]+)?(\.zip)?")
@@ -496,7 +498,7 @@ def read_pins(folder: Path) -> dict[str, str]:
     return {url: digest for url, digest in said.items() if isinstance(digest, str)} if isinstance(said, dict) else {}
 
 
-def keep_fetched(found: Path, url: str, into: Path) -> Path:
+def store_fetched(found: Path, url: str, into: Path) -> Path:
     """Copy a downloaded release into a folder, and record the digest of its address. Return its new folder.
 
     Raises `Failure` S0851 if it is not a release, and S0850 if another release has its name or the folder cannot be

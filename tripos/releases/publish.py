@@ -23,11 +23,11 @@ from tripos.releases.contents import (
     check_leaks,
     check_pinned,
     contents_of,
-    held_files,
-    held_sets,
     own_sources,
-    put_aside,
+    separate_private,
     vendor_releases,
+    withheld_datasets,
+    withheld_files,
 )
 from tripos.releases.descriptions import (
     CARD,
@@ -36,21 +36,21 @@ from tripos.releases.descriptions import (
     card_of,
     citation_of,
     croissant_of,
+    describe_measures,
     require_extra,
-    what_it_measures,
 )
 from tripos.releases.frozen import (
     canary_of,
     copy_frozen_rows,
     frozen_items,
-    gather_rows,
-    held_back_in,
+    load_generated_from_store,
     restore_extended,
     snapshot_rows,
+    withheld_by,
     withheld_of,
-    write_drawn,
     write_items,
     write_public,
+    write_subsets,
 )
 from tripos.releases.locations import is_release
 from tripos.releases.manifest import (
@@ -86,7 +86,7 @@ from tripos_compiler.source.inputs import DataError
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.data_files import SHIPPED, DataFolders
 
-MOST_TOLD = 5
+MOST_CHANGES = 5
 """Maximum changes named in a message; the others are counted."""
 
 
@@ -131,7 +131,7 @@ def check_siblings(plan: Plan, among: Path) -> None:
             raise Failure("E0901", message + _first(major), hint)
 
 
-def check_what_scores(manifest: Manifest, plan: Plan, among: Path, parent: Manifest | None = None) -> None:
+def check_comparable_scores(manifest: Manifest, plan: Plan, among: Path, parent: Manifest | None = None) -> None:
     """Raise `Failure` E0901 if a release claims figures comparable with its `parent` or another release, but uses
     another reward model or other generated items. The plan determines neither of these."""
     others = [each.manifest for each in _releases(plan, among)] + ([] if parent is None else [parent])
@@ -187,15 +187,15 @@ def follow(parent: Release, plan: Plan) -> Lineage:
         raise Failure("E0901", message, f"call it {least} or higher; see `tripos diff {parent.folder} SPEC`")
     if found and version_order(version) <= version_order(manifest.version):
         raise Failure("E0902", f"version {version} is not above {manifest.version}", f"call it {least} or higher")
-    return Lineage(Parent(version=manifest.version, digest=parent.digest), tuple(found), _change_log(parent))
+    return Lineage(Parent(version=manifest.version, digest=parent.digest), tuple(found), _read_change_log(parent))
 
 
 def _first(told: list[str]) -> str:
-    more = f"; and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
-    return "; ".join(told[:MOST_TOLD]) + more
+    more = f"; and {len(told) - MOST_CHANGES} more" if len(told) > MOST_CHANGES else ""
+    return "; ".join(told[:MOST_CHANGES]) + more
 
 
-def _change_log(release: Release) -> str:
+def _read_change_log(release: Release) -> str:
     try:
         return (release.folder / "CHANGELOG.md").read_text("utf-8")
     except (OSError, UnicodeDecodeError):
@@ -265,8 +265,8 @@ def make_release(wanted: ReleaseInput, to: Path) -> WrittenRelease:
     source = CaseSource(wanted.plan, wanted.folders, tuple(each.path for each in wanted.compilation.sources))
     restore_extended(source, wanted.compilation.releases)
     folders = wanted.compilation.release_folders
-    times = gather_rows(wanted.plan, source, wanted.store or Path("results"), folders)
-    held = held_files(wanted.plan, source, held_back_in(wanted.compilation.releases))
+    times = load_generated_from_store(wanted.plan, source, wanted.store or Path("results"), folders)
+    held = withheld_files(wanted.plan, source, withheld_by(wanted.compilation.releases))
     contents = contents_of(wanted.compilation, wanted.plan, wanted.folders, about, held)
     for each in contents.external:
         if each.license is not None:
@@ -279,7 +279,7 @@ def make_release(wanted: ReleaseInput, to: Path) -> WrittenRelease:
         raise _unwritable(to, error) from error
     try:
         manifest = _write(wanted, source, building, contents, about, license_, artefacts, times, private)
-        check_what_scores(manifest, wanted.plan, to, wanted.before)
+        check_comparable_scores(manifest, wanted.plan, to, wanted.before)
         check_leaks(building, source, wanted.compilation.releases)
         written = manifest.to_bytes()
         (building / MANIFEST).write_bytes(written)
@@ -287,8 +287,8 @@ def make_release(wanted: ReleaseInput, to: Path) -> WrittenRelease:
         _check(building, wanted, contents)
         if wanted.sign_key is not None:
             sign(building / MANIFEST, wanted.sign_key, f"{manifest.name} {digest_of(written)}", os.environ)
-        made = _put(building, to / manifest.name, manifest)
-        return made if not any(private.iterdir()) else replace(made, private=put_aside(private, made.path))
+        made = _move_into_place(building, to / manifest.name, manifest)
+        return made if not any(private.iterdir()) else replace(made, private=separate_private(private, made.path))
     except OSError as error:
         raise _unwritable(to, error) from error
     finally:
@@ -324,22 +324,22 @@ def _write(
     canary = canary_of(plan.benchmark.name)
     frozen = snapshot_rows(source, folder, times, canary, withheld_of(source), private)
     rows |= frozen.rows
-    held_back = held_back_in(wanted.compilation.releases)
+    held_back = withheld_by(wanted.compilation.releases)
     held = withheld_of(source) | held_back
     if any(each.source == WITHHELD for each in contents.external):
-        rows |= write_public(source, folder, held_sets(source, held_back), held, canary)
+        rows |= write_public(source, folder, withheld_datasets(source, held_back), held, canary)
     if held and plan.subsets:
-        write_drawn(source, folder)
+        write_subsets(source, folder)
     lent = copy_frozen_rows(plan, wanted.compilation.releases, folder)
     rows |= lent.rows
     external = (*contents.external, *frozen.withheld, *lent.withheld)
     items = _items(wanted, source, contents, folder, canary)
     rows |= {each.path: pq.read_metadata(folder / each.path).num_rows for each in items if each.path is not None}
     (folder / LICENSE).write_bytes(_license_text(wanted, about, license_))
-    (folder / CHANGELOG).write_text(_release_change_log(wanted, about), "utf-8")
+    (folder / CHANGELOG).write_text(_new_change_log(wanted, about), "utf-8")
     named = tuple(artefact.said for artefact in artefacts)
     (folder / CARD).write_text(card_of(plan, license_, items, external, about, named), "utf-8")
-    measured = what_it_measures(plan, about)
+    measured = describe_measures(plan, about)
     described = croissant_of(plan, license_, items, _files(folder, rows), folder, wanted.day, measured, about)
     (folder / CROISSANT).write_bytes(described)
     if about.citation is not None:
@@ -374,8 +374,10 @@ def _items(
     plan = wanted.plan
     outer = {each.sha256 for each in contents.external}
     # Only a data set that knows which items of a file are withheld may publish the others.
-    held_back = held_back_in(wanted.compilation.releases)
-    known = held_sets(source, held_back) if any(each.source == WITHHELD for each in contents.external) else set()
+    held_back = withheld_by(wanted.compilation.releases)
+    known = (
+        withheld_datasets(source, held_back) if any(each.source == WITHHELD for each in contents.external) else set()
+    )
     kept_back = {each.name for each in plan.datasets if outer & {file.sha256 for file in each.every_file}} - known
     over = {each.name: each.rows.dataset if each.rows is not None else None for each in plan.scenarios}
     made = []
@@ -417,7 +419,7 @@ def _license_text(wanted: ReleaseInput, about: ReleaseToml, license_: str) -> by
     return f"SPDX-License-Identifier: {license_}\n\n{title} is under the licence that this names.\n".encode()
 
 
-def _release_change_log(wanted: ReleaseInput, about: ReleaseToml) -> str:
+def _new_change_log(wanted: ReleaseInput, about: ReleaseToml) -> str:
     """Return the change log: the changes of this version above those of earlier ones."""
     told = [*about.changes, *wanted.changes] or (
         ["first release"] if wanted.parent is None else ["no change was found"]
@@ -446,7 +448,7 @@ def _outer(wanted: ReleaseInput) -> Sequence[Path]:
     return [each.resolve() for each in wanted.folders.folders if not each.resolve().is_relative_to(main)]
 
 
-def _put(building: Path, target: Path, manifest: Manifest) -> WrittenRelease:
+def _move_into_place(building: Path, target: Path, manifest: Manifest) -> WrittenRelease:
     """Give the folder its final name, unless the same release already exists."""
     digest = digest_of(manifest.to_bytes())
     if target.exists():

@@ -8,7 +8,7 @@ from tripos_compiler.source.data_classes import dataclass
 
 
 @dataclass(frozen=True)
-class Reach:
+class NetworkPolicy:
     """The permissions of a download. `private` allows this machine and its networks, without TLS too. `signed` sends
     the user's keys. Both need the user's consent. `here` allows folders as `file://`, which a user may type but a spec
     may not name."""
@@ -18,11 +18,11 @@ class Reach:
     here: bool = False
 
 
-TYPED = Reach(here=True)
+USER_GIVEN = NetworkPolicy(here=True)
 """The permissions for an address that the user gave to a command without further options."""
 
 
-def reach_of(options: Namespace) -> Reach:
+def policy_of(options: Namespace) -> NetworkPolicy:
     """Return the permissions of a command for an address that the user gave."""
     private, signed = getattr(options, "allow_private", False), getattr(options, "signed", False)
-    return Reach(private=private, signed=signed, here=True)
+    return NetworkPolicy(private=private, signed=signed, here=True)

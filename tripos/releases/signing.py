@@ -31,8 +31,8 @@ from tripos.version import __version__
 from tripos_compiler.plan import Canonical, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures.evaluation import evaluate_or_tell
-from tripos_warehouse.measures.measure_rows import as_told
+from tripos_warehouse.measures.evaluation import evaluate_or_error
+from tripos_warehouse.measures.measure_rows import with_sequential_intervals
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.report.leaderboard import headlines
 from tripos_warehouse.store.schemas import CIRCUMSTANCES
@@ -42,7 +42,7 @@ from tripos_warehouse.views.runs import RunRecord, get_selected
 
 MINISIG, SSHSIG = ".minisig", ".sig"
 """Suffixes of signature files."""
-NAMESPACE, OF_RESULTS = "tripos-release", "tripos-result"
+NAMESPACE, RESULT_NAMESPACE = "tripos-release", "tripos-result"
 """Namespaces of SSH signatures, so that one cannot be used for another purpose."""
 PASSWORD = "TRIPOS_KEY_PASSWORD"
 SSH_S = 60
@@ -357,7 +357,9 @@ def table_digest(connection: Connection, run: RunRecord, table: str) -> tuple[st
 
 def figures_of(connection: Connection, plan: Plan, run: RunRecord) -> tuple[ResultFigure, ...]:
     """Return the figures of the headline of a run."""
-    tables = (as_told(run, evaluate_or_tell(connection, plan, measure)) for measure in headlines(plan))
+    tables = (
+        with_sequential_intervals(run, evaluate_or_error(connection, plan, measure)) for measure in headlines(plan)
+    )
     return tuple(
         ResultFigure(
             measure=table.measure.name,
@@ -391,7 +393,7 @@ def check_result(path: Path, store: Store | None, key: str | None) -> tuple[Resu
     """Return a statement and its checks: the signature, and every table and figure compared with a store. Raises
     `Failure` S0856, and `StoreError` if the store cannot be read."""
     statement = read_statement(path)
-    checks = signature_checks(path, key, OF_RESULTS)
+    checks = signature_checks(path, key, RESULT_NAMESPACE)
     if store is None:
         checks += [
             ReleaseCheck(each.name, "unchecked", "name the store that has it: --store DIR")
@@ -406,7 +408,7 @@ def check_result(path: Path, store: Store | None, key: str | None) -> tuple[Resu
             raise
         return statement, [*checks, ReleaseCheck("run", "wrong", f"the store has no run `{predicate.run.run_id}`")]
     with connection:
-        checks += [*_of_run(predicate, run), *_of_parts(predicate, store)]
+        checks += [*_check_run(predicate, run), *_check_parts(predicate, store)]
         for each in statement.subject:
             found, rows = table_digest(connection, run, each.name)
             if found == each.digest.sha256:
@@ -418,10 +420,10 @@ def check_result(path: Path, store: Store | None, key: str | None) -> tuple[Resu
                 )
                 checks.append(ReleaseCheck(each.name, "wrong", counted))
         figures = figures_of(connection, get_selected(connection, run), run)
-    return statement, [*checks, *_of_figures(predicate.figures, figures)]
+    return statement, [*checks, *_check_figures(predicate.figures, figures)]
 
 
-def _of_run(told: ResultPredicate, run: RunRecord) -> Iterable[ReleaseCheck]:
+def _check_run(told: ResultPredicate, run: RunRecord) -> Iterable[ReleaseCheck]:
     pairs: Mapping[str, tuple[Any, Any]] = {
         "benchmark": (told.benchmark, run.benchmark),
         "version": (told.version, run.version),
@@ -438,7 +440,7 @@ def _of_run(told: ResultPredicate, run: RunRecord) -> Iterable[ReleaseCheck]:
             yield ReleaseCheck(name, "wrong", f"is {now}, and {was} was attested")
 
 
-def _of_parts(told: ResultPredicate, store: Store) -> Iterable[ReleaseCheck]:
+def _check_parts(told: ResultPredicate, store: Store) -> Iterable[ReleaseCheck]:
     """Yield a check of the store's files that still exist: a changed one is wrong."""
     there = {path.name: path for paths in store.files().values() for path in paths}
     for name, was in told.parts.items():
@@ -449,7 +451,7 @@ def _of_parts(told: ResultPredicate, store: Store) -> Iterable[ReleaseCheck]:
         yield ReleaseCheck(what, "unchecked", "they are there no more, as after a compaction")
 
 
-def _of_figures(told: Iterable[ResultFigure], found: Iterable[ResultFigure]) -> Iterable[ReleaseCheck]:
+def _check_figures(told: Iterable[ResultFigure], found: Iterable[ResultFigure]) -> Iterable[ReleaseCheck]:
     now = {(each.measure, each.model): each for each in found}
     for was in told:
         name = f"{was.measure} of {was.model}"

@@ -24,7 +24,7 @@ from tripos.errors import SOME_FAILED, Failure
 from tripos.files import read_untrusted
 from tripos.releases.artefacts import artefact_checks, inherited_models
 from tripos.releases.descriptions import CROISSANT, croissant_faults, missing_library
-from tripos.releases.frozen import MADE, FrozenItems, canary_of, frozen_items, held_back_in, restore
+from tripos.releases.frozen import MADE, FrozenItems, canary_of, frozen_items, restore, withheld_by
 from tripos.releases.manifest import (
     CHECKSUM,
     MANIFEST,
@@ -47,7 +47,7 @@ from tripos.releases.opening import Release, ReleaseFolders, open_release, recom
 from tripos.version import __version__
 from tripos_compiler.compile import Compilation
 from tripos_compiler.plan import Plan, Plugin
-from tripos_compiler.source.inputs import DataError, FoundRelease, ReleaseFinder
+from tripos_compiler.source.inputs import DataError, ReleaseFinder, ResolvedRelease
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.trust import TRUSTED, Trust
 
@@ -63,18 +63,18 @@ def check_sources(release: Release, compilation: Compilation, outer: Sequence[Pa
     assert plan is not None
     if (fault := next(_unlisted(release, plan, compilation.releases), None)) is not None:
         raise _refused(release, fault)
-    found = against_sources(release, plan, compilation.releases, outer, releases)
+    found = check_plan_sources(release, plan, compilation.releases, outer, releases)
     if found.outcome == "good":
         return
-    if found.outcome == "wrong" and _made_here(release):
+    if found.outcome == "wrong" and _is_this_version(release):
         raise _refused(release, found.told)
     # Another version may compile to another plan, and a spec cannot be compiled without its data.
     if (strange := unknown_text(release, plan, compilation.releases)) is not None:
         raise _refused(release, f"{found.told}, and no file of the release says `{strange}`")
 
 
-def against_sources(
-    release: Release, plan: Plan, extended: Sequence[FoundRelease], outer: Sequence[Path], releases: ReleaseFinder
+def check_plan_sources(
+    release: Release, plan: Plan, extended: Sequence[ResolvedRelease], outer: Sequence[Path], releases: ReleaseFinder
 ) -> ReleaseCheck:
     """Return whether a release's sources compile to its plan. `outer` are folders with data outside the release."""
     if (fault := next(_unlisted(release, plan, extended), None)) is not None:
@@ -91,7 +91,7 @@ def against_sources(
     return ReleaseCheck("plan", "good", "the sources compile to it")
 
 
-def unknown_text(release: Release, plan: Plan, extended: Sequence[FoundRelease]) -> str | None:
+def unknown_text(release: Release, plan: Plan, extended: Sequence[ResolvedRelease]) -> str | None:
     """Return a text of a prompt that occurs in no file of a release or of the releases that it extends, or None."""
     written = "".join(_UNPRINTED.sub("", text) for text in _texts(release, extended))
     for text in _printed(plan.model_dump(mode="json")):
@@ -101,7 +101,7 @@ def unknown_text(release: Release, plan: Plan, extended: Sequence[FoundRelease])
     return None
 
 
-def _unlisted(release: Release, plan: Plan, extended: Sequence[FoundRelease]) -> Iterator[str]:
+def _unlisted(release: Release, plan: Plan, extended: Sequence[ResolvedRelease]) -> Iterator[str]:
     """Yield a message for each file and function of the plan that no manifest lists."""
     known = [release, *(open_release(Path(each.folder)) for each in extended)]
     digests = {each.sha256 for one in known for each in one.manifest.files}
@@ -137,7 +137,7 @@ def _has(release: Release, name: str, sha256: str) -> bool:
         return False
 
 
-def _texts(release: Release, extended: Sequence[FoundRelease]) -> Iterator[str]:
+def _texts(release: Release, extended: Sequence[ResolvedRelease]) -> Iterator[str]:
     """Yield the texts of the files of a release and of the releases that it extends."""
     for one in (release, *(open_release(Path(each.folder)) for each in extended)):
         for file in one.manifest.files:
@@ -182,18 +182,18 @@ def _missing(release: Release, outer: Sequence[Path]) -> list[str]:
     return [
         f"`{each.path}`"
         for each in release.manifest.external
-        if not any(_is(folder / each.path, each.sha256) for folder in outer)
+        if not any(_has_digest(folder / each.path, each.sha256) for folder in outer)
     ]
 
 
-def _is(path: Path, sha256: str) -> bool:
+def _has_digest(path: Path, sha256: str) -> bool:
     try:
         return file_digest(path) == sha256
     except OSError:
         return False
 
 
-def _made_here(release: Release) -> bool:
+def _is_this_version(release: Release) -> bool:
     return release.manifest.tool == f"tripos {__version__}"
 
 
@@ -237,7 +237,7 @@ def _same_license(said: str, meant: str | None) -> bool:
         return False
 
 
-def fault_of_items(said: ReleasedItems | None, found: FrozenItems, folder: Path) -> str | None:
+def items_fault(said: ReleasedItems | None, found: FrozenItems, folder: Path) -> str | None:
     """Return what is wrong with the items of a scenario or their file, or None."""
     if said is None or (said.rows, said.digest, said.withheld) != (found.rows, found.digest, found.withheld):
         return "are not those of the manifest"
@@ -251,7 +251,7 @@ def fault_of_items(said: ReleasedItems | None, found: FrozenItems, folder: Path)
 
 
 @dataclass(frozen=True)
-class Verified:
+class Verification:
     """The result of a verification. `digest` is that of the manifest as found, or None without one."""
 
     folder: Path
@@ -278,26 +278,26 @@ def verify(
     releases: Sequence[Path] = (),
     artefacts: Mapping[str, Path] = {},
     trust: Trust = TRUSTED,
-) -> Verified:
+) -> Verification:
     """Verify all of a release. `outer` are folders with data outside the release, `releases` folders with extended
     releases outside it, and `artefacts` the folders of models that it only names, by role. `expected` is the digest as
     cited, and `signed` are the checks of the signature."""
     try:
         raw = read_untrusted(folder / MANIFEST)
     except OSError:
-        return Verified(folder, folder.resolve().name, None, (ReleaseCheck(MANIFEST, "wrong", "is missing"),))
+        return Verification(folder, folder.resolve().name, None, (ReleaseCheck(MANIFEST, "wrong", "is missing"),))
     checks = list(_of_manifest(folder, raw, expected))
     digest = digest_of(raw)
     try:
         manifest = parse_manifest(raw)
     except ValueError as error:
         checks.append(ReleaseCheck(MANIFEST, "wrong", f"does not fit its schema: {manifest_fault(error)}"))
-        return Verified(folder, folder.resolve().name, digest, (*checks, *signed))
+        return Verification(folder, folder.resolve().name, digest, (*checks, *signed))
     checks += _of_files(folder, manifest)
     checks += artefact_checks(folder, manifest, artefacts)
     touched = any(each.outcome == "wrong" for each in checks)
     checks += _of_content(Release(folder, manifest, digest, trust), outer, touched, ReleaseFolders(tuple(releases)))
-    return Verified(folder, manifest.name, digest, (*checks, *signed))
+    return Verification(folder, manifest.name, digest, (*checks, *signed))
 
 
 def _of_manifest(folder: Path, raw: bytes, expected: str | None) -> Iterator[ReleaseCheck]:
@@ -385,7 +385,7 @@ def _of_content(
     for role, each in lent.items():
         if named.get(role) != each.said.digest:
             yield ReleaseCheck(f"artefact {role}", "wrong", f"is not that of {each.release.title}, {each.said.digest}")
-    found = against_sources(release, plan, extended, outer, releases)
+    found = check_plan_sources(release, plan, extended, outer, releases)
     yield found
     if found.outcome != "good":
         return
@@ -397,8 +397,8 @@ def _of_content(
         return
     listed = {each.scenario: each for each in manifest.items}
     try:
-        for frozen in frozen_items(source, manifest.canary, held_back_in(extended)):
-            fault = fault_of_items(listed.get(frozen.scenario), frozen, release.folder)
+        for frozen in frozen_items(source, manifest.canary, withheld_by(extended)):
+            fault = items_fault(listed.get(frozen.scenario), frozen, release.folder)
             outcome: Outcome = "good" if fault is None else "wrong"
             yield ReleaseCheck(f"items of {frozen.scenario}", outcome, fault or f"{frozen.rows:,}")
     except DataError as error:

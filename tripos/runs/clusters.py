@@ -19,18 +19,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tripos.errors import NOT_HELD, SOME_FAILED, USAGE, Failure, first_line
+from tripos.errors import EXPECTATION_FAILED, SOME_FAILED, USAGE, Failure, first_line
 from tripos.settings.config import ClusterConfig
 from tripos.settings.environment import set_variables
 from tripos.settings.secrets import without_keys
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.store.paths import address_of
 
-WITH_VALUE = ("--on", "--shards", "--time-limit", "--image", "--write")
-ALONE = ("--submit", "--dry-run", "--divide")
+CLUSTER_OPTIONS = ("--on", "--shards", "--time-limit", "--image", "--write")
+CLUSTER_FLAGS = ("--submit", "--dry-run", "--divide")
 """Options for the cluster that are not passed on to a shard."""
 NUMBER = "$shard"
-LINES = """\
+SHELL_LINES = """\
 trap 'kill -TERM "$run" 2>/dev/null' TERM
 {command} &
 run=$!
@@ -62,7 +62,7 @@ class Sharding:
     def lines(self, program: Sequence[str]) -> str:
         """Return shell lines that run a shard, whose number is in the variable `shard`."""
         typed = shlex.join([*program, *self.command])
-        return LINES.format(command=f'{typed} --divide --shard "{NUMBER}/{self.cluster.shards}"')
+        return SHELL_LINES.format(command=f'{typed} --divide --shard "{NUMBER}/{self.cluster.shards}"')
 
 
 def shard_command(arguments: Sequence[str], secrets: Iterable[str]) -> tuple[str, ...]:
@@ -72,21 +72,21 @@ def shard_command(arguments: Sequence[str], secrets: Iterable[str]) -> tuple[str
     >>> shard_command(["run", "quiz", "--on", "slurm", "--shards=9", "--submit", "--model", "mock/a"], ())
     ('run', 'quiz', '--model', 'mock/a')
     """
-    kept: list[str] = []
+    shard_words: list[str] = []
     words = iter(arguments)
     for word in words:
-        if word in WITH_VALUE:
+        if word in CLUSTER_OPTIONS:
             next(words, None)
-        elif word not in ALONE and word.partition("=")[0] not in WITH_VALUE:
-            kept.append(word)
-    for number, word in enumerate(kept):
+        elif word not in CLUSTER_FLAGS and word.partition("=")[0] not in CLUSTER_OPTIONS:
+            shard_words.append(word)
+    for number, word in enumerate(shard_words):
         if without_keys(word, secrets) != word:
             message = f"word {number + 1} of the command holds what looks like a key, and it would be written down"
             raise Failure("R0207", message, "put the key into an environment variable, and leave it out of the command")
-    return tuple(kept)
+    return tuple(shard_words)
 
 
-AGAIN = 20
+MOST_RESTARTS = 20
 """The maximum number of restarts of a shard. A pod that was evicted does not count."""
 GRACE_S = 120
 """The time in seconds that a pod has to finish its calls when it is stopped."""
@@ -131,7 +131,7 @@ def job_manifest(sharding: Sharding, store: str, environ: Mapping[str, str]) -> 
         "completionMode": "Indexed",
         "completions": cluster.shards,
         "parallelism": cluster.shards,
-        "backoffLimitPerIndex": AGAIN,
+        "backoffLimitPerIndex": MOST_RESTARTS,
         "podFailurePolicy": {
             "rules": [
                 {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]},
@@ -176,9 +176,9 @@ def _label(name: str) -> str:
 
 
 TIME_LIMIT_S = 4 * 3600.0
-BEFORE_S = 120
+SIGNAL_BEFORE_S = 120
 """The time in seconds before its limit at which Slurm signals a task; at most a quarter of the limit."""
-SLURM_AGAIN = 50
+MOST_REQUEUES = 50
 """The maximum number of times that a task is requeued."""
 SCRIPT = """\
 #!/bin/bash
@@ -217,15 +217,15 @@ def array_script(sharding: Sharding, folder: Path) -> str:
         minutes=max(1, int(limit_s // 60)),
         cpus=cluster.cpus,
         memory=cluster.memory_mb,
-        before=int(min(BEFORE_S, limit_s / 4)),
+        before=int(min(SIGNAL_BEFORE_S, limit_s / 4)),
         options="".join(f"#SBATCH {option}\n" for option in cluster.sbatch),
         folder=shlex.quote(str(folder)),
         lines=sharding.lines([sys.executable, "-m", "tripos"]),
-        most=SLURM_AGAIN,
+        most=MOST_REQUEUES,
     )
 
 
-NO_WAY = "R0412"
+SUBMISSION_ERROR = "R0412"
 
 
 # Submission
@@ -236,15 +236,17 @@ def submit(program: Sequence[str], text: str) -> str:
         done = subprocess.run(program, input=text, capture_output=True, text=True, check=False, encoding="utf-8")
     except OSError as error:
         hint = "submit on a machine that has it; `--write FILE` writes what is submitted"
-        raise Failure(NO_WAY, f"`{program[0]}` cannot be started: {error.strerror}", hint, SOME_FAILED) from error
+        raise Failure(
+            SUBMISSION_ERROR, f"`{program[0]}` cannot be started: {error.strerror}", hint, SOME_FAILED
+        ) from error
     if done.returncode:
-        told = first_line(RuntimeError(done.stderr or done.stdout or f"exit code {done.returncode}"))
+        reason = first_line(RuntimeError(done.stderr or done.stdout or f"exit code {done.returncode}"))
         hint = "`--write FILE` writes what is submitted, so that you can submit it with other options"
-        raise Failure(NO_WAY, f"`{program[0]}` refused the run: {told}", hint, SOME_FAILED)
+        raise Failure(SUBMISSION_ERROR, f"`{program[0]}` refused the run: {reason}", hint, SOME_FAILED)
     return done.stdout.strip()
 
 
-NICENESS = "RAY_worker_niceness"
+NICENESS_VARIABLE = "RAY_worker_niceness"
 """The variable for the niceness of Ray's workers. Ray's default is 15, which halves the rate of a run on a shared
 machine. A cluster that Tripos starts uses the niceness of the command, unless the variable is set."""
 
@@ -262,14 +264,14 @@ class ShardEnd:
     @property
     def is_good(self) -> bool:
         """True if its results are in the store. A failed expectation on one shard does not matter."""
-        return self.code in (0, NOT_HELD)
+        return self.code in (0, EXPECTATION_FAILED)
 
 
 def run_shards(sharding: Sharding, folder: Path) -> Iterator[ShardEnd]:
     """Run every shard on the cluster of `RAY_ADDRESS`, or on a new local one, and yield each result when the shard
     ends. Raises `Failure` R0412 if Ray is not installed or no cluster is available."""
     with _cluster() as ray:
-        task = ray.remote(num_cpus=sharding.cluster.cpus, max_retries=AGAIN)(_do_shard)
+        task = ray.remote(num_cpus=sharding.cluster.cpus, max_retries=MOST_RESTARTS)(_run_shard)
         count = sharding.cluster.shards
         left = [task.remote(sharding.command, number, count, str(folder)) for number in range(1, count + 1)]
         try:
@@ -278,7 +280,9 @@ def run_shards(sharding: Sharding, folder: Path) -> Iterator[ShardEnd]:
                 yield ray.get(done[0])
         except ray.exceptions.RayError as error:
             message = f"a shard could not be run: {first_line(error)}"
-            raise Failure(NO_WAY, message, "the same command goes on with what is left", SOME_FAILED) from error
+            raise Failure(
+                SUBMISSION_ERROR, message, "the same command goes on with what is left", SOME_FAILED
+            ) from error
         finally:
             for each in left:
                 ray.cancel(each)
@@ -291,20 +295,22 @@ def _cluster() -> Iterator[ModuleType]:
         import ray
     except ImportError as error:
         hint = 'install it on every machine of the cluster: pip install "tripos[ray]"'
-        raise Failure(NO_WAY, "`--on ray` needs Ray, which is not installed", hint) from error
-    os.environ.setdefault(NICENESS, "0")
+        raise Failure(SUBMISSION_ERROR, "`--on ray` needs Ray, which is not installed", hint) from error
+    os.environ.setdefault(NICENESS_VARIABLE, "0")
     try:
         ray.init(log_to_driver=False, logging_level="ERROR", configure_logging=True)
     except (ConnectionError, RuntimeError, ValueError) as error:
         message = f"Ray has no cluster for us: {first_line(error)}"
-        raise Failure(NO_WAY, message, "set RAY_ADDRESS to one that runs, or unset it", SOME_FAILED) from error
+        raise Failure(
+            SUBMISSION_ERROR, message, "set RAY_ADDRESS to one that runs, or unset it", SOME_FAILED
+        ) from error
     try:
         yield ray
     finally:
         ray.shutdown()
 
 
-def _do_shard(command: tuple[str, ...], number: int, count: int, folder: str) -> ShardEnd:
+def _run_shard(command: tuple[str, ...], number: int, count: int, folder: str) -> ShardEnd:
     """Run the command of a shard on a Ray worker. Results of an earlier attempt are in the store."""
     words = [sys.executable, "-m", "tripos", *command, "--divide", "--shard", f"{number}/{count}"]
     words += [] if "--json" in command else ["--json"]

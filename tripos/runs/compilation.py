@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from tripos.errors import Failure, disk_failure
 from tripos.files import read_untrusted
-from tripos.releases.locations import find_release
+from tripos.releases.locations import open_location
 from tripos.releases.manifest import RELEASES
 from tripos.releases.opening import ReleaseFolders
-from tripos.releases.reach import TYPED, Reach
-from tripos.settings.trust import check_given
+from tripos.releases.reach import USER_GIVEN, NetworkPolicy
+from tripos.settings.trust import refuse_if_untrusted
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics.diagnostic import deny
 from tripos_compiler.diagnostics.text_format import not_utf8
@@ -44,7 +44,7 @@ class CompiledSpec:
 
 
 BENCHMARK = re.compile(r"^\s*benchmark\s", re.MULTILINE)
-NOTHING: Mapping[str, str] = MappingProxyType({})
+NONE_DENIED: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class SpecSource:
     """Texts that replace those of files, by path: the state after an edit."""
 
     def compile(
-        self, denied: Mapping[str, str] = NOTHING, against: Plan | None = None, secrecy: bool = True
+        self, denied: Mapping[str, str] = NONE_DENIED, against: Plan | None = None, secrecy: bool = True
     ) -> Compilation:
         """Compile the spec.
 
@@ -120,11 +120,11 @@ def find_spec(
     data: Sequence[str] = (),
     standing: Sequence[str] = (),
     releases: Sequence[str] = (),
-    fetch: Reach | None = None,
+    fetch: NetworkPolicy | None = None,
     *,
     allow_outside: bool = False,
     trust: Trust = TRUSTED,
-    reach: Reach = TYPED,
+    reach: NetworkPolicy = USER_GIVEN,
 ) -> SpecSource:
     """Return the spec at a path: a file, or a folder whose main file has the folder's name or is its only benchmark. A
     path that does not exist is looked up among the benchmarks that come with Tripos.
@@ -134,13 +134,13 @@ def find_spec(
     in the spec. The spec may read files of its folder, its project and `data`; with `allow_outside`, any file. `trust`
     restricts it, and `reach` limits from where a release at a URL is fetched. Raises `Failure`.
     """
-    check_given(trust, path, *releases, outside=allow_outside, fetch=fetch is not None)
+    refuse_if_untrusted(trust, path, *releases, outside=allow_outside, fetch=fetch is not None)
     for folder in data:
         if not Path(folder).is_dir():
             raise Failure("E0307", f"there is no data folder `{folder}`", "give a folder that exists with --data DIR")
     folders = DataFolders(tuple(Path(folder) for folder in (*data, *standing)))
     extended = ReleaseFolders(tuple(Path(folder) for folder in releases))
-    released = find_release(path, reach)
+    released = open_location(path, reach)
     if released is not None:
         from tripos.releases.opening import open_release
 
@@ -192,21 +192,21 @@ def _main_file(folder: Path) -> Path:
     raise Failure("E0108", f"which benchmark of `{folder}`? {found}", "name the .tripos file")
 
 
-def holds_benchmark(path: Path) -> bool:
+def has_benchmark(path: Path) -> bool:
     """Return true if a path is a release or has a file that declares a benchmark. Other paths that a shell pattern
     matches can be skipped."""
-    if find_release(str(path)) is not None:
+    if open_location(str(path)) is not None:
         return True
     files = [path] if path.is_file() else [path / f"{path.resolve().name}.tripos", *path.glob("*.tripos")]
     return any(each.suffix == ".tripos" and BENCHMARK.search(_text(each)) for each in files)
 
 
-def holds_parts(path: Path) -> bool:
+def has_shared_parts(path: Path) -> bool:
     """Return true if a path is a folder without a benchmark of its own that is still useful: with declarations that
     benchmarks `use`, or with folders of benchmarks."""
-    if not path.is_dir() or holds_benchmark(path):
+    if not path.is_dir() or has_benchmark(path):
         return False
-    return any(path.glob("*.tripos")) or any(holds_benchmark(each) for each in path.iterdir() if each.is_dir())
+    return any(path.glob("*.tripos")) or any(has_benchmark(each) for each in path.iterdir() if each.is_dir())
 
 
 def _text(path: Path) -> str:
@@ -225,7 +225,7 @@ def earlier_spec(
     releases: Sequence[str] = (),
     *,
     trust: Trust = TRUSTED,
-    reach: Reach = TYPED,
+    reach: NetworkPolicy = USER_GIVEN,
 ) -> CompiledSpec:
     """Compile one of several versions: a spec or a release. Raises `Failure`."""
     source = find_spec(path, data, standing, releases, trust=trust, reach=reach)
@@ -242,7 +242,7 @@ def earlier_plan(
     releases: Sequence[str] = (),
     *,
     trust: Trust = TRUSTED,
-    reach: Reach = TYPED,
+    reach: NetworkPolicy = USER_GIVEN,
 ) -> Plan:
     """Return the plan of an earlier version: of a spec, a release, or the output of `tripos plan --json`. Raises
     `Failure`."""

@@ -21,8 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 from tripos.errors import Failure
 from tripos.runs.records import find_store
-from tripos_compiler.language.sequential_stopping import DECIDED, SettlingFigure, SettlingMean, settling_figure
-from tripos_compiler.plan import Expectation, Grade, Measure, Plan, Scenario, Settling
+from tripos_compiler.language.sequential_stopping import (
+    DECIDABLE_OPERATORS,
+    SequentialFigure,
+    SequentialMean,
+    sequential_figure,
+)
+from tripos_compiler.plan import Expectation, Grade, Measure, Plan, Scenario, StoppingCriterion
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.selection import Selection, StopRule
@@ -46,7 +51,7 @@ LEVEL = 0.05
 Cell = tuple[str | None, ...]
 Place = tuple[int, Cell]
 """The number of a mean in a figure, and its cell among those that the mean is taken over."""
-Additions = dict[Place, float]
+Contributions = dict[Place, float]
 """The value of an item at each place."""
 
 
@@ -56,7 +61,7 @@ class FollowedFigure:
     """A figure by cell, and how the values of a case contribute to it. Its cells are known after every case is
     counted."""
 
-    figure: SettlingFigure
+    figure: SequentialFigure
     plan: Plan
     items: dict[Cell, int] = field(default_factory=dict)
     """The number of cases in each cell."""
@@ -102,11 +107,11 @@ class FollowedFigure:
         own = self.cases[cell]
         return own[cluster] * len(own) / self.items[cell]
 
-    def added(self, cell: Cell, values: Additions) -> float:
+    def added(self, cell: Cell, values: Contributions) -> float:
         """Return the contribution of an item to the figure."""
         return self.figure.constant + sum(self._times(cell, place) * value for place, value in values.items())
 
-    def of_means(self, cell: Cell, means: Mapping[Place, float]) -> float | None:
+    def from_means(self, cell: Cell, means: Mapping[Place, float]) -> float | None:
         """Return the figure for the mean at each place, or None if a place has none."""
         if self._counts[cell].keys() - means.keys():
             return None
@@ -118,7 +123,7 @@ class FollowedFigure:
     def places(self, case: Case, scenario: Scenario) -> dict[Cell, frozenset[Place]]:
         """Return the cells and places in which a case has scores if nothing fails. `scenario` has only the treatments
         of the run."""
-        found: dict[Cell, set[Place]] = {}
+        by_cell: dict[Cell, set[Place]] = {}
         for number, mean in enumerate(self.figure.means):
             own = {step.fingerprint for step in mean.scored.steps}
             if all(each.name != scenario.name for each in mean.scored.scenarios):
@@ -131,10 +136,10 @@ class FollowedFigure:
                         for title in titles:
                             if mean.scored.kind != "metric" or title == mean.scored.name:
                                 for cell, over in self._cells(mean, case, treatment.arms, title):
-                                    found.setdefault(cell, set()).add((number, over))
-        return {cell: frozenset(places) for cell, places in found.items()}
+                                    by_cell.setdefault(cell, set()).add((number, over))
+        return {cell: frozenset(places) for cell, places in by_cell.items()}
 
-    def values(self, case: Case, scores: Sequence[ItemScore]) -> dict[tuple[str, Cell], Additions]:
+    def values(self, case: Case, scores: Sequence[ItemScore]) -> dict[tuple[str, Cell], Contributions]:
         """Return a case's values at each place, by model and cell: means of its scores, weighted by metric."""
         sums: dict[tuple[str, Cell, Place], tuple[float, float]] = {}
         for (number, mean), score in product(enumerate(self.figure.means), scores):
@@ -147,10 +152,10 @@ class FollowedFigure:
                 key = (score.model, cell, (number, over))
                 total, weights = sums.get(key, (0.0, 0.0))
                 sums[key] = total + weight * score.value, weights + weight
-        found: dict[tuple[str, Cell], Additions] = {}
+        by_model_and_cell: dict[tuple[str, Cell], Contributions] = {}
         for (model, cell, place), (total, weights) in sums.items():
-            found.setdefault((model, cell), {})[place] = total / weights
-        return found
+            by_model_and_cell.setdefault((model, cell), {})[place] = total / weights
+        return by_model_and_cell
 
     def _times(self, cell: Cell, place: Place) -> float:
         """Return the weight of an item's value at a place in its contribution."""
@@ -167,7 +172,7 @@ class FollowedFigure:
         return low, high
 
     def _cells(
-        self, mean: SettlingMean, case: Case, arms: Mapping[str, str], metric: str
+        self, mean: SequentialMean, case: Case, arms: Mapping[str, str], metric: str
     ) -> Iterator[tuple[Cell, Cell]]:
         """Yield the cell of a score, and its cell among those that the mean is taken over. Yield nothing if it belongs
         to none."""
@@ -183,7 +188,7 @@ class FollowedFigure:
             yield tuple(map(at, self.figure.by)), tuple(map(at, mean.over))
 
 
-def _weight(mean: SettlingMean, scenario: Scenario, metric: str) -> float:
+def _weight(mean: SequentialMean, scenario: Scenario, metric: str) -> float:
     if mean.scored.kind != "scorer":
         return 1.0
     own = {step.fingerprint for step in mean.scored.steps}
@@ -195,7 +200,7 @@ def _weight(mean: SettlingMean, scenario: Scenario, metric: str) -> float:
 
 # Sequences
 @dataclass
-class Followed:
+class FigureSequence:
     """The sequence of one model's figure in one cell."""
 
     name: str
@@ -211,7 +216,7 @@ class Followed:
     """True if the run continues until it is settled."""
     _sums: dict[Place, tuple[float, int]] = field(default_factory=dict)
 
-    def add(self, places: Iterable[Place], values: Additions) -> float | None:
+    def add(self, places: Iterable[Place], values: Contributions) -> float | None:
         """Add the next item, and return its contribution, or None if a value is missing."""
         for place, value in values.items():
             total, many = self._sums.get(place, (0.0, 0))
@@ -229,7 +234,7 @@ class Followed:
     @property
     def value(self) -> float | None:
         """The figure over the items so far."""
-        return self.figure.of_means(self.cell, {place: total / many for place, (total, many) in self._sums.items()})
+        return self.figure.from_means(self.cell, {place: total / many for place, (total, many) in self._sums.items()})
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -258,7 +263,7 @@ class Followed:
 
 
 @dataclass
-class Versus:
+class ModelComparison:
     """The sequence of the differences of two models on a measure, in one cell. A cluster counts once, when all of its
     cases were read, because its cases are not independent; `tripos compare` does the same."""
 
@@ -287,7 +292,7 @@ class Versus:
 
 # The stopping rule
 @dataclass
-class RunSettler:
+class EarlyStopper:
     """The stopping rule of one run: follows its figures. Raises `Failure` R0202 if none of them can settle."""
 
     plan: Plan
@@ -299,31 +304,34 @@ class RunSettler:
     """The number of items read, by model."""
     of: int = 0
     """The number of items of the whole run."""
-    followed: dict[tuple[str, str, Cell], Followed] = field(default_factory=dict)
-    versus: list[Versus] = field(default_factory=list)
-    unfollowed: tuple[str, ...] = ()
+    followed: dict[tuple[str, str, Cell], FigureSequence] = field(default_factory=dict)
+    comparisons: list[ModelComparison] = field(default_factory=list)
+    unsupported_measures: tuple[str, ...] = ()
     """Measures that no sequence can follow."""
     _figures: dict[str, FollowedFigure] = field(default_factory=dict)
     _open: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         measures: list[tuple[str, Measure | Expectation]] = [(each.name, each) for each in self.plan.measures]
-        wanted = [*measures, *((each.shown, each) for each in self.plan.expectations if each.operator in DECIDED)]
+        candidates = [
+            *measures,
+            *((each.shown, each) for each in self.plan.expectations if each.operator in DECIDABLE_OPERATORS),
+        ]
         why: dict[str, str] = {}
         self._scenarios = {scenario.name: scenario for scenario in self.selection.chosen(self.plan)}
-        for name, each in wanted:
-            found = settling_figure(self.plan, each)
-            if isinstance(found, str):
-                why[name] = found
+        for name, each in candidates:
+            figure = sequential_figure(self.plan, each)
+            if isinstance(figure, str):
+                why[name] = figure
             else:
-                self._figures[name] = FollowedFigure(found, self.plan)
-        self.unfollowed = tuple(name for name, _ in measures if name in why)
+                self._figures[name] = FollowedFigure(figure, self.plan)
+        self.unsupported_measures = tuple(name for name, _ in measures if name in why)
         headline = next((name for name in self.plan.benchmark.headline if name in why), None)
         if headline is not None and not self.rule.declared:
             raise Failure(
                 "R0202", "the headline cannot be settled before the last item", self._hint({headline: why[headline]})
             )
-        self._follow(dict(wanted))
+        self._follow(dict(candidates))
         self._open, self.items = list(self.models), dict.fromkeys(self.models, 0)
         if not self.rule.declared and not self.asks:
             raise Failure("R0202", "nothing of this benchmark can be settled before its last item", self._hint(why))
@@ -333,15 +341,15 @@ class RunSettler:
         """True if there is anything to settle. A single model has no comparisons."""
         return any(self._questions(model) for model in self.models)
 
-    def _follow(self, wanted: Mapping[str, Measure | Expectation]) -> None:
+    def _follow(self, candidates: Mapping[str, Measure | Expectation]) -> None:
         """Create the sequences of every figure, and of the comparisons that the rule requires."""
         from tripos_warehouse.statistics.sequences import BettingSequence
 
         self._count()
         for name, figure in self._figures.items():
-            each = wanted[name]
+            each = candidates[name]
             until = self._until(each)
-            gate = (DECIDED[each.operator], each.value) if isinstance(each, Expectation) else None
+            gate = (DECIDABLE_OPERATORS[each.operator], each.value) if isinstance(each, Expectation) else None
             margin = until.within if until is not None else None
             asked = until is not None and (gate is not None or margin is not None)
             compares = until is not None and margin is None if self.rule.declared else self._compared(name, figure)
@@ -349,12 +357,12 @@ class RunSettler:
                 count = figure.items[cell]
                 for model in self.models:
                     sequence = BettingSequence(figure.ends(cell), count)
-                    own = Followed(name, model, figure, cell, sequence, gate, margin, asked)
+                    own = FigureSequence(name, model, figure, cell, sequence, gate, margin, asked)
                     self.followed[name, model, cell] = own
                 if gate is None and compares:
                     span, planned = figure.span(cell), len(figure.cases[cell])
-                    self.versus += [
-                        Versus(name, one, two, figure, cell, BettingSequence((-span, span), planned=planned))
+                    self.comparisons += [
+                        ModelComparison(name, one, two, figure, cell, BettingSequence((-span, span), planned=planned))
                         for one, two in combinations(self.models, 2)
                     ]
 
@@ -363,11 +371,11 @@ class RunSettler:
         own = figure.figure
         return not own.by and (own.is_mean or name in self.plan.benchmark.headline)
 
-    def _until(self, each: Measure | Expectation) -> Settling | None:
+    def _until(self, each: Measure | Expectation) -> StoppingCriterion | None:
         """Return the rule for a measure or an expectation, or None if the run does not wait for it."""
         if not self.rule.declared:
             of_measures = isinstance(each, Measure) and self.rule.margin is not None
-            return Settling(within=self.rule.margin) if of_measures or self.rule.margin is None else None
+            return StoppingCriterion(within=self.rule.margin) if of_measures or self.rule.margin is None else None
         headline = isinstance(each, Measure) and each.name in self.plan.benchmark.headline
         return each.until or (self.plan.benchmark.until if headline else None)
 
@@ -390,15 +398,15 @@ class RunSettler:
         own = [each.settled for each in self.followed.values() if each.model == model and each.wanted]
         if self.rule.margin is not None:
             return own
-        apart = zip(self.versus, self._corrected(), strict=True)
+        apart = zip(self.comparisons, self._corrected(), strict=True)
         return own + [p <= LEVEL for each, p in apart if model in (each.model, each.other)]
 
     def _corrected(self) -> list[float]:
         from tripos_warehouse.statistics.multiple_tests import holm
 
-        return [1.0 if p is None else p for p in holm([each.sequence.p(0.0) for each in self.versus])]
+        return [1.0 if p is None else p for p in holm([each.sequence.p(0.0) for each in self.comparisons])]
 
-    def _estimate(self, each: Versus) -> float | None:
+    def _estimate(self, each: ModelComparison) -> float | None:
         """Return the estimated difference: the mean, corrected for the bias of stopping if the run stopped because of
         it."""
         low, high = each.sequence.interval(LEVEL)
@@ -409,7 +417,7 @@ class RunSettler:
     @property
     def sequences(self) -> int:
         """The number of sequences."""
-        return len(self.followed) + len(self.versus)
+        return len(self.followed) + len(self.comparisons)
 
     @property
     def asked(self) -> Sequence[str]:
@@ -432,7 +440,7 @@ class RunSettler:
                 for model in self._open:
                     if (followed := self.followed.get((name, model, cell))) is not None:
                         added[name, model, cell] = followed.add(places, values.get((model, cell), {}))
-        for each in self.versus:
+        for each in self.comparisons:
             both = [(each.name, model, each.cell) for model in (each.model, each.other)]
             if all(key in added for key in both):
                 one, two = (added[key] for key in both)
@@ -446,7 +454,7 @@ class RunSettler:
     def told(self) -> dict[str, Any]:
         """Return the state for JSON: the rule, the number of items read, and every figure."""
         figures = [each.told() for each in self.followed.values()]
-        for each, p in zip(self.versus, self._corrected(), strict=True):
+        for each, p in zip(self.comparisons, self._corrected(), strict=True):
             alone = each.sequence.p(0.0)
             low, high = each.sequence.interval(LEVEL)
             where: dict[str, Any] = {"name": each.name, "model": each.model, "other": each.other}
@@ -469,13 +477,13 @@ MOST_READS = 60_000
 """The maximum number of items times sequences over all orders."""
 MOST_MODELS = 6
 """The maximum number of models whose scores are replayed in place of models that the store does not know."""
-Known = Mapping[tuple[str, str], Sequence[ItemScore]]
+StoredScores = Mapping[tuple[str, str], Sequence[ItemScore]]
 """Scores by scenario and item."""
 
 
 # The forecast
 @dataclass(frozen=True)
-class SettlingForecast:
+class EarlyStoppingForecast:
     """The number of items that a run with early stopping uses, by scores of earlier runs in random orders."""
 
     of: int
@@ -524,9 +532,9 @@ class SettlingForecast:
         return {"all": span.expected, "until_settled": span.expected * self.share}
 
 
-def foresee_settling(
-    source: CaseSource, selection: Selection, asked: Sequence[str], blank: SettlingForecast, store_path: str
-) -> SettlingForecast:
+def forecast_early_stopping(
+    source: CaseSource, selection: Selection, asked: Sequence[str], blank: EarlyStoppingForecast, store_path: str
+) -> EarlyStoppingForecast:
     """Forecast how far a run of the models `asked` would go before it is settled, by the latest scores in a store.
     `blank` has the size of the whole run. Raises `Failure` R0202 if nothing can be settled."""
     try:
@@ -561,7 +569,7 @@ def _models(runs: Sequence[RunRecord], asked: Sequence[str]) -> tuple[str, ...]:
     return tuple([*own, *rest][: min(MOST_MODELS, max(2, len(asked)))])
 
 
-def _scores(connection: Connection, plan: Plan, models: Sequence[str]) -> Known:
+def _scores(connection: Connection, plan: Plan, models: Sequence[str]) -> StoredScores:
     arms = arm_columns(plan)
     columns = "".join(f", {quoted(arm)}" for arm in arms)
     rows = connection.execute(
@@ -576,7 +584,9 @@ def _scores(connection: Connection, plan: Plan, models: Sequence[str]) -> Known:
     return found
 
 
-def _replayed(source: CaseSource, selection: Selection, told: SettlingForecast, known: Known) -> SettlingForecast:
+def _replayed(
+    source: CaseSource, selection: Selection, told: EarlyStoppingForecast, known: StoredScores
+) -> EarlyStoppingForecast:
     rule = selection.until
     assert rule is not None
     items: list[float] = []
@@ -585,7 +595,7 @@ def _replayed(source: CaseSource, selection: Selection, told: SettlingForecast, 
     while (seed := seed + 1) < orders:
         own = replace(rule, seed=rule.seed + seed)
         drawn = replace(selection, until=own)
-        settler = RunSettler(source.plan, told.models, source, drawn, own)
+        settler = EarlyStopper(source.plan, told.models, source, drawn, own)
         if not settler.asks:
             return replace(told, unknown="the store has scores of one model, and it is compared with none")
         orders = max(1, min(ORDERS, MOST_READS // max(1, told.of * settler.sequences)))
@@ -599,7 +609,7 @@ def _replayed(source: CaseSource, selection: Selection, told: SettlingForecast, 
     return replace(told, items=tuple(sorted(items)), unsettled=unsettled, scored=min(told.of, len(known)))
 
 
-def _read(cases: Iterator[Case], known: Known, seed: int) -> Iterator[tuple[Case, Sequence[ItemScore]]]:
+def _read(cases: Iterator[Case], known: StoredScores, seed: int) -> Iterator[tuple[Case, Sequence[ItemScore]]]:
     """Yield cases with their scores. A case without scores gets those of another item of its scenario."""
     draw = random.Random(seed)
     there: dict[str, list[tuple[str, str]]] = {}

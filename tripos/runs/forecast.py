@@ -37,13 +37,13 @@ from tripos_runtime.scheduling.budget import Budget
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger.ledger import RunLedger
 from tripos_warehouse.ledger.opening import open_ledger
-from tripos_warehouse.ledger.replies import Committed
+from tripos_warehouse.ledger.replies import CommittedResults
 from tripos_warehouse.query.connection import duckdb
-from tripos_warehouse.store.store import Store, Tell
+from tripos_warehouse.store.store import DamageListener, Store
 
 
 def forecast_json(
-    found: Forecast,
+    estimate: Forecast,
     budget: Budget | None = None,
     withheld: Mapping[str, int] = MappingProxyType({}),
     batches: BatchForecast | None = None,
@@ -54,19 +54,19 @@ def forecast_json(
     An unknown cost is null, and `unpriced` names the models. An unknown bound is null, and `unbounded` gives the
     reason. `withheld` counts the items of each scenario that the release withholds.
     """
-    data = {**forecast_values(found, budget, batches), "items_withheld": dict(withheld)}
+    data = {**forecast_values(estimate, budget, batches), "items_withheld": dict(withheld)}
     data["detects"] = detects
     return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
 
 
-def budget_rows(found: Forecast, budget: Budget | None) -> dict[str, dict[str, Any]]:
+def budget_rows(estimate: Forecast, budget: Budget | None) -> dict[str, dict[str, Any]]:
     """Return each bound of a budget with its sufficiency: `all` if it covers the worst case, `expected` if it covers
     only the expected use, `little` if it covers less, or `unknown`."""
     if budget is None:
         return {}
-    total = found.total
+    total = estimate.total
     tokens = total.tokens_in.plus(total.tokens_out)
-    told: dict[str, dict[str, Any]] = {}
+    rows: dict[str, dict[str, Any]] = {}
     for unit, most, needed in (
         ("usd", budget.usd, total.cost_usd),
         ("tokens", budget.tokens, tokens),
@@ -78,16 +78,16 @@ def budget_rows(found: Forecast, budget: Budget | None) -> dict[str, dict[str, A
             enough = "unknown"
         else:
             enough = "all" if needed.high <= most else "expected" if needed.expected <= most else "little"
-        told[unit] = {"most": most, "enough_for": enough}
-    return told
+        rows[unit] = {"most": most, "enough_for": enough}
+    return rows
 
 
 def forecast_values(
-    found: Forecast, budget: Budget | None = None, batches: BatchForecast | None = None
+    estimate: Forecast, budget: Budget | None = None, batches: BatchForecast | None = None
 ) -> dict[str, Any]:
     """Return the forecast for JSON: `calls` by place, `why`, `total`, whether a `budget` suffices, and the `batches` of
     a run in batches."""
-    total = found.total
+    total = estimate.total
     return {
         **({} if batches is None else {"batches": batches.to_json()}),
         "calls": [
@@ -98,9 +98,9 @@ def forecast_values(
                 "at_most": line.most,
                 "ruled_out": line.ruled_out,
                 "failed_before": dict(sorted(line.failed.items())),
-                **(_estimate(found.estimates[where]) if where in found.estimates else _estimate(Estimate())),
+                **(_estimate(estimate.estimates[where]) if where in estimate.estimates else _estimate(Estimate())),
             }
-            for where, line in found.lines.items()
+            for where, line in estimate.lines.items()
         ],
         "why": [
             {
@@ -111,18 +111,18 @@ def forecast_values(
                 "items": reason.items,
                 "of_items": reason.of_items,
             }
-            for reason in found.reasons
+            for reason in estimate.reasons
         ],
-        "items": dict(found.items),
-        "items_to_be_made": dict(found.unmade),
-        "scores_from_kept_replies": found.scores,
-        "unpriced": list(found.unpriced),
-        "budget": budget_rows(found, budget),
+        "items": dict(estimate.items),
+        "items_to_be_made": dict(estimate.unmade),
+        "scores_from_kept_replies": estimate.scores,
+        "unpriced": list(estimate.unpriced),
+        "budget": budget_rows(estimate, budget),
         "total": {
-            "reused": found.reused,
-            "reused_from": found.taken.to_json(),
-            "at_least": found.certain,
-            "at_most": found.certain + found.perhaps,
+            "reused": estimate.reused,
+            "reused_from": estimate.taken.to_json(),
+            "at_least": estimate.certain,
+            "at_most": estimate.certain + estimate.perhaps,
             **_estimate(total),
             "known_usd": total.known_usd.to_json(6),
         },
@@ -142,7 +142,7 @@ def _estimate(part: Estimate) -> dict[str, Any]:
 
 MOST_PLANS = 16
 """The maximum number of plans to read, newest first. A plan may have megabytes."""
-CHARACTERS_OF = 5000
+SAMPLED_ROWS = 5000
 """The approximate number of sampled rows of a table whose characters are counted."""
 
 
@@ -215,7 +215,7 @@ class _PartReader:
                 frozenset(fingerprints),
                 {role: tuple(models) for role, models in orjson.loads(roles).items()},
                 frozenset(scenarios),
-                whole=ended.get(run_id) == "finished" and not any(_chosen(options).values()),
+                whole=ended.get(run_id) == "finished" and not any(_item_restrictions(options).values()),
                 identities=orjson.loads(identities or "{}"),
             )
             for run_id, digest, fingerprints, roles, identities, scenarios, options in rows
@@ -283,7 +283,7 @@ class _PartReader:
                 length(array_to_string(json_extract_string(messages, '$[*].content'), '')) as characters
               from read_parquet($files)
               where benchmark = $benchmark and tokens_in > 0 and not contains(messages, 'bytes sha256:') {once}
-                and hash({key}) % {max(1, rows // CHARACTERS_OF)} = 0)
+                and hash({key}) % {max(1, rows // SAMPLED_ROWS)} = 0)
             group by model"""
             more = {name: self.files[name] for name in ("drafts", "turns") if f"${name}" in once}
             for by, tokens, characters in self._rows(query, table, more):
@@ -323,19 +323,19 @@ def _usage(rows: Sequence[tuple[int, int, int | None, int]]) -> Usage:
     return Usage(places[-1], mean_in, quantile(0.1), mean, quantile(0.95))
 
 
-def _chosen(options: str) -> dict[str, Any]:
+def _item_restrictions(options: str) -> dict[str, Any]:
     """Return the options of a run that leave items out."""
     told = orjson.loads(options)
     return {name: told.get(name) for name in ("limit", "only")} if isinstance(told, dict) else {}
 
 
-AT_NO_COST = (*LOCAL_PREFIXES, "replay/")
-MOCKED = Price(0.0, 0.0, most_out=4_096)
+FREE_PREFIXES = (*LOCAL_PREFIXES, "replay/")
+MOCK_PRICE = Price(0.0, 0.0, most_out=4_096)
 """The price of mock and constant models. Their replies are never longer than this."""
 
 
 # The forecast
-def foresee_run(prepared: PreparedRun, config: Config, tell: Tell) -> Forecast:
+def forecast_run(prepared: PreparedRun, config: Config, tell: DamageListener) -> Forecast:
     """Forecast a prepared run. Recorded models cost nothing. `tell` receives the damage in stores whose replies are
     reused. Raises `Failure`."""
     prices = {
@@ -346,10 +346,12 @@ def foresee_run(prepared: PreparedRun, config: Config, tell: Tell) -> Forecast:
         others = open_others(config.reuse, config.store, tell)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
-    return foresee(prepared.plan, prepared.source, prepared.selection, prepared.binding, config.store, prices, others)
+    return forecast_plan(
+        prepared.plan, prepared.source, prepared.selection, prepared.binding, config.store, prices, others
+    )
 
 
-def foresee_batches(found: Forecast, prepared: PreparedRun, config: Config) -> BatchForecast | None:
+def forecast_batches(estimate: Forecast, prepared: PreparedRun, config: Config) -> BatchForecast | None:
     """Return the batches of a forecast, or None for a live run."""
     if not prepared.wiring.batch:
         return None
@@ -363,7 +365,7 @@ def foresee_batches(found: Forecast, prepared: PreparedRun, config: Config) -> B
             return None
         return first.cost_usd(round(tokens_in), round(tokens_out)) / cost
 
-    return batch_forecast(found, prepared.plan, batch_limits, factor)
+    return batch_forecast(estimate, prepared.plan, batch_limits, factor)
 
 
 def check_model_names(names: Sequence[str], config: Config) -> None:
@@ -376,7 +378,7 @@ def check_model_names(names: Sequence[str], config: Config) -> None:
         raise Failure(error.code, error.message, error.hint) from error
 
 
-def foresee(
+def forecast_plan(
     plan: Plan,
     source: CaseSource,
     selection: Selection,
@@ -409,27 +411,27 @@ def known_prices(binding: RoleBinding, config: Config, *, batch: bool = False) -
     from tripos_runtime.models.prices import batch_price, price_of
 
     own = prices_of(config)
-    found: dict[str, Price | None] = {}
+    prices: dict[str, Price | None] = {}
     for name in binding.every:
         provider, _, model = name.partition("/")
         if name in own:
-            found[name] = own[name]
+            prices[name] = own[name]
         else:
-            at_home = MOCKED if name.startswith(("mock/", CONSTANT)) else FREE
-            found[name] = at_home if name.startswith(AT_NO_COST) else price_of(provider, model)
+            at_home = MOCK_PRICE if name.startswith(("mock/", CONSTANT)) else FREE
+            prices[name] = at_home if name.startswith(FREE_PREFIXES) else price_of(provider, model)
     if batch:
         from tripos_runtime.models.batches import takes_batches
 
         for name in filter(takes_batches, binding.every):
             provider, _, model = name.partition("/")
-            found[name] = batch_price(provider, model, found[name], own=name in own)
-    return found
+            prices[name] = batch_price(provider, model, prices[name], price_is_users=name in own)
+    return prices
 
 
-def _open(store: Store, fingerprints: Collection[str]) -> RunLedger | Committed:
+def _open(store: Store, fingerprints: Collection[str]) -> RunLedger | CommittedResults:
     try:
         return open_ledger(store, fingerprints)
     except StoreError as error:
         if error.code != "S0102":
             raise
-        return Committed(store, fingerprints)
+        return CommittedResults(store, fingerprints)

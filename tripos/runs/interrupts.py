@@ -8,18 +8,18 @@ import signal
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from tripos_compiler.language.evaluation import LongEvaluations
+from tripos_compiler.language.evaluation import EvaluationWatchdog
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 """The signals that stop a run. A cluster sends SIGTERM at the end of the time limit."""
 TO_WORKER: signal.Signals | None = getattr(signal, "SIGUSR1", None)
 """The signal to a worker that must stop while an evaluation blocks its event loop; None on Windows."""
-LOOK_S = 0.25
+POLL_S = 0.25
 """After a signal, an evaluation may take between once and twice this time, in seconds."""
 
 
 @contextlib.contextmanager
-def heard(interrupted: Callable[[], None]) -> Iterator[None]:
+def interrupt_handler(interrupted: Callable[[], None]) -> Iterator[None]:
     """Call `interrupted` from the event loop for each signal.
 
     An evaluation blocks the loop, so after the first signal long evaluations are ended. Their results are left to the
@@ -43,13 +43,13 @@ def heard(interrupted: Callable[[], None]) -> Iterator[None]:
 
 def end_evaluations_on(number: signal.Signals) -> None:
     """End long evaluations when this signal arrives."""
-    long = LongEvaluations()
+    long = EvaluationWatchdog()
 
     def look(number: int, frame: FrameType | None) -> None:
         long.look(frame)
 
     def begin(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGALRM, look)
-        signal.setitimer(signal.ITIMER_REAL, LOOK_S, LOOK_S)
+        signal.setitimer(signal.ITIMER_REAL, POLL_S, POLL_S)
 
     signal.signal(number, begin)

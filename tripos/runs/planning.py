@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from tripos.errors import Failure
 from tripos.runs.compilation import CompiledSpec
-from tripos.runs.preparation import RunWarning, damage_warning, family_warning, settings_warning, sight_warning
+from tripos.runs.preparation import RunWarning, damage_warning, family_warning, media_warning, settings_warning
 from tripos.runs.records import find_store
-from tripos.runs.selection import Choices, chosen_binding, has_models, select_cases
+from tripos.runs.selection import RunRequest, bind_roles, names_any_model, select_cases
 from tripos.settings.config import Config
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.text_format import usd
 from tripos_compiler.language.aggregates import AGGREGATES
 from tripos_compiler.language.contexts import Clustering
 from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.language.scored_values import ScoredStep, element_name, scored_by, scored_values_of
+from tripos_compiler.language.scored_values import ScoredStep, element_name, scored_inputs, scored_values_of
 from tripos_compiler.plan import (
     Aggregate,
     Ask,
@@ -43,16 +43,16 @@ from tripos_compiler.plan import (
     named,
 )
 from tripos_compiler.source.inputs import DataError
-from tripos_runtime.datasets.cases import Case, CaseSource, Planned, planned_steps
+from tripos_runtime.datasets.cases import Case, CaseSource, PlannedStepCalls, planned_steps
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.forecast.estimates import EstimateSpan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.study_design import (
-    GradedItems,
+    LabelGain,
+    LabelVariance,
     MeasureComponents,
-    MoreLabels,
     call_costs,
-    find_more_labels,
+    find_label_gains,
     label_components,
     measure_components,
     scored_step,
@@ -71,12 +71,12 @@ from tripos_warehouse.statistics.power import (
     paired_variance,
     sharpest,
 )
-from tripos_warehouse.statistics.variance import CORRELATION as VARIANCE_CORRELATION, DifferenceComponents, Unknown
+from tripos_warehouse.statistics.variance import CORRELATION as VARIANCE_CORRELATION, DifferenceComponents, NotEstimable
 from tripos_warehouse.views.connect import connect
 from tripos_warehouse.views.runs import all_runs, get_selected
 
 if TYPE_CHECKING:
-    from tripos.runs.early_stopping import SettlingForecast
+    from tripos.runs.early_stopping import EarlyStoppingForecast
     from tripos_runtime.drivers.prepared import PreparedRun
     from tripos_runtime.forecast.prompts import PromptPreview
     from tripos_runtime.forecast.run_forecast import BatchForecast, Forecast
@@ -85,11 +85,11 @@ if TYPE_CHECKING:
 
 WORST = 0.25
 """The maximum variance on a scale of length 1, (1 / 2)²: half of the values at either end (Popoviciu, 1935)."""
-NOTABLE = 0.8
+UNEVEN_SHARE = 0.8
 """The plan reports uneven weights if the effective number of items is below this share of the number."""
 MOST_SIZES = 4
 """The maximum number of cell sizes to list. With more, only the smallest and the largest are shown."""
-OF_GRADERS = frozenset({"evaluator", "pair"})
+GRADER_DIMENSIONS = frozenset({"evaluator", "pair"})
 """Dimensions whose values all items share."""
 
 
@@ -199,7 +199,7 @@ class Detection:
                 return [f"No test tells two models apart in `{self.measure}`: its cell `{cell}` has one {counted}."]
             named = f"No test tells two models apart in `{self.measure}`"
             return [f"{named}: {cells:,} of its cells have one {counted}, as `{cell}` has."]
-        if design.mean.effective >= NOTABLE * self.items:
+        if design.mean.effective >= UNEVEN_SHARE * self.items:
             return []
         worth = _number(design.mean.effective)
         if not design.dims:
@@ -284,7 +284,7 @@ def find_detection(
     inner = None if measure is None else _mean_of(plan, measure.figure)
     names = set(items)
     if inner is not None:
-        names &= {each.name for scored in scored_by(scored_values_of(plan), inner) for each in scored.scenarios}
+        names &= {each.name for scored in scored_inputs(scored_values_of(plan), inner) for each in scored.scenarios}
     independent = independent_items(items, clusterings)
     counts = {name: count for name, count in independent.items() if count and name in names}
     if not counts:
@@ -306,15 +306,15 @@ def figure_design(plan: Plan, source: CaseSource, selection: Selection, measure:
     inner = _mean_of(plan, measure.figure)
     if inner is None:
         return None
-    [scored, *_] = scored_by(scored_values_of(plan), inner)
+    [scored, *_] = scored_inputs(scored_values_of(plan), inner)
     chosen = {scenario.name for scenario in selection.chosen(plan)}
     scenarios = [scenario for scenario in scored.scenarios if scenario.name in chosen]
     arms = {arm.name for arm in plan.arms}
-    dims = tuple(dim for dim in inner.by if dim not in OF_GRADERS)
+    dims = tuple(dim for dim in inner.by if dim not in GRADER_DIMENSIONS)
     clustered = any(scenario.name in source.clusters.scenarios for scenario in scenarios)
     if len(scenarios) == 1 and not clustered and not scored.scores_elements and arms.issuperset(dims):
         return None
-    if not scenarios or any(source.is_unmade(scenario) for scenario in scenarios) or any(map(_is_nodes, dims)):
+    if not scenarios or any(source.is_ungenerated(scenario) for scenario in scenarios) or any(map(_is_nodes, dims)):
         return None
     rows = _Rows(plan, scored, dims, "metric" not in dims)
     units: list[str] = []
@@ -466,7 +466,7 @@ class RunPlan:
     """The maximum number of rows of every generated data set."""
     roles: Mapping[str, int]
     """The number of models of every role."""
-    steps: tuple[Planned, ...]
+    steps: tuple[PlannedStepCalls, ...]
     """The calls of every step: `place` is its scenario or data set; `least` and `most` bound its calls."""
     prepared: PreparedRun | None = None
     forecast: Forecast | None = None
@@ -474,7 +474,7 @@ class RunPlan:
     warnings: tuple[RunWarning, ...] = ()
     batches: BatchForecast | None = None
     """The batches by level, for a run in batches."""
-    settling: SettlingForecast | None = None
+    settling: EarlyStoppingForecast | None = None
     """For a run with early stopping, the forecast of its items from earlier runs."""
     clusterings: tuple[Clustering, ...] = ()
     """The clusters of its items, if some were drawn together."""
@@ -558,37 +558,47 @@ class RunPlan:
 
 
 def plan_run(
-    spec: CompiledSpec, choices: Choices, config: Config, warn: Callable[[RunWarning | None], None]
+    spec: CompiledSpec, choices: RunRequest, config: Config, warn: Callable[[RunWarning | None], None]
 ) -> RunPlan:
     """Plan a run; without models, for one model in each role. `warn` receives the warnings about the models. Raises
     `Failure`."""
     plan = spec.plan
-    if not has_models(choices, config):
+    if not names_any_model(choices, config):
         source, selection = select_cases(spec, choices)
         try:
-            roles, items, slots = _ones(plan), source.counts(selection), source.slot_counts(selection)
+            roles, items, slots = _one_model_each(plan), source.counts(selection), source.slot_counts(selection)
         except DataError as error:
             raise Failure("E0307", error.message, error.help) from error
         steps = tuple(planned_steps(selection.under(plan), items, roles, slots))
         told = RunPlan(plan, source, selection, items, slots, roles, steps, clusterings=source.clusterings(selection))
         return _with_settling(told, config)
-    from tripos.runs.forecast import foresee_batches, foresee_run
+    from tripos.runs.forecast import forecast_batches, forecast_run
     from tripos.runs.preparation import prepare
     from tripos_runtime.forecast.run_forecast import planned
 
     prepared = prepare(spec, choices, config, approved=False)
     warn(family_warning(prepared))
     warn(settings_warning(prepared))
-    warn(sight_warning(prepared))
+    warn(media_warning(prepared))
     source, selection = prepared.source, prepared.selection
     items, slots = source.counts(selection), source.slot_counts(selection)  # before the store is read
     clusterings = source.clusterings(selection)
-    found = foresee_run(prepared, config, lambda error: warn(damage_warning(error)))
+    run_plan = forecast_run(prepared, config, lambda error: warn(damage_warning(error)))
     roles = {role: len(names) for role, names in prepared.binding.models.items()}
-    steps = tuple(planned(found, selection.under(plan)))
-    batches = foresee_batches(found, prepared, config)
+    steps = tuple(planned(run_plan, selection.under(plan)))
+    batches = forecast_batches(run_plan, prepared, config)
     told = RunPlan(
-        plan, source, selection, items, slots, roles, steps, prepared, found, batches=batches, clusterings=clusterings
+        plan,
+        source,
+        selection,
+        items,
+        slots,
+        roles,
+        steps,
+        prepared,
+        run_plan,
+        batches=batches,
+        clusterings=clusterings,
     )
     return _with_settling(told, config)
 
@@ -596,12 +606,12 @@ def plan_run(
 def _with_settling(found: RunPlan, config: Config) -> RunPlan:
     if found.selection.until is None:
         return found
-    from tripos.runs.early_stopping import SettlingForecast, foresee_settling
+    from tripos.runs.early_stopping import EarlyStoppingForecast, forecast_early_stopping
 
     prepared = found.prepared
     asked = () if prepared is None else prepared.binding.of(prepared.binding.compared)
-    whole = SettlingForecast(sum(found.items.values()), calls=found.calls, cost_usd=found.cost_usd)
-    settling = foresee_settling(found.source, found.selection, asked, whole, config.store)
+    whole = EarlyStoppingForecast(sum(found.items.values()), calls=found.calls, cost_usd=found.cost_usd)
+    settling = forecast_early_stopping(found.source, found.selection, asked, whole, config.store)
     return replace(found, settling=settling)
 
 
@@ -616,12 +626,12 @@ class RunPreview:
     """Scenarios without an item to show."""
 
 
-def preview_run(spec: CompiledSpec, choices: Choices, config: Config, items: int) -> RunPreview:
+def preview_run(spec: CompiledSpec, choices: RunRequest, config: Config, items: int) -> RunPreview:
     """Return the prompts of the first items of each scenario, without a forecast. Raises `Failure`."""
     source, selection = select_cases(spec, choices)
     binding = None
-    if has_models(choices, config):
-        binding, _ = chosen_binding(choices, spec.path, config, spec.plan, spec.compilation.releases)
+    if names_any_model(choices, config):
+        binding, _ = bind_roles(choices, spec.path, config, spec.plan, spec.compilation.releases)
     unasked: list[Case] = []
     found = _prompts(spec.plan, source, selection, binding, items, unasked)
     looked_at = {*(each.scenario for each in found), *(each.scenario.name for each in unasked)}
@@ -637,28 +647,28 @@ def _prompts(
     items: int,
     unasked: list[Case] | None = None,
 ) -> Sequence[PromptPreview]:
-    from tripos_runtime.forecast.prompts import preview_prompts, stand_ins
+    from tripos_runtime.forecast.prompts import placeholder_models, preview_prompts
 
     try:
-        known = binding or stand_ins(plan)
+        known = binding or placeholder_models(plan)
         seen: list[Case] = [] if unasked is None else unasked
         return list(preview_prompts(plan, source, selection, known, items, seen.append))
     except DataError as error:
         raise Failure("E0307", error.message, error.help) from error
 
 
-def _ones(plan: Plan) -> dict[str, int]:
+def _one_model_each(plan: Plan) -> dict[str, int]:
     """Return one model for every role."""
     return {role.name: 1 for role in plan.roles}
 
 
-def _step(step: Planned) -> dict[str, Any]:
+def _step(step: PlannedStepCalls) -> dict[str, Any]:
     return {"place": step.place, "step": step.step, "role": step.role, "at_least": step.least, "at_most": step.most}
 
 
 # Prices of designs
 @dataclass(frozen=True)
-class Places:
+class MeasureCalls:
     """The places of a measure's calls: scenarios, judge roles and judges. `units` is the number of samples of all
     items; `costs` is the cost of stored calls by model."""
 
@@ -672,36 +682,36 @@ class Places:
 
 
 def design_prices(
-    found: RunPlan, config: Config, wanted: str, must: bool, label_price: float | None, places: Places
+    run_plan: RunPlan, config: Config, unit: str, must: bool, label_price: float | None, places: MeasureCalls
 ) -> tuple[str, Prices]:
     """Return the unit of costs, and the prices per item: of both models' replies, of each judge, and of a person who
     grades both replies.
 
     Raises `Failure` R0404 if a price is unknown and costs must be in USD: with `must` or a label price.
     """
-    if wanted == "USD":
-        by_usd = _usd(found, places)
+    if unit == "USD":
+        by_usd = _usd(run_plan, places)
         label = None if label_price is None else 2 * label_price
         if by_usd is not None and (by_usd.replies or sum(by_usd.judgements) or label):
-            return "USD", replace(by_usd, batch=_batch_share(found, config), labels=label)
+            return "USD", replace(by_usd, batch=_batch_share(run_plan, config), labels=label)
         if label is not None:
-            who = ", ".join(found.unpriced) or "these models"
+            who = ", ".join(run_plan.unpriced) or "these models"
             told = f"a label costs money, and no price is known of {who}"
             raise Failure("R0404", told, "write its price into tripos.toml, or leave out `--label-price`")
         if must:
-            who = ", ".join(found.unpriced) or "these models"
+            who = ", ".join(run_plan.unpriced) or "these models"
             hint = "write its price into tripos.toml, or give a number of calls: --spend 1000calls"
             raise Failure("R0404", f"no price is known of {who}", hint)
-    return "calls", _calls(found, places)
+    return "calls", _calls(run_plan, places)
 
 
-def _usd(found: RunPlan, places: Places) -> Prices | None:
+def _usd(run_plan: RunPlan, places: MeasureCalls) -> Prices | None:
     """Return prices from the forecast: the cost of a call at each place times the number of calls, per item and sample.
     If all calls are stored, their actual cost is used."""
-    forecast = found.forecast
-    if forecast is None or found.prepared is None:
+    forecast = run_plan.forecast
+    if forecast is None or run_plan.prepared is None:
         return None
-    models = max(1, len(found.prepared.binding.models[found.prepared.binding.compared]))
+    models = max(1, len(run_plan.prepared.binding.models[run_plan.prepared.binding.compared]))
     replies, judged = 0.0, dict.fromkeys(places.panel, 0.0)
     for where, line in forecast.lines.items():
         calls = line.reused + line.most
@@ -721,23 +731,23 @@ def _usd(found: RunPlan, places: Places) -> Prices | None:
     return Prices(replies * share, tuple(judged[name] * share for name in places.panel))
 
 
-def _calls(found: RunPlan, places: Places) -> Prices:
+def _calls(run_plan: RunPlan, places: MeasureCalls) -> Prices:
     """Return prices in calls, per independent item: the number of steps for a reply, and one for a judge."""
-    asked = {(each.place, each.step) for each in found.steps if each.place in places.scenarios}
-    judged = {(each.place, each.step) for each in found.steps if each.role in places.roles}
+    asked = {(each.place, each.step) for each in run_plan.steps if each.place in places.scenarios}
+    judged = {(each.place, each.step) for each in run_plan.steps if each.role in places.roles}
     each = 2.0 * places.rows
     return Prices(each * max(1, len({step for _, step in asked - judged})), tuple(each for _ in places.panel))
 
 
-def _batch_share(found: RunPlan, config: Config) -> float | None:
+def _batch_share(run_plan: RunPlan, config: Config) -> float | None:
     """Return the batch price as a share of the live price; `None` if some model has no batches, or the run already uses
     batches."""
     from tripos.runs.forecast import known_prices
     from tripos_runtime.models.batches import takes_batches
 
-    if found.prepared is None or found.prepared.wiring.batch:
+    if run_plan.prepared is None or run_plan.prepared.wiring.batch:
         return None
-    live, batched = (known_prices(found.prepared.binding, config, batch=batch) for batch in (False, True))
+    live, batched = (known_prices(run_plan.prepared.binding, config, batch=batch) for batch in (False, True))
     paid = [name for name, price in live.items() if price is not None and (price.input_usd or price.output_usd)]
     if not paid or not all(map(takes_batches, paid)):
         return None
@@ -798,7 +808,7 @@ class DesignPlan:
     """Models and judges of the plan without scores in the store, so that estimates come from others."""
     per_item: float
     """The cost of an item as planned, for the price of a pilot."""
-    labels: GradedItems | None = None
+    labels: LabelVariance | None = None
     """The estimates from human grades in the store, if labels have a price."""
     no_labels: str | None = None
     """The reason why no design has labels, although they have a price."""
@@ -868,57 +878,57 @@ class DesignPlan:
 
 
 @dataclass(frozen=True)
-class Learned:
+class StoreEstimates:
     """The estimates for a measure from a store."""
 
     measure: Measure | None
     """The measure; `None` if no measure has one value for each model."""
-    components: MeasureComponents | Unknown
+    components: MeasureComponents | NotEstimable
     costs: Mapping[str, float] = field(default_factory=dict)
     """The mean cost in USD of a stored call, by model."""
-    labels: GradedItems | Unknown = field(default_factory=lambda: Unknown("nobody graded anything"))
+    labels: LabelVariance | NotEstimable = field(default_factory=lambda: NotEstimable("nobody graded anything"))
     """The estimates from human grades."""
 
 
 def learned_components(
-    plan: Plan, store_path: str, wanted: str | None = None, models: Sequence[str] = (), labelled: bool = False
-) -> Learned:
+    plan: Plan, store_path: str, name: str | None = None, models: Sequence[str] = (), labelled: bool = False
+) -> StoreEstimates:
     """Return a measure of a plan, and its variance components as estimated from the latest results in the store.
 
     The default measure is the first headline. With `labelled`, components of human grades are estimated too; for a
     measure that human grades correct, those of the judges are then estimated without the correction. Raises `Failure`
     S0602 if the plan has no such measure.
     """
-    measure = _measure(plan, wanted)
+    measure = _measure(plan, name)
     if measure is None:
-        return Learned(None, Unknown("no measure comes to one value for each model"))
+        return StoreEstimates(None, NotEstimable("no measure comes to one value for each model"))
     if scored_step(plan, measure) is None:
-        return Learned(measure, Unknown(f"`{measure.name}` is no mean of scores"))
+        return StoreEstimates(measure, NotEstimable(f"`{measure.name}` is no mean of scores"))
     try:
         store = find_store(store_path)
         if store is None:
-            return Learned(measure, Unknown("there is no store yet"))
+            return StoreEstimates(measure, NotEstimable("there is no store yet"))
         with connect(store) as connection:
             runs = [run for run in all_runs(connection) if run.benchmark == plan.benchmark.name]
             if not runs:
-                return Learned(measure, Unknown("the store has no run of this benchmark"))
-            kept = get_selected(connection, max(runs, key=lambda run: (run.started_at, run.run_id)))
-            same = next((each for each in kept.measures if each.name == measure.name), None)
+                return StoreEstimates(measure, NotEstimable("the store has no run of this benchmark"))
+            stored_plan = get_selected(connection, max(runs, key=lambda run: (run.started_at, run.run_id)))
+            same = next((each for each in stored_plan.measures if each.name == measure.name), None)
             if same is None or same.figure != measure.figure:
-                return Learned(measure, Unknown(f"the last run had another measure `{measure.name}`"))
+                return StoreEstimates(measure, NotEstimable(f"the last run had another measure `{measure.name}`"))
             every = {model for run in runs for model in run.models}
             own = tuple(model for model in models if model in every)
             judged = same.model_copy(update={"corrected": False}) if labelled else same
-            found = measure_components(connection, kept, judged, own if len(own) > 1 else ())
-            costs = call_costs(connection, kept)
+            components = measure_components(connection, stored_plan, judged, own if len(own) > 1 else ())
+            costs = call_costs(connection, stored_plan)
             if not labelled:
-                return Learned(measure, found, costs)
-            return Learned(measure, found, costs, label_components(connection, kept, judged, own))
+                return StoreEstimates(measure, components, costs)
+            return StoreEstimates(measure, components, costs, label_components(connection, stored_plan, judged, own))
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
 
 
-def expected_labels(plan: Plan, store_path: str) -> list[MoreLabels]:
+def expected_labels(plan: Plan, store_path: str) -> list[LabelGain]:
     """Return the benefit of more labels for the headlines that human grades correct, from the latest results in the
     store; none without human grades."""
     if not any(measure.corrected for measure in headlines(plan)):
@@ -931,51 +941,53 @@ def expected_labels(plan: Plan, store_path: str) -> list[MoreLabels]:
             runs = [run for run in all_runs(connection) if run.benchmark == plan.benchmark.name]
             if not runs:
                 return []
-            kept = get_selected(connection, max(runs, key=lambda run: (run.started_at, run.run_id)))
-            same = [each for each in headlines(kept) if each in plan.measures]
-            return [more for measure in same for more in find_more_labels(connection, kept, measure)]
+            stored_plan = get_selected(connection, max(runs, key=lambda run: (run.started_at, run.run_id)))
+            same = [each for each in headlines(stored_plan) if each in plan.measures]
+            return [more for measure in same for more in find_label_gains(connection, stored_plan, measure)]
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
 
 
-def design_run(found: RunPlan, config: Config, wanted: DesignQuestion) -> DesignPlan:
+def design_run(run_plan: RunPlan, config: Config, question: DesignQuestion) -> DesignPlan:
     """Return the cheapest designs that detect a difference, or the most precise ones for an amount.
 
     Costs are those of two models on every item, from the forecast in `found`. Raises `Failure` S0602 for an unknown
     measure, R0404 if an amount of money is given and a price is unknown, R0202 if nothing is known about the
     variance.
     """
-    models = () if found.prepared is None else found.prepared.binding.models[found.prepared.binding.compared]
-    known = learned_components(found.plan, config.store, wanted.measure, models, wanted.label_price is not None)
+    models = () if run_plan.prepared is None else run_plan.prepared.binding.models[run_plan.prepared.binding.compared]
+    known = learned_components(run_plan.plan, config.store, question.measure, models, question.label_price is not None)
     measure, learned = known.measure, known.components
-    if measure is None or isinstance(learned, Unknown):
-        reason = learned.reason if isinstance(learned, Unknown) else None
+    if measure is None or isinstance(learned, NotEstimable):
+        reason = learned.reason if isinstance(learned, NotEstimable) else None
         if measure is None or measure.low is None or measure.high is None:
             message = f"nothing says how much scores vary: {reason}, and the scale has no ends"
             raise Failure("R0202", message, "run 20 items first, and ask again: tripos run … --limit 20")
-    scored = scored_step(found.plan, measure)
-    scenarios = found.plan.scenarios if scored is None else scored.scenarios
+    scored = scored_step(run_plan.plan, measure)
+    scenarios = run_plan.plan.scenarios if scored is None else scored.scenarios
     samples = max(
         (step.samples for each in scenarios for step in each.steps if isinstance(step, Ask) and _is_of(step, scored)),
         default=1,
     )
     roles = () if scored is None else scored.judges
-    panel = _panel(found, roles, learned)
-    detection = found.detection_of(measure)
+    panel = _panel(run_plan, roles, learned)
+    detection = run_plan.detection_of(measure)
     items = 1 if detection is None else detection.items
     design = None if detection is None or detection.design is None else detection.design.mean
     times = 1.0 if design is None else items * design.variance
-    if isinstance(learned, Unknown):
+    if isinstance(learned, NotEstimable):
         parts = _worst(measure, samples, max(1, len(panel))).scaled(times)
     else:
         parts = learned.planned(times)
     names = tuple(each.name for each in scenarios)
-    rows = sum(found.items.get(name, 0) for name in names) / (
-        sum(found.independent.get(name, 0) for name in names) or 1
+    rows = sum(run_plan.items.get(name, 0) for name in names) / (
+        sum(run_plan.independent.get(name, 0) for name in names) or 1
     )
-    places = Places(names, tuple(roles), panel, items * samples, known.costs, max(1.0, rows))
-    unit, prices = design_prices(found, config, wanted.unit, wanted.spend is not None, wanted.label_price, places)
-    labels = None if isinstance(known.labels, Unknown) or prices.labels is None else known.labels
+    places = MeasureCalls(names, tuple(roles), panel, items * samples, known.costs, max(1.0, rows))
+    unit, prices = design_prices(
+        run_plan, config, question.unit, question.spend is not None, question.label_price, places
+    )
+    labels = None if isinstance(known.labels, NotEstimable) or prices.labels is None else known.labels
     space = Space(
         parts,
         prices,
@@ -985,37 +997,37 @@ def design_run(found: RunPlan, config: Config, wanted: DesignQuestion) -> Design
         only_labelled=labels is not None and bool(measure.corrected),
     )
     beyond = None
-    if wanted.spend is not None:
-        ranked = sharpest(space, wanted.spend)
+    if question.spend is not None:
+        ranked = sharpest(space, question.spend)
     else:
-        assert wanted.detect is not None
-        ranked = cheapest(space, wanted.detect)
+        assert question.detect is not None
+        ranked = cheapest(space, question.detect)
         if not ranked[0].reaches:
-            free = cheapest(replace(space, most_items=MOST_ITEMS), wanted.detect)[0]
+            free = cheapest(replace(space, most_items=MOST_ITEMS), question.detect)[0]
             beyond = free.items if free.reaches else None
     now = Levers(
         samples if "samples" in parts.known else parts.observed[0],
-        max(1, len(panel)) if "judges" in parts.known or isinstance(learned, Unknown) else parts.observed[1],
+        max(1, len(panel)) if "judges" in parts.known or isinstance(learned, NotEstimable) else parts.observed[1],
         parts.observed[2],
         labels is not None and space.only_labelled,
     )
     planned = space.design(now, max(2, items), labels.items if labels is not None and now.labels else 0)
     designs = _labelled(ranked, planned, panel)
     return DesignPlan(
-        wanted,
+        question,
         measure,
-        None if isinstance(learned, Unknown) else learned,
-        learned.reason if isinstance(learned, Unknown) else None,
+        None if isinstance(learned, NotEstimable) else learned,
+        learned.reason if isinstance(learned, NotEstimable) else None,
         parts,
         unit,
         prices,
         designs,
         beyond,
-        () if isinstance(learned, Unknown) else _others((*models, *panel), learned),
+        () if isinstance(learned, NotEstimable) else _others((*models, *panel), learned),
         space.per_item(now),
         labels,
-        None if wanted.label_price is None or not isinstance(known.labels, Unknown) else known.labels.reason,
-        found.clusterings,
+        None if question.label_price is None or not isinstance(known.labels, NotEstimable) else known.labels.reason,
+        run_plan.clusterings,
         detection,
     )
 
@@ -1035,11 +1047,11 @@ def _is_of(step: Ask, scored: Any) -> bool:
     return scored is None or step.name in scored.of
 
 
-def _panel(found: RunPlan, roles: Sequence[str], learned: MeasureComponents | Unknown) -> tuple[str, ...]:
+def _panel(found: RunPlan, roles: Sequence[str], learned: MeasureComponents | NotEstimable) -> tuple[str, ...]:
     """Return the judges of the run; without models, those of earlier runs."""
     if found.prepared is not None:
         return tuple(model for role in roles for model in found.prepared.binding.models.get(role, ()))
-    return () if isinstance(learned, Unknown) else learned.judges
+    return () if isinstance(learned, NotEstimable) else learned.judges
 
 
 def _others(names: Sequence[str], learned: MeasureComponents) -> tuple[str, ...]:
@@ -1074,11 +1086,11 @@ def _labelled(ranked: Sequence[Design], planned: Design, panel: Sequence[str]) -
         ("with labels", [each for each in ranked if each.levers.labels]),
         ("one mark a judge", [each for each in ranked if each.levers.repeats == 1]),
     ]
-    found: dict[Levers, LabelledDesign] = {}
-    for label, those in kinds:
-        if those and those[0].levers not in found:
-            found[those[0].levers] = _of_panel(label, those[0], panel)
-    first, *others = found.values()
+    listed: dict[Levers, LabelledDesign] = {}
+    for label, candidates in kinds:
+        if candidates and candidates[0].levers not in listed:
+            listed[candidates[0].levers] = _of_panel(label, candidates[0], panel)
+    first, *others = listed.values()
     return (first, _of_panel("as planned", planned, panel), *others)
 
 

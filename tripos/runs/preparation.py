@@ -12,19 +12,25 @@ from tripos.errors import Failure
 from tripos.releases.artefacts import open_artefact
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.records import Recording
-from tripos.runs.selection import Choices, artefacts_here, check_people, chosen_binding, select_cases
+from tripos.runs.selection import RunRequest, bind_roles, check_people, local_artefacts, select_cases
 from tripos.settings.config import Config, programs_of
-from tripos.settings.runtime import check_divisible, divided, divided_budget, endpoints_of, limits_of, prices_of
-from tripos_compiler.diagnostics.diagnostic import EVERY
+from tripos.settings.runtime import budget_share, check_divisible, endpoints_of, limits_of, limits_share, prices_of
+from tripos_compiler.diagnostics.diagnostic import ALL_WARNINGS
 from tripos_compiler.plan import Plan
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.datasets.selection import NotApproved, Shard
 from tripos_runtime.drivers.prepared import PreparedRun, RunInputs, prepare_run
 from tripos_runtime.models.base import Model
 from tripos_runtime.models.catalog import PROVIDERS, variables_of
 from tripos_runtime.models.embeddings import open_embedding
-from tripos_runtime.models.families import Refuses, nothing, open_model, refusing, takes_medium
+from tripos_runtime.models.families import (
+    IgnoredSettingsOf,
+    accepts_media,
+    ignored_settings_by_name,
+    ignores_nothing,
+    open_model,
+)
 from tripos_runtime.program.binding import BindingError, NoEmbedding, RoleBinding
 from tripos_runtime.scheduling.budget import Budget, BudgetError
 from tripos_runtime.scheduling.limits import Limits
@@ -32,7 +38,7 @@ from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
     from tripos.releases.lock import Lock
-    from tripos_warehouse.store.store import Tell
+    from tripos_warehouse.store.store import DamageListener
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class LockFile:
         """Raise `Failure` R0260 if the run differs from the lock file."""
         from tripos.releases.lock import check_lock
 
-        check_lock(self._lock, lock_now(plan, binding, self.config))
+        check_lock(self._lock, make_lock(plan, binding, self.config))
 
     def check_served(self, run_id: str) -> None:
         """Raise `Failure` R0261 if replies of a run came from models other than the locked ones."""
@@ -64,7 +70,7 @@ class LockFile:
         return read_lock(self.path)
 
 
-def lock_now(plan: Plan, binding: RoleBinding, config: Config, *, served: bool = False) -> Lock:
+def make_lock(plan: Plan, binding: RoleBinding, config: Config, *, served: bool = False) -> Lock:
     """Return the lock of a run in its current state; with `served`, also with the model snapshots that the store knows.
     Raises `Failure`."""
     from tripos.releases.lock import lock_of, served_in
@@ -84,16 +90,16 @@ def known_addresses(models: Iterable[str], config: Config, environ: Mapping[str,
     >>> known_addresses(["openai/gpt-4o"], Config(), {"OPENAI_BASE_URL": "https://me:secret@proxy.example/v1/"})
     {'openai/gpt-4o': 'https://proxy.example/v1'}
     """
-    found = {}
+    addresses = {}
     for name in models:
         provider = name.partition("/")[0]
         set_here = config.endpoints.get(name) or config.endpoints.get(provider)
-        told = variables_of(PROVIDERS[provider], environ) if provider in PROVIDERS else {}
-        names = PROVIDERS[provider].base_urls if told else ()
-        said = set_here.base_url if set_here is not None else next(filter(None, map(told.get, names)), None)
-        if said is not None:
-            found[name] = _bare(said)
-    return found
+        variables = variables_of(PROVIDERS[provider], environ) if provider in PROVIDERS else {}
+        names = PROVIDERS[provider].base_urls if variables else ()
+        address = set_here.base_url if set_here is not None else next(filter(None, map(variables.get, names)), None)
+        if address is not None:
+            addresses[name] = _bare(address)
+    return addresses
 
 
 def _bare(address: str) -> str:
@@ -116,7 +122,7 @@ def family_warning(prepared: PreparedRun) -> RunWarning | None:
     return _warning(
         "W1205",
         "a judge would grade its own family, which judges favour",
-        [each.shown for each in prepared.judges_of_their_own_family()],
+        [each.shown for each in prepared.self_judging()],
         "give the role another model: --role NAME=PROVIDER/MODEL",
     )
 
@@ -126,17 +132,17 @@ def settings_warning(prepared: PreparedRun) -> RunWarning | None:
     return _warning(
         "W1209",
         "a model does not take a setting, and is asked without it",
-        [each.shown for each in prepared.settings_not_taken()],
+        [each.shown for each in prepared.ignored_settings()],
         "take the setting out of the step, or give the role another model: --role NAME=PROVIDER/MODEL",
     )
 
 
-def sight_warning(prepared: PreparedRun) -> RunWarning | None:
+def media_warning(prepared: PreparedRun) -> RunWarning | None:
     """Return a warning about models that are sent images or files, if it is unknown whether they accept them."""
     return _warning(
         "W1210",
         "nobody knows whether a model takes what it is shown",
-        [each.shown for each in prepared.models_of_unknown_sight()],
+        [each.shown for each in prepared.unknown_media_support()],
         'declare it: `media = ["image"]` of the endpoint in tripos.toml',
     )
 
@@ -146,14 +152,14 @@ def damage_warning(error: StoreError) -> RunWarning:
     return RunWarning(error.code, error.message, ("what it held is left out",), error.hint)
 
 
-def damage_note(tally: CallCounters) -> Tell:
+def damage_note(tally: RunProgress) -> DamageListener:
     """Return a function that adds damage of a store to the notes of a run."""
     return lambda error: tally.notes.append(f"{error.code} {error.message}: what it held is left out")
 
 
 def check_denied(warning: RunWarning, denied: Mapping[str, str]) -> None:
     """Raise `Failure` if the warning counts as an error."""
-    if {warning.code, EVERY} & set(denied):
+    if {warning.code, ALL_WARNINGS} & set(denied):
         raise Failure(warning.code, warning.message, f"{warning.places[0]}; {warning.hint}")
 
 
@@ -163,7 +169,7 @@ def _warning(code: str, message: str, places: list[str], hint: str) -> RunWarnin
 
 def prepare(
     spec: CompiledSpec,
-    choices: Choices,
+    choices: RunRequest,
     config: Config,
     *,
     people: Mapping[str, Model] = {},
@@ -179,8 +185,8 @@ def prepare(
     Raises `Failure`.
     """
     plan, releases = spec.plan, spec.compilation.releases
-    binding, cassette = chosen_binding(choices, spec.path, config, plan, releases)
-    artefacts = artefacts_here(choices, spec.path, config, plan, releases)
+    binding, recording = bind_roles(choices, spec.path, config, plan, releases)
+    artefacts = local_artefacts(choices, spec.path, config, plan, releases)
     check_people(people.keys(), binding, choices)
     source, selection = select_cases(spec, choices)
     shard = selection.shard if choices.divide else None
@@ -191,13 +197,13 @@ def prepare(
             message = "`--divide` does not divide one budget of several benchmarks"
             raise Failure("R0202", message, "run one benchmark after another, each with a budget")
         if shard is not None:
-            budget = divided_budget(config.budget, shard.number - 1, shard.count)
+            budget = budget_share(config.budget, shard.number - 1, shard.count)
         return prepare_run(
             plan,
             source,
             selection,
             binding,
-            _wiring(spec, config, cassette, people, artefacts, shard, batch=choices.batch),
+            _wiring(spec, config, recording, people, artefacts, shard, batch=choices.batch),
             budget=config.budget if budget is None else budget,
             lock=None if locked is None else LockFile(Path(locked), config),
             approved=approved,
@@ -209,7 +215,7 @@ def prepare(
 def _wiring(
     spec: CompiledSpec,
     config: Config,
-    cassette: Recording | None,
+    recording: Recording | None,
     people: Mapping[str, Model],
     artefacts: Mapping[str, Path],
     shard: Shard | None,
@@ -218,13 +224,13 @@ def _wiring(
 ) -> RunInputs:
     """Return the functions with which the runtime opens models and reads limits."""
     endpoints, prices, timeout_s = endpoints_of(config), prices_of(config), config.limits.timeout_s
-    recorded = frozenset({*artefacts, *(() if cassette is None else cassette.models)})
+    recorded = frozenset({*artefacts, *(() if recording is None else recording.models)})
 
     def opened(name: str, embeds: bool) -> Model:
         if name in people:
             return people[name]
-        if cassette is not None and name in cassette.models:
-            return cassette.open(name)
+        if recording is not None and name in recording.models:
+            return recording.open(name)
         if name in artefacts:
             return open_artefact(name, artefacts[name])
         if embeds:
@@ -237,25 +243,25 @@ def _wiring(
         return model if asked_live(name) else open_batches(model, timeout_s)
 
     @cache
-    def refuses(name: str) -> Refuses:
-        return nothing if name in recorded else refusing(name, endpoints)
+    def refuses(name: str) -> IgnoredSettingsOf:
+        return ignores_nothing if name in recorded else ignored_settings_by_name(name, endpoints)
 
     def limits(models: Mapping[str, Model]) -> Limits:
         whole = limits_of(config, models)
         if shard is None:
             return whole
         check_divisible(whole, shard.count, "shards")
-        return divided(whole, shard.number - 1, shard.count)
+        return limits_share(whole, shard.number - 1, shard.count)
 
     return RunInputs(
         open_model=opened,
         refused=lambda name, settings: refuses(name)(settings),
-        takes=lambda name, kind: True if name in recorded else takes_medium(name, kind, endpoints),
+        takes=lambda name, kind: True if name in recorded else accepts_media(name, kind, endpoints),
         limits=limits,
         plugin_folder=spec.main.parent,
         release_folders=spec.compilation.release_folders,
         programs=programs_of(config),
         recorded=recorded,
         batch=batch,
-        close=(lambda: None) if cassette is None else cassette.close,
+        close=(lambda: None) if recording is None else recording.close,
     )

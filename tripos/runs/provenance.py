@@ -13,12 +13,12 @@ from typing import Any
 
 import orjson
 
-from tripos.runs.records import settings_asked
-from tripos.terminal import harmless
+from tripos.runs.records import reply_settings
+from tripos.terminal import escape_controls
 from tripos_compiler.language.rendering import print_rubric
 from tripos_compiler.plan import Ask, Converse, Each, Grade, Metric, Plan, Score, Verdict
 from tripos_runtime.asking.ledger import conversation_id, judgement_id, sample_id, score_id
-from tripos_runtime.program.binding import made_by
+from tripos_runtime.program.binding import generators_of_inputs
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.connection import Connection
@@ -81,7 +81,7 @@ class Trace:
     comparison: Row | None = None
 
 
-def find(connection: Connection, text: str) -> Trace:
+def find_trace(connection: Connection, text: str) -> Trace:
     """Return the provenance of the result with the id `text`, or with the only id that begins with it.
 
     Raises `StoreError` S0302 if there is none, S0303 if there are several.
@@ -92,27 +92,31 @@ def find(connection: Connection, text: str) -> Trace:
 
 
 def _key_of(connection: Connection, text: str) -> tuple[str, str]:
-    wanted = text.strip().casefold()
+    prefix = text.strip().casefold()
     hint = "ids stand in the columns sample_id, judgement_id, score_id and comparison_id of the tables: `tripos sql`"
-    if len(wanted) < SHORTEST:
+    if len(prefix) < SHORTEST:
         raise StoreError(
-            "S0302", f"`{harmless(text)}` is too short to look for", f"write {SHORTEST} characters of the id or more"
+            "S0302",
+            f"`{escape_controls(text)}` is too short to look for",
+            f"write {SHORTEST} characters of the id or more",
         )
-    found: list[tuple[str, str]] = []
+    matches: list[tuple[str, str]] = []
     for table, column in TABLES.items():
         query = f"select {column} from main.{table} where starts_with({column}, ?) order by 1 limit {MOST_NAMED + 1}"
-        found += [(table, key) for (key,) in connection.execute(query, [wanted]).fetchall()]
-    exact = [each for each in found if each[1] == wanted]
-    if len(exact or found) == 1:
-        return (exact or found)[0]
-    if not found:
-        raise StoreError("S0302", f"no sample, judgement, score or comparison `{harmless(text)}` in the store", hint)
-    some = ", ".join(f"`{key}` of {table}" for table, key in found[:MOST_NAMED])
-    more = ", …" if len(found) > MOST_NAMED else ""
-    raise StoreError("S0303", f"`{harmless(text)}` could be several: {some}{more}", "write more of the id")
+        matches += [(table, key) for (key,) in connection.execute(query, [prefix]).fetchall()]
+    exact = [each for each in matches if each[1] == prefix]
+    if len(exact or matches) == 1:
+        return (exact or matches)[0]
+    if not matches:
+        raise StoreError(
+            "S0302", f"no sample, judgement, score or comparison `{escape_controls(text)}` in the store", hint
+        )
+    some = ", ".join(f"`{key}` of {table}" for table, key in matches[:MOST_NAMED])
+    more = ", …" if len(matches) > MOST_NAMED else ""
+    raise StoreError("S0303", f"`{escape_controls(text)}` could be several: {some}{more}", "write more of the id")
 
 
-def _is_about(row: Row, score: Row, plan: Plan | None, scored: Step | None) -> bool:
+def _belongs_to_element(row: Row, score: Row, plan: Plan | None, scored: Step | None) -> bool:
     """Return true if a reply belongs to the score of an element: if it is not a verdict on another element, or by
     another judge."""
     place = score["element_place"]
@@ -167,7 +171,9 @@ class Finder:
         others = self.before(key, row, row, scored, lambda ids: score_id(stamp, ids, row["metric"], None), of)
         others = others or self.verdicts(row, scored)
         if place is not None:
-            others = tuple(each for each in others if _is_about(each.row, row, self.plan(row["run_id"]), scored))
+            others = tuple(
+                each for each in others if _belongs_to_element(each.row, row, self.plan(row["run_id"]), scored)
+            )
         return Trace(table, row["score_id"], item, sample, row, metric, None, others=others)
 
     def compared(self, row: Row) -> Trace:
@@ -187,7 +193,7 @@ class Finder:
         step = self.step(row["run_id"], row["fingerprint"])
         stamp, by, number = row["fingerprint"], row["identity"] or row["model"], row["sample_number"]
         ask = step if isinstance(step, Ask) else None
-        settings = settings_asked(self.plan(row["run_id"]), row, ask, None if ask is None else ask.settings, number)
+        settings = reply_settings(self.plan(row["run_id"]), row, ask, None if ask is None else ask.settings, number)
         key = row["sample_id"]
         if isinstance(step, Converse):
             return self.conversation(row, step, upon)
@@ -226,7 +232,7 @@ class Finder:
         step = self.step(row["run_id"], row["fingerprint"])
         judged = step if isinstance(step, Grade | Verdict) else None
         declared = None if scorer is None else scorer.settings
-        settings = settings_asked(plan, row, judged, declared, row["repeat"] or 0)
+        settings = reply_settings(plan, row, judged, declared, row["repeat"] or 0)
         samples = self.rows("samples", "sample_id", [row["sample_id"]])
         stamp, of = row["fingerprint"], step.of if isinstance(step, Grade) else ""
         by = row["identity"] or row["evaluator"]
@@ -260,7 +266,7 @@ class Finder:
         plan = self.plan(row["run_id"])
         if plan is None or step is None or not step.needs:
             return ()
-        asks = _asks_beside(plan, step)
+        asks = _sibling_steps(plan, step)
         others = self.made_by(row["run_id"], step)
         # Try the results of one compared model first: with many steps, each by several models, all combinations
         # together would be too many.
@@ -290,7 +296,7 @@ class Finder:
         plan = self.plan(row["run_id"])
         if plan is None or step is None or not row["judged_by"]:
             return ()
-        asks = _asks_beside(plan, step)
+        asks = _sibling_steps(plan, step)
         stamps = [each.judgement for need in step.needs if isinstance(each := asks.get(need), Verdict)]
         own = [asks[need] for need in step.needs if isinstance(asks.get(need), Ask)]
         every = [self.result(ask, name) for ask in own for name in self.candidates(row, ask)]
@@ -312,7 +318,7 @@ class Finder:
         roles = {
             role: [by.get(name, name) for name in names] for role, names in orjson.loads(found[0]["roles"]).items()
         }
-        return made_by(plan, step, roles)
+        return generators_of_inputs(plan, step, roles)
 
     def identities(self, run_id: str) -> dict[str, str]:
         """Return the identity behind each model name of a run, if the name alone does not determine it."""
@@ -390,7 +396,7 @@ class Finder:
         return None if found is None else found[0]
 
 
-def _asks_beside(plan: Plan, step: Step) -> dict[str, Ask | Converse | Verdict]:
+def _sibling_steps(plan: Plan, step: Step) -> dict[str, Ask | Converse | Verdict]:
     """Return the asks, conversations and verdicts of the first treatment that contains a step, by name."""
     for scenario in plan.scenarios:
         for treatment in scenario.treatments:

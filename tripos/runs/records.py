@@ -23,7 +23,7 @@ from tripos_compiler.plan import Ask, Compare, Converse, DeclaredSettings, Grade
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.ledger import NO_OTHERS, OtherReplies
 from tripos_runtime.asking.plan_questions import Questions, settings_sent
-from tripos_runtime.asking.questions import PreparedQuestion
+from tripos_runtime.asking.questions import Question
 from tripos_runtime.asking.replies import shown_again
 from tripos_runtime.datasets.media import MediaStore
 from tripos_runtime.drivers.lookup import result_bindings
@@ -48,7 +48,7 @@ from tripos_warehouse.statistics.user_functions import admit_python
 from tripos_warehouse.store.parts import Row
 from tripos_warehouse.store.paths import address_of
 from tripos_warehouse.store.schemas import REQUEST
-from tripos_warehouse.store.store import MARKER, Store, Tell
+from tripos_warehouse.store.store import MARKER, DamageListener, Store
 from tripos_warehouse.views.connect import connect
 from tripos_warehouse.views.runs import RunRecord, find_run, get_plan
 
@@ -98,7 +98,7 @@ def find_store(path: str | Path) -> Store | None:
         raise
 
 
-def open_others(places: Sequence[str], own: str | Path, tell: Tell) -> OtherReplies:
+def open_others(places: Sequence[str], own: str | Path, tell: DamageListener) -> OtherReplies:
     """Return the replies of other stores, for reuse by a run whose `own` store is elsewhere. `tell` receives their
     damage. Raises `StoreError` if one cannot be opened."""
     return OtherStores(places, own, tell) if places else NO_OTHERS
@@ -106,11 +106,11 @@ def open_others(places: Sequence[str], own: str | Path, tell: Tell) -> OtherRepl
 
 # Settings of a request
 @dataclass(frozen=True)
-class AskedWith:
+class RequestSettings:
     """The possible settings of the requests of a step, and its question."""
 
     settings: DeclaredSettings
-    question: PreparedQuestion | None = None
+    question: Question | None = None
 
     def of(self, messages: str, identity: str, number: int, request: str | None) -> Settings | None:
         """Return the settings of one request, identified by its messages as JSON, the identity of the model, the number
@@ -132,7 +132,7 @@ class AskedWith:
         return self.settings.possible if found is None else (found,)
 
 
-def settings_asked(
+def reply_settings(
     plan: Plan | None, row: Row, step: Ask | Grade | Verdict | None, declared: DeclaredSettings | None, number: int
 ) -> Mapping[str, Any] | None:
     """Return the request settings of a row's reply, for JSON. If the store does not determine them, return all lines of
@@ -141,13 +141,13 @@ def settings_asked(
         return None
     found: Settings | None = None
     if declared.cases and plan is not None and step is not None:
-        question = Questions(plan, plan.axes).at_most(step, plan.benchmark.languages[0])
+        question = Questions(plan, plan.axes).widest(step, plan.benchmark.languages[0])
         by = row["identity"] or row["model" if isinstance(step, Ask) else "evaluator"]
-        found = AskedWith(declared, question).of(row["messages"], by, number, row[REQUEST])
+        found = RequestSettings(declared, question).of(row["messages"], by, number, row[REQUEST])
     return declared.given if found is None else found.given
 
 
-PREFIX = "replay/"
+REPLAY_PREFIX = "replay/"
 
 
 # Replay of a recorded run
@@ -175,7 +175,7 @@ class Recording:
     def find(self, key: bytes) -> Reply | ModelError | None:
         """Return the recorded reply to a request, or None. Raises `StoreError` if the store cannot be read."""
         body = self._file.find(key)
-        return None if body is None else _answer(body)
+        return None if body is None else _decode_answer(body)
 
     def close(self) -> None:
         """Release the replies."""
@@ -187,7 +187,7 @@ class Recording:
     def _file(self) -> RecordingFile:
         connection = connect(self.store)
         try:
-            asked = _asked(get_plan(connection, self.run))
+            asked = _settings_by_step(get_plan(connection, self.run))
             calls = recorded_calls(connection, self.run)
             return RecordingFile(
                 each
@@ -195,7 +195,7 @@ class Recording:
                 for settings in asked[call.fingerprint].any_of(
                     call.messages, call.identity or call.model, call.number, call.request
                 )
-                for each in _recorded(call, settings)
+                for each in _recorded_requests(call, settings)
             )
         finally:
             connection.close()
@@ -213,9 +213,9 @@ def open_recording(model_name: str, store_root: str | Path) -> Recording | None:
     Traceback (most recent call last):
     tripos.errors.Failure: `replay/` names no run
     """
-    if not model_name.startswith(PREFIX):
+    if not model_name.startswith(REPLAY_PREFIX):
         return None
-    which = model_name.removeprefix(PREFIX)
+    which = model_name.removeprefix(REPLAY_PREFIX)
     if not which.strip():
         raise Failure("R0202", f"`{model_name}` names no run", "write replay/RUN; `tripos list` shows the runs")
     root, run = _place(which, Path(store_root))
@@ -247,10 +247,10 @@ def find_recording(
     """
     for role, names in others.items():
         for name in names:
-            if name.startswith(PREFIX):
+            if name.startswith(REPLAY_PREFIX):
                 hint = f"give it with --model {name}: the recorded models then fill every role"
                 raise Failure("R0202", f"`{name}` is a whole run and cannot fill the role `{role}`", hint)
-    recordings = [name for name in compared if name.startswith(PREFIX)]
+    recordings = [name for name in compared if name.startswith(REPLAY_PREFIX)]
     if recordings and len(compared) > 1:
         beside = next(name for name in compared if name != recordings[0])
         hint = f"replay it alone, with --model {recordings[0]}, and run the other into the same store"
@@ -271,52 +271,52 @@ def _place(which: str, store_root: Path) -> tuple[Path, str | None]:
     return store_root, which
 
 
-def _asked(plan: Plan) -> dict[str, AskedWith]:
+def _settings_by_step(plan: Plan) -> dict[str, RequestSettings]:
     """Return the possible settings of every step, by the fingerprint of its replies."""
-    found = {VECTORS: AskedWith(DeclaredSettings(max_tokens=0))}
+    found = {VECTORS: RequestSettings(DeclaredSettings(max_tokens=0))}
     questions, language = Questions(plan, plan.axes), plan.benchmark.languages[0]
     for scenario in plan.scenarios:
         for step in (step for treatment in scenario.treatments for step in treatment.steps):
             match step:
                 case Ask():
-                    found[step.fingerprint] = AskedWith(step.settings, questions.at_most(step, language))
+                    found[step.fingerprint] = RequestSettings(step.settings, questions.widest(step, language))
                 case Converse():
                     for speaker in step.speakers:
                         question = questions.longest_turn(step, speaker.role)
                         key = settings_key(step.fingerprint, speaker.role)
-                        found[key] = AskedWith(speaker.settings, question)
+                        found[key] = RequestSettings(speaker.settings, question)
                 case Grade() | Compare() | Verdict():
                     settings = plan.scorer(step.scorer).settings
-                    found[step.judgement] = AskedWith(settings, questions.at_most(step, language))
+                    found[step.judgement] = RequestSettings(settings, questions.widest(step, language))
     return found
 
 
-def _recorded(call: RecordedCall, settings: Settings) -> Iterator[Recorded]:
+def _recorded_requests(call: RecordedCall, settings: Settings) -> Iterator[Recorded]:
     """Yield the requests of a call with their answers; two requests if the first reply could not be parsed."""
-    said = [(each["role"], each["content"]) for each in orjson.loads(call.messages)]
+    messages = [(each["role"], each["content"]) for each in orjson.loads(call.messages)]
 
     def key(said: Sequence[tuple[str, str]]) -> bytes:
-        return request_key(call.model, said, call.number, settings.of_sample(call.number))
+        return request_key(call.model, messages, call.number, settings.of_sample(call.number))
 
     first, second = (call.reply, None) if call.draft is None else (call.draft, call.reply)
     if first is None:
         if call.error is not None:
-            yield Recorded(key(said), call.made_at, orjson.dumps({"error": call.error}))
+            yield Recorded(key(messages), call.made_at, orjson.dumps({"error": call.error}))
         return
-    yield Recorded(key(said), call.made_at, _body(first))
+    yield Recorded(key(messages), call.made_at, _encode_reply(first))
     if second is not None:
         # If the first reply was kept as the better one, the second is not stored; replay the first again.
         own = replace(second, usage=second.usage.without(first.usage))
-        yield Recorded(key([*said, (ASSISTANT, shown_again(first.text))]), call.made_at, _body(own))
+        yield Recorded(key([*messages, (ASSISTANT, shown_again(first.text))]), call.made_at, _encode_reply(own))
 
 
-def _body(reply: RecordedReply) -> bytes:
+def _encode_reply(reply: RecordedReply) -> bytes:
     usage = reply.usage
     counts = [usage.tokens_in, usage.tokens_out, usage.tokens_reasoning]
     return orjson.dumps([reply.text, reply.model_served, reply.finish_reason, *counts, reply.logprobs, reply.thinking])
 
 
-def _answer(body: bytes) -> Reply | ModelError:
+def _decode_answer(body: bytes) -> Reply | ModelError:
     found = orjson.loads(body)
     if isinstance(found, dict):
         code, _, message = found["error"].partition(" ")
@@ -326,14 +326,14 @@ def _answer(body: bytes) -> Reply | ModelError:
 
 
 # Media
-def stored_media(store: Store) -> MediaStore:
+def media_store(store: Store) -> MediaStore:
     """Return the media folder of a store. Close it after the rows that refer to new media are written."""
     keeper = MediaKeeper(store)
     return MediaStore(keeper.keep, keeper.read, keeper.close)
 
 
 # User-defined aggregates
-def admit_aggregates(plan: Plan, folder: Path, releases: Mapping[str, str]) -> None:
+def allow_user_aggregates(plan: Plan, folder: Path, releases: Mapping[str, str]) -> None:
     """Allow measures to execute the Python aggregates of a plan. `folder` has the main file of its spec, and `releases`
     the folders of extended releases by `NAME-VERSION`.
 

@@ -15,10 +15,10 @@ from tripos.runs.records import Recording, find_recording
 from tripos.settings.config import Config
 from tripos.settings.runtime import with_identities
 from tripos_compiler.diagnostics.diagnostic import nearest
-from tripos_compiler.language.sequential_stopping import says_until
+from tripos_compiler.language.sequential_stopping import has_stopping_rule
 from tripos_compiler.plan import Plan, Subset
 from tripos_compiler.source.data_classes import dataclass
-from tripos_compiler.source.inputs import FoundRelease
+from tripos_compiler.source.inputs import ResolvedRelease
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection, Shard, StopRule
 from tripos_runtime.models.trained_rewards import pinned_name
@@ -26,7 +26,7 @@ from tripos_runtime.program.binding import BindingError, RoleBinding, bind
 
 
 @dataclass(frozen=True)
-class Choices:
+class RunRequest:
     """The models named for a run, and the restrictions of its cases."""
 
     models: tuple[str, ...] = ()
@@ -62,9 +62,9 @@ class Choices:
         )
 
 
-def choices_of(options: Namespace) -> Choices:
+def request_of(options: Namespace) -> RunRequest:
     """Return the request in the options of a command. Raises `Failure` for a `--role` without a model."""
-    return Choices(
+    return RunRequest(
         models=_names(options.model),
         roles=_role_flags(options),
         scenario=getattr(options, "scenario", ()),
@@ -80,8 +80,8 @@ def choices_of(options: Namespace) -> Choices:
     )
 
 
-def chosen_binding(
-    choices: Choices, path: str, config: Config, plan: Plan, extended: Sequence[FoundRelease] = ()
+def bind_roles(
+    choices: RunRequest, path: str, config: Config, plan: Plan, extended: Sequence[ResolvedRelease] = ()
 ) -> tuple[RoleBinding, Recording | None]:
     """Return the models of every role, and the recording that they reply from, if any.
 
@@ -106,26 +106,26 @@ def chosen_binding(
             )
     shared = {name: each for name, each in config.roles.items() if name in known}
     others = {name: each for name, each in flags.items() if name != compared}
-    cassette = find_recording(models, others, config.store)
-    if cassette is not None:
-        shared = dict(cassette.binding_models)
+    recording = find_recording(models, others, config.store)
+    if recording is not None:
+        shared = dict(recording.binding_models)
         models = shared.get(compared, ())
     others = {name: tuple(map(pinned_name, each)) for name, each in {**shared, **others}.items() if name != compared}
-    by_hand = flags if cassette is None else others
+    by_hand = flags if recording is None else others
     others = with_artefacts(path, plan, extended, others, by_hand)
     try:
         binding = bind(plan, models, others)
     except BindingError as error:
         raise Failure(error.code, error.message, error.hint) from error
     binding = with_identities(binding, config)
-    if cassette is not None:
-        own = {name: by for name, by in binding.identities.items() if name not in cassette.models}
-        binding = replace(binding, identities={**own, **cassette.run.identities})
-    return binding, cassette
+    if recording is not None:
+        own = {name: by for name, by in binding.identities.items() if name not in recording.models}
+        binding = replace(binding, identities={**own, **recording.run.identities})
+    return binding, recording
 
 
-def artefacts_here(
-    choices: Choices, path: str, config: Config, plan: Plan, extended: Sequence[FoundRelease]
+def local_artefacts(
+    choices: RunRequest, path: str, config: Config, plan: Plan, extended: Sequence[ResolvedRelease]
 ) -> dict[str, Path]:
     """Return the local folders of the models that a release, or an extended one, names, by model name."""
     given = [*choices.roles.values(), *config.roles.values()]
@@ -133,7 +133,7 @@ def artefacts_here(
     return artefact_folders(path, plan, extended, names)
 
 
-def check_people(people: AbstractSet[str], binding: RoleBinding, choices: Choices) -> None:
+def check_people(people: AbstractSet[str], binding: RoleBinding, choices: RunRequest) -> None:
     """Raise `Failure` R0201 if a person in the compared role would also fill other roles by default, as a model does.
     A person who tags, writes or grades has seen texts that are secret from the compared role."""
     named = set(choices.roles)
@@ -143,12 +143,12 @@ def check_people(people: AbstractSet[str], binding: RoleBinding, choices: Choice
         if name not in {binding.compared, *named} and not people.isdisjoint(models)
     ]
     if empty:
-        told = f"no model fills the role{'s' if len(empty) > 1 else ''} {', '.join(f'`{name}`' for name in empty)}"
+        text = f"no model fills the role{'s' if len(empty) > 1 else ''} {', '.join(f'`{name}`' for name in empty)}"
         flags = " ".join(f"--role {name}=PROVIDER/MODEL" for name in empty)
-        raise Failure("R0201", told, f"you would see hidden texts; give {flags}")
+        raise Failure("R0201", text, f"you would see hidden texts; give {flags}")
 
 
-def has_models(choices: Choices, config: Config) -> bool:
+def names_any_model(choices: RunRequest, config: Config) -> bool:
     """Return true if the request or the settings name a model."""
     return bool(choices.models or choices.roles or config.models or config.roles)
 
@@ -164,7 +164,7 @@ def _role_flags(options: Namespace) -> dict[str, tuple[str, ...]]:
 
 
 # Cases
-def select_cases(spec: CompiledSpec, choices: Choices) -> tuple[CaseSource, Selection]:
+def select_cases(spec: CompiledSpec, choices: RunRequest) -> tuple[CaseSource, Selection]:
     """Open the data of a spec, and select the cases of a run. Raises `Failure`."""
     source = CaseSource(spec.plan, spec.folders, tuple(each.path for each in spec.compilation.sources))
     restore_given(source, spec.path, spec.compilation.releases)
@@ -172,17 +172,17 @@ def select_cases(spec: CompiledSpec, choices: Choices) -> tuple[CaseSource, Sele
     selection = replace(selection, until=_stop_rule(choices, spec.plan))
     if choices.shard is not None:
         selection = replace(selection, shard=_shard(choices.shard))
-        if source.has_unmade(selection):
+        if source.has_ungenerated(selection):
             message = f"`--shard {choices.shard}` would write the data sets of this benchmark once for every shard"
             raise Failure("R0202", message, "leave it out, use --workers N, or release the benchmark with its rows")
     return source, selection
 
 
-def _stop_rule(choices: Choices, plan: Plan) -> StopRule | None:
+def _stop_rule(choices: RunRequest, plan: Plan) -> StopRule | None:
     """Return the rule for early stopping, or None. Raises `Failure` R0202 if the request is inconsistent."""
     if choices.margin is not None and choices.until != "settled":
         raise Failure("R0202", "`--margin` says when a run is settled, and it does not stop", "add --until settled")
-    declared = choices.until is None and says_until(plan)
+    declared = choices.until is None and has_stopping_rule(plan)
     if choices.until != "settled" and not declared:
         return None
     if choices.shard is not None:
@@ -190,8 +190,8 @@ def _stop_rule(choices: Choices, plan: Plan) -> StopRule | None:
         hint = f"leave out {name}, and share the run with --workers"
         if declared:
             hint = f"leave out {name}, and share the run with --workers, or give --until end"
-        said = "the `until settled` of the spec" if declared else "`--until settled`"
-        raise Failure("R0202", f"`{name}` asks for items at once that {said} asks in turn", hint)
+        option = "the `until settled` of the spec" if declared else "`--until settled`"
+        raise Failure("R0202", f"`{name}` asks for items at once that {option} asks in turn", hint)
     return StopRule(choices.margin, choices.seed or 0, declared)
 
 
@@ -207,10 +207,10 @@ def chosen_cases(options: Namespace, plan: Plan) -> Selection:
     """Return the selected cases. Raises `Failure` for an unknown scenario."""
     scenarios = chosen_scenarios(options, plan)
     until = getattr(options, "until", None)
-    draws = until == "settled" or (hasattr(options, "until") and until is None and says_until(plan))
+    draws = until == "settled" or (hasattr(options, "until") and until is None and has_stopping_rule(plan))
     if options.seed is not None and options.limit is None and not draws:
         raise Failure("R0202", "`--seed` draws items, but their number is missing", "give --limit N too")
-    return Selection(scenarios, options.limit, options.seed, chosen_only(options, plan))
+    return Selection(scenarios, options.limit, options.seed, filters_of(options, plan))
 
 
 def chosen_subset(name: str, plan: Plan) -> Subset:
@@ -228,7 +228,7 @@ def chosen_subset(name: str, plan: Plan) -> Subset:
 
 def with_subset(options: Namespace, source: CaseSource, selection: Selection) -> Selection:
     """Return the selection, restricted to the items of `--subset` if that is given."""
-    return source.with_subset(selection, chosen_subset(options.subset, source.plan)) if options.subset else selection
+    return source.in_subset(selection, chosen_subset(options.subset, source.plan)) if options.subset else selection
 
 
 def chosen_scenarios(options: Namespace, plan: Plan) -> tuple[str, ...]:
@@ -242,18 +242,18 @@ def chosen_scenarios(options: Namespace, plan: Plan) -> tuple[str, ...]:
     return tuple(options.scenario)
 
 
-def chosen_only(options: Namespace, plan: Plan) -> dict[str, tuple[str, ...]]:
+def filters_of(options: Namespace, plan: Plan) -> dict[str, tuple[str, ...]]:
     """Return the values of axes and arms in `--only`. Raises `Failure` if one is unknown."""
-    return selected_values(options.only, plan)
+    return parse_filters(options.only, plan)
 
 
-def selected_values(wanted: Sequence[str], plan: Plan) -> dict[str, tuple[str, ...]]:
+def parse_filters(texts: Sequence[str], plan: Plan) -> dict[str, tuple[str, ...]]:
     """Parse values of axes and arms from texts such as `tone=warm,plain`. Raises `Failure` if one is unknown."""
     only: dict[str, tuple[str, ...]] = {}
     axes = {axis.name: [value.name for value in axis.values] for axis in plan.axes}
     axes |= {arm.name: [value.name for value in arm.values] for arm in plan.arms}
     arms = [arm.name for arm in plan.arms]
-    for text in wanted:
+    for text in texts:
         axis, _, values = text.partition("=")
         if axis not in axes:
             close = nearest(axis, axes)

@@ -24,12 +24,12 @@ from pydantic import (
 
 from tripos.errors import Failure
 from tripos_compiler.diagnostics.codes import CODES
-from tripos_compiler.diagnostics.diagnostic import EVERY, nearest
+from tripos_compiler.diagnostics.diagnostic import ALL_WARNINGS, nearest
 from tripos_runtime.asking.functions.settings import AllowedPrograms, ProgramLimits
 from tripos_warehouse.store.paths import address_of, why_no_folder
 
 SETTINGS_FILE = "tripos.toml"
-NAME_THERE = r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$"
+KUBERNETES_NAME = r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$"
 """The form of a Kubernetes object name."""
 
 
@@ -126,8 +126,8 @@ class ClusterConfig(BaseModel):
     sbatch: Texts = ()
     image: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][\w./:@-]*$")
     folder: str = Field(default="/work", pattern=r"^/")
-    claim: str | None = Field(default=None, pattern=NAME_THERE)
-    secret: str = Field(default="tripos-keys", pattern=NAME_THERE)
+    claim: str | None = Field(default=None, pattern=KUBERNETES_NAME)
+    secret: str = Field(default="tripos-keys", pattern=KUBERNETES_NAME)
 
     @field_validator("sbatch")
     @classmethod
@@ -163,11 +163,11 @@ class CheckConfig(BaseModel):
     deny: Texts = ()
 
 
-SHORT = ("max_connections", "max_retries")
+SHORT_FORMS = ("max_connections", "max_retries")
 """Settings of `[limits]` that may also be written at the top level."""
 
 
-TYPED = {"typed": True}
+TYPED_BY_USER = {"typed": True}
 """The validation context of settings that the user typed, as options or variables. Only these may name a bucket."""
 
 
@@ -195,7 +195,7 @@ class ProfileSettings(BaseModel):
         for place in [places] if isinstance(places, str) else places:
             foreign = why_no_folder(place)
             if info.field_name in ("store", "reuse") and address_of(place):
-                if info.context != TYPED:
+                if info.context != TYPED_BY_USER:
                     told = f"`{place}` is a bucket, and your keys go to none that a file names"
                     name = info.field_name
                     raise ValueError(f"{told}: give it with --{name} or TRIPOS_{name.upper()}")
@@ -206,7 +206,7 @@ class ProfileSettings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _at_length(cls, table: Any) -> Any:
-        return at_length(table) if isinstance(table, Mapping) else table
+        return expand_short_forms(table) if isinstance(table, Mapping) else table
 
 
 class Config(ProfileSettings):
@@ -230,20 +230,20 @@ class Config(ProfileSettings):
         return self.limits.max_retries
 
 
-def at_length(table: Mapping[str, Any]) -> dict[str, Any]:
+def expand_short_forms(table: Mapping[str, Any]) -> dict[str, Any]:
     """Return a table of settings with short forms moved to `[limits]`.
 
-    >>> at_length({"max_connections": 4, "limits": {"timeout_s": 9}})
+    >>> expand_short_forms({"max_connections": 4, "limits": {"timeout_s": 9}})
     {'limits': {'timeout_s': 9, 'max_connections': 4}}
     """
-    short = {name: table[name] for name in SHORT if name in table}
+    short = {name: table[name] for name in SHORT_FORMS if name in table}
     limits = table.get("limits", {})
     if not short or not isinstance(limits, Mapping):
         return dict(table)
     twice = sorted(short.keys() & limits.keys())
     if twice:
         raise ValueError(f"`{twice[0]}` is at the top and in [limits]: remove one")
-    rest = {name: value for name, value in table.items() if name not in SHORT}
+    rest = {name: value for name, value in table.items() if name not in SHORT_FORMS}
     return {**rest, "limits": {**limits, **short}}
 
 
@@ -283,7 +283,7 @@ def programs_of(config: Config) -> AllowedPrograms:
     return AllowedPrograms({name: ProgramLimits(**each.model_dump()) for name, each in config.programs.items()})
 
 
-OF_A_COMMAND = ("W0824", "W0875", "W1208")
+UNDENIABLE = ("W0824", "W0875", "W1208")
 """Warnings of commands that check no spec. They cannot be denied."""
 
 
@@ -303,10 +303,10 @@ def denied_codes(given: Sequence[str], config: Config, by: str = "deny") -> dict
 
 def _known(code: str, by: str) -> str:
     """Return the code of a warning in the catalogue's spelling: one of the compiler, or of the models of a run."""
-    known = {EVERY, *(each for each in CODES if each.startswith("W") and each not in OF_A_COMMAND)}
+    known = {ALL_WARNINGS, *(each for each in CODES if each.startswith("W") and each not in UNDENIABLE)}
     found = next((each for each in known if each.casefold() == code.casefold()), None)
     if found is None:
         close = nearest(code, known)
-        hint = f"did you mean `{close}`?" if close else f"give codes such as W0309, or `{EVERY}` for all"
+        hint = f"did you mean `{close}`?" if close else f"give codes such as W0309, or `{ALL_WARNINGS}` for all"
         raise Failure("R0202", f"{by}: there is no code `{code}` of a warning", hint)
     return found

@@ -1,8 +1,8 @@
 """`.env` files: the variables that they may set, and where these count.
 
-The folder may belong to a stranger. A file therefore sets keys of providers and the settings that `may_stand_in_a_file`
-lists, and nothing else. Its variables never become part of `os.environ`, which every child process and every cloud
-client reads.
+The folder may belong to a stranger. A file therefore sets keys of providers and the settings that
+`is_allowed_in_env_file` lists, and nothing else. Its variables never become part of `os.environ`, which every child
+process and every cloud client reads.
 """
 
 from __future__ import annotations
@@ -17,17 +17,31 @@ from typing import Any
 from tripos.errors import Failure
 from tripos.files import read_untrusted
 from tripos.settings.config import find_file
-from tripos.settings.environment import OF_A_FILE, PREFIX, VARIABLES, may_stand_in_a_file, read_toml, unknown_variables
+from tripos.settings.environment import (
+    ENV_FILE_VARIABLES,
+    PREFIX,
+    VARIABLES,
+    is_allowed_in_env_file,
+    read_toml,
+    unknown_variables,
+)
 from tripos.terminal import show_diagnostic
 from tripos_runtime.datasets.trust import TRUSTED, Trust
-from tripos_runtime.models.catalog import FOREIGN, PROVIDERS, every_variable, give_variables, gives, key_names
+from tripos_runtime.models.catalog import (
+    NATIVE_PROVIDERS,
+    PROVIDERS,
+    all_variables,
+    key_names,
+    may_set_address,
+    set_file_variables,
+)
 
 UNKNOWN_VARIABLE = "W1208"
 NAME = ".env"
 MOST_BYTES = 2**20
 MOST_NAMES = 20
 """The maximum number of variables named in a warning."""
-LONGEST_NAME = 60
+MOST_NAME_CHARACTERS = 60
 REFERENCES = ("oidc/", "os.environ/")
 """Prefixes by which litellm would read the key from a file, another variable or a service."""
 
@@ -35,16 +49,16 @@ REFERENCES = ("oidc/", "os.environ/")
 def env_files(folder: Path) -> list[Path]:
     """Return the `.env` files to read: that of the folder, then that of the folder of `tripos.toml`. A link counts only
     if it leads to a file in the same folder."""
-    return [path for path in _there(folder) if _stays(path)]
+    return [path for path in _env_file_in(folder) if _is_in_folder(path)]
 
 
-def _there(folder: Path) -> list[Path]:
+def _env_file_in(folder: Path) -> list[Path]:
     found = find_file(folder)
     folders = dict.fromkeys([folder.absolute(), *([found.parent] if found is not None else [])])
     return [each / NAME for each in folders if (each / NAME).is_file()]
 
 
-def _stays(path: Path) -> bool:
+def _is_in_folder(path: Path) -> bool:
     return path.resolve().parent == path.parent.resolve()
 
 
@@ -59,8 +73,8 @@ def _read(path: Path) -> dict[str, str]:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise Failure("R0203", f"cannot read {path}: {reason}", "mend the file, or take it away") from error
     found = list(parse_stream(StringIO(text)))
-    if (odd := next((each.original.line for each in found if each.error), None)) and (path, odd) not in _told:
-        _told.add((path, odd))
+    if (odd := next((each.original.line for each in found if each.error), None)) and (path, odd) not in _warned:
+        _warned.add((path, odd))
         hint = "write one variable a line, as in `OPENAI_API_KEY=sk-…`, and close every quote"
         show_diagnostic("warning", UNKNOWN_VARIABLE, f"{path}:{odd}: the line cannot be read, and is ignored", hint)
     values = {each.key: (each.value or "").strip() for each in found if each.key is not None}
@@ -75,25 +89,25 @@ def load_env(folder: Path, trust: Trust = TRUSTED) -> dict[str, str]:
     R0203.
     """
     taken = []
-    for path in () if trust.untrusted else _there(folder):
-        if not _stays(path):
-            if (path,) not in _told:
-                _told.add((path,))
+    for path in () if trust.untrusted else _env_file_in(folder):
+        if not _is_in_folder(path):
+            if (path,) not in _warned:
+                _warned.add((path,))
                 message = f"{path} is not read: it is a link to a file of another folder"
                 show_diagnostic("warning", UNKNOWN_VARIABLE, message, "copy the file, or export its variables")
             continue
         file, refused = split_env(path, folder)
         taken.append(file)
         _warn(path, [name for name in refused if not os.environ.get(name, "").strip()])
-    give_variables(taken)
-    return every_variable()
+    set_file_variables(taken)
+    return all_variables()
 
 
 def _warn(path: Path, refused: list[str]) -> None:
     """Warn once of the variables of a file that are ignored, with one hint for each kind."""
-    if not refused or (path, *refused) in _told:
+    if not refused or (path, *refused) in _warned:
         return
-    _told.add((path, *refused))
+    _warned.add((path, *refused))
     misspelt = dict(unknown_variables({name: "" for name in refused if name == _shown(name)}))
     for name, hint in misspelt.items():
         show_diagnostic("warning", UNKNOWN_VARIABLE, f"{path} sets `{name}`, and no setting is called so", hint)
@@ -109,24 +123,24 @@ def _warn(path: Path, refused: list[str]) -> None:
 
 def _shown(name: str) -> str:
     """Return a name on one line, shortened if it is very long."""
-    short = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
+    short = name if len(name) <= MOST_NAME_CHARACTERS else f"{name[:MOST_NAME_CHARACTERS]}…"
     return "".join(each if each.isprintable() else "?" for each in short)
 
 
 def _hint(name: str) -> str:
     """Return the hint for a variable that is ignored."""
-    if name in VARIABLES and name not in OF_A_FILE:
+    if name in VARIABLES and name not in ENV_FILE_VARIABLES:
         return f"export `{name}`, or write `{VARIABLES[name][-1]}` into tripos.toml"
-    if any(name in provider.beside_key for provider in (*PROVIDERS.values(), *FOREIGN.values())):
+    if any(name in provider.other_variables for provider in (*PROVIDERS.values(), *NATIVE_PROVIDERS.values())):
         return (
             "it counts beside the key of its provider: write that key into the file and export neither, or export both"
         )
-    if name in key_names() or may_stand_in_a_file(name, ""):
+    if name in key_names() or is_allowed_in_env_file(name, ""):
         return "a file may set it, but not to the name of a file or of another variable: export it"
     return "export those that you need; what a file `.env` may set is listed in docs/settings.md"
 
 
-_told: set[tuple[Path | str | int, ...]] = set()
+_warned: set[tuple[Path | str | int, ...]] = set()
 """The files of which this process has already warned, each with the ignored variables or lines."""
 
 
@@ -135,10 +149,10 @@ def split_env(path: Path, folder: Path) -> tuple[dict[str, str], list[str]]:
     `Failure` R0203."""
     said, keys = _read(path), key_names() | _own_keys(folder)
     names = {name for name, text in said.items() if name in keys and not text.startswith(REFERENCES)}
-    for provider in (*PROVIDERS.values(), *FOREIGN.values()):
-        if gives(said, provider):
-            names.update(name for name in provider.beside_key if said.get(name, "").isprintable())
-    taken = {name: text for name, text in said.items() if name in names or may_stand_in_a_file(name, text)}
+    for provider in (*PROVIDERS.values(), *NATIVE_PROVIDERS.values()):
+        if may_set_address(said, provider):
+            names.update(name for name in provider.other_variables if said.get(name, "").isprintable())
+    taken = {name: text for name, text in said.items() if name in names or is_allowed_in_env_file(name, text)}
     return taken, [name for name in said if name not in taken]
 
 

@@ -39,13 +39,13 @@ VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """The setting of each variable."""
 LISTS = frozenset({"TRIPOS_MODEL", "TRIPOS_BUDGET", "TRIPOS_DENY", "TRIPOS_REUSE"})
 """Settings with several values. They are separated by commas, data folders as in `PATH`."""
-OF_A_FILE = (*sorted(VARIABLES.keys() - {"TRIPOS_STORE", "TRIPOS_REUSE", "TRIPOS_DATA"}), PROFILE)
+ENV_FILE_VARIABLES = (*sorted(VARIABLES.keys() - {"TRIPOS_STORE", "TRIPOS_REUSE", "TRIPOS_DATA"}), PROFILE)
 """The variables that a `.env` file may set besides roles and keys of providers. None of them names a file or a
 program."""
-READ_FILES = ("local/", "replay/", "reward/")
+FILE_MODEL_PREFIXES = ("local/", "replay/", "reward/")
 """Prefixes of models that a `.env` file may not name, because these models are files."""
 OTHERS = frozenset({PROFILE, LANGUAGE, "TRIPOS_UNTRUSTED", "TRIPOS_DEBUG", "TRIPOS_KEY_PASSWORD"})
-GOLDEN = "_GOLDEN"
+TEST_SUFFIX = "_GOLDEN"
 """The suffix of variables that control the tests of Tripos."""
 
 
@@ -81,16 +81,16 @@ def set_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, 
             yield name, ("roles", name.removeprefix(ROLE).lower()), environ[name].strip()
 
 
-def may_stand_in_a_file(name: str, text: str) -> bool:
+def is_allowed_in_env_file(name: str, text: str) -> bool:
     """Return true if a `.env` file may set a variable to a text.
 
-    >>> may_stand_in_a_file("TRIPOS_ROLE_JUDGE", "openai/gpt-4o"), may_stand_in_a_file("TRIPOS_STORE", "s3://b/x")
+    >>> is_allowed_in_env_file("TRIPOS_ROLE_JUDGE", "openai/gpt-4o"), is_allowed_in_env_file("TRIPOS_STORE", "s3://b/x")
     (True, False)
     """
     role = name.startswith(ROLE) and len(name) > len(ROLE)
     if role or name == "TRIPOS_MODEL":
-        return not any(each.strip().startswith(READ_FILES) for each in text.split(","))
-    return name in OF_A_FILE
+        return not any(each.strip().startswith(FILE_MODEL_PREFIXES) for each in text.split(","))
+    return name in ENV_FILE_VARIABLES
 
 
 def variable_of(place: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
@@ -117,7 +117,7 @@ def unknown_variables(environ: Mapping[str, str]) -> list[tuple[str, str]]:
     known = {*VARIABLES, *OTHERS}
     found = []
     for name in sorted(environ):
-        if not name.startswith(PREFIX) or name in known or name.endswith(GOLDEN):
+        if not name.startswith(PREFIX) or name in known or name.endswith(TEST_SUFFIX):
             continue
         if name.startswith(ROLE) and len(name) > len(ROLE):
             continue

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from tripos.errors import Failure
-from tripos.settings.config import SHORT, TYPED, Config, ProfileSettings, at_length, find_file
+from tripos.settings.config import SHORT_FORMS, TYPED_BY_USER, Config, ProfileSettings, expand_short_forms, find_file
 from tripos.settings.env_file import UNKNOWN_VARIABLE, load_env
 from tripos.settings.environment import PROFILE, find_line, read_toml, settings_in, unknown_variables, variable_of
 from tripos.settings.secrets import HIDDEN, is_key_like, key_values, keys_in, without_keys
@@ -110,7 +110,7 @@ def with_options(config: Config, options: Namespace) -> Config:
     for name in table.keys() - update.keys():
         section = getattr(config, name)
         try:
-            update[name] = type(section).model_validate({**section.model_dump(), **table[name]}, context=TYPED)
+            update[name] = type(section).model_validate({**section.model_dump(), **table[name]}, context=TYPED_BY_USER)
         except ValidationError as error:
             raise _of_option(error, name) from error
     config = config.model_copy(update=update)
@@ -143,20 +143,20 @@ def load_settings(
     _validate(Config, table, path, text)
     wanted = profile or environ.get(PROFILE, "").strip() or table.get("profile")
     by = "--profile" if profile else PROFILE if environ.get(PROFILE, "").strip() else "profile"
-    layers = [at_length(table)]
+    layers = [expand_short_forms(table)]
     if wanted is not None:
         profiles = table.get("profiles", {})
         if wanted not in profiles:
-            raise _no_profile(wanted, by, profiles, path)
-        layers.append(at_length(profiles[wanted]))
+            raise _unknown_profile(wanted, by, profiles, path)
+        layers.append(expand_short_forms(profiles[wanted]))
     merged: dict[str, Any] = {}
     if path is not None:
         # The default store lies next to the file, so that it is the same one from every folder below.
         for layer in ({"store": Config().store}, *layers):
-            merged = _merge(merged, _against(layer, path.parent))
+            merged = _merge(merged, _resolve_paths(layer, path.parent))
     of_environment = settings_in(environ)
     try:
-        config = Config.model_validate(_merge(merged, of_environment), context=TYPED)
+        config = Config.model_validate(_merge(merged, of_environment), context=TYPED_BY_USER)
     except ValidationError as error:
         raise _of_environment(error, environ) from error
     odd = tuple((f"no setting is called `{name}`", hint) for name, hint in unknown_variables(environ))
@@ -175,17 +175,17 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
         raise Failure("R0203", f"cannot read {path}: {reason}", hint) from error
 
 
-def _against(table: Mapping[str, Any], base: Path) -> dict[str, Any]:
+def _resolve_paths(table: Mapping[str, Any], base: Path) -> dict[str, Any]:
     """Return a layer of the file with its paths resolved."""
-    made = dict(table)
+    resolved = dict(table)
     for name in ("data", "releases", "reuse"):
-        if isinstance(made.get(name), str):
-            made[name] = [made[name]]
-        if name in made:
-            made[name] = [str(base / Path(each).expanduser()) for each in made[name]]
-    if "store" in made:
-        made["store"] = str(base / Path(made["store"]).expanduser())
-    return made
+        if isinstance(resolved.get(name), str):
+            resolved[name] = [resolved[name]]
+        if name in resolved:
+            resolved[name] = [str(base / Path(each).expanduser()) for each in resolved[name]]
+    if "store" in resolved:
+        resolved["store"] = str(base / Path(resolved["store"]).expanduser())
+    return resolved
 
 
 def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,7 +209,7 @@ def _validate(model: type[BaseModel], table: Mapping[str, Any], path: Path | Non
         place = tuple(str(part) for part in first["loc"])
         others = f" (and {len(more)} more)" if more else ""
         line = find_line(text, place)
-        if place[-1:] and place[-1] in SHORT:
+        if place[-1:] and place[-1] in SHORT_FORMS:
             line = find_line(text, (*place[:-2], place[-1])) or line
         if first["type"] == "extra_forbidden":
             known = known_settings(place[:-1])
@@ -235,7 +235,7 @@ def known_settings(place: tuple[str, ...]) -> list[str]:
     else:
         model = Config
     if not place:
-        return [*model.model_fields, *SHORT]
+        return [*model.model_fields, *SHORT_FORMS]
     annotation: Any = model.model_fields[place[0]].annotation if place[0] in model.model_fields else None
     inner = next((each for each in getattr(annotation, "__args__", ()) if hasattr(each, "model_fields")), annotation)
     return list(getattr(inner, "model_fields", ()))
@@ -281,7 +281,7 @@ def _of_option(error: ValidationError, section: str) -> Failure:
     return Failure("R0202", f"`--{option}` {value_fault(first)}", f"give another `--{option}`")
 
 
-def _no_profile(wanted: str, by: str, profiles: Mapping[str, Any], path: Path | None) -> Failure:
+def _unknown_profile(wanted: str, by: str, profiles: Mapping[str, Any], path: Path | None) -> Failure:
     close = nearest(wanted, profiles)
     if close:
         hint = f"did you mean `{close}`?"

@@ -109,10 +109,10 @@ def check_divisible(limits: Limits, parts: int, by: str = "workers") -> None:
         raise Failure("R0202", message, f"give --{by} {least}, or more connections")
 
 
-def divided(limits: Limits, number: int, parts: int) -> Limits:
+def limits_share(limits: Limits, number: int, parts: int) -> Limits:
     """Return the limits of one part, counted from 0: its share of the connections, the rates and the memory.
 
-    >>> [divided(Limits(max_connections=16), number, 3).max_connections for number in range(3)]
+    >>> [limits_share(Limits(max_connections=16), number, 3).max_connections for number in range(3)]
     [6, 5, 5]
     """
 
@@ -129,25 +129,25 @@ def divided(limits: Limits, number: int, parts: int) -> Limits:
     )
 
 
-def divided_budget(texts: Sequence[str], number: int, parts: int) -> Budget | None:
+def budget_share(texts: Sequence[str], number: int, parts: int) -> Budget | None:
     """Return the budget of one part, counted from 0, or None without a budget. Raises `BudgetError` R0401 for an
     invalid amount, and `Failure` R0202 if some part would have nothing.
 
-    >>> [divided_budget(["1usd", "10calls"], number, 4).calls for number in range(4)]
+    >>> [budget_share(["1usd", "10calls"], number, 4).calls for number in range(4)]
     [3, 3, 2, 2]
     """
     if not texts:
         return None
-    whole = Budget.parse(texts)
-    for amount, unit in ((whole.tokens, "tokens"), (whole.calls, "calls")):
+    budget = Budget.parse(texts)
+    for amount, unit in ((budget.tokens, "tokens"), (budget.calls, "calls")):
         if amount is not None and amount < parts:
             raise Failure(
                 "R0202", f"{parts} shards cannot divide a budget of {amount} {unit}", "give a larger --budget"
             )
     return Budget(
-        usd=None if whole.usd is None else whole.usd / parts,
-        tokens=None if whole.tokens is None else _part(whole.tokens, number, parts),
-        calls=None if whole.calls is None else _part(whole.calls, number, parts),
+        usd=None if budget.usd is None else budget.usd / parts,
+        tokens=None if budget.tokens is None else _part(budget.tokens, number, parts),
+        calls=None if budget.calls is None else _part(budget.calls, number, parts),
     )
 
 

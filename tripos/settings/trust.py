@@ -15,7 +15,7 @@ VARIABLE = "TRIPOS_UNTRUSTED"
 YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
-def trust_in(said: bool, environ: Mapping[str, str]) -> Trust:
+def trust_in(option: bool, environ: Mapping[str, str]) -> Trust:
     """Return the trust set by the option or the environment. Raises `Failure` R0203 if the variable is neither yes nor
     no.
 
@@ -25,7 +25,7 @@ def trust_in(said: bool, environ: Mapping[str, str]) -> Trust:
     value = environ.get(VARIABLE, "").strip().casefold()
     if value not in (*YES, *NO):
         raise Failure("R0203", f"`{VARIABLE}` is neither yes nor no", f"set {VARIABLE} to 1, or unset it")
-    return UNTRUSTED if said or value in YES else TRUSTED
+    return UNTRUSTED if option or value in YES else TRUSTED
 
 
 def trust_of(options: Namespace) -> Trust:
@@ -35,7 +35,7 @@ def trust_of(options: Namespace) -> Trust:
     return found
 
 
-def check_given(trust: Trust, *places: str, outside: bool = False, fetch: bool = False) -> None:
+def refuse_if_untrusted(trust: Trust, *places: str, outside: bool = False, fetch: bool = False) -> None:
     """Raise `Failure` R0270 if an untrusted benchmark is given access to any file, or to places in the network."""
     try:
         if outside:

@@ -16,7 +16,7 @@ import orjson
 from tripos.errors import Failure
 from tripos.files import MOST_DATA_BYTES, read_untrusted, read_untrusted_json
 from tripos_compiler.plan import digest
-from tripos_warehouse.files import beside
+from tripos_warehouse.files import provenance_path
 
 IGNORED = -100
 """The label of a token without loss, as in torch's cross entropy."""
@@ -57,10 +57,10 @@ def as_tokens(tokenizer: Any, chat: Chat) -> Tokens:
     return Tokens((*prompt, *_ids(tokenizer, whole[len(before) :])), len(prompt))
 
 
-def within(tokens: Iterable[Tokens | None], most: int) -> list[int]:
+def indices_within(tokens: Iterable[Tokens | None], most: int) -> list[int]:
     """Return the indices of those that are no longer than `most`.
 
-    >>> within([Tokens((1, 2), 1), Tokens((1, 2, 3), 1)], most=2)
+    >>> indices_within([Tokens((1, 2), 1), Tokens((1, 2, 3), 1)], most=2)
     [0]
     """
     return [place for place, each in enumerate(tokens) if each is not None and len(each.ids) <= most]
@@ -175,13 +175,13 @@ def read_chats(path: Path) -> Chats:
 
 def _provenance(path: Path, sha256: str) -> Mapping[str, Any] | None:
     try:
-        told = read_untrusted_json(beside(path), MOST_DATA_BYTES)
+        told = read_untrusted_json(provenance_path(path), MOST_DATA_BYTES)
         items = [line["item"] for line in told["lines"]]
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         hint = "export again, or take it away: then lines are kept together by their prompts"
-        raise Failure("S0813", f"`{beside(path)}` is not the provenance of training data", hint) from error
+        raise Failure("S0813", f"`{provenance_path(path)}` is not the provenance of training data", hint) from error
     if told.get("sha256") != sha256 or told.get("kind") not in ("distillation", None) or not isinstance(items, list):
         if told.get("kind") == "preferences":
             hint = "export `distillation`, or an `export` of the spec with `best of`"
@@ -192,7 +192,7 @@ def _provenance(path: Path, sha256: str) -> Mapping[str, Any] | None:
 
 def _other_bytes(path: Path) -> Failure:
     hint = "export again; or, if the change was intended, delete the provenance"
-    return Failure("S0813", f"`{path}` was changed after `{beside(path).name}` was written", hint)
+    return Failure("S0813", f"`{path}` was changed after `{provenance_path(path).name}` was written", hint)
 
 
 def _chat(path: Path, number: int, line: bytes) -> tuple[tuple[Message, ...], str]:

@@ -15,30 +15,31 @@ from typing import Any
 from tripos.errors import Failure
 from tripos.releases.manifest import file_digest
 from tripos_compiler.plan import digest
-from tripos_warehouse.files import beside, write_lines
+from tripos_warehouse.files import provenance_path, write_lines
 
-NAME, DATA = "training.json", "data.jsonl"
+REPORT_FILE, DATA = "training.json", "data.jsonl"
 """Names of the report and the exported data in the folder of a model."""
-BESIDE = frozenset((NAME, DATA, beside(Path(DATA)).name))
+NOT_MODEL_FILES = frozenset((REPORT_FILE, DATA, provenance_path(Path(DATA)).name))
 
 
 def write_report(folder: Path, report: Mapping[str, Any]) -> Path:
     """Write the report into the model's folder, and return its path. Raises `StoreError` S0604 if it cannot be
     written.
     """
-    write_lines(folder / NAME, [json.dumps(report, ensure_ascii=False, indent=2).encode()])
-    return folder / NAME
+    write_lines(folder / REPORT_FILE, [json.dumps(report, ensure_ascii=False, indent=2).encode()])
+    return folder / REPORT_FILE
 
 
 def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a model: of a file, or of the names and bytes of all files of a folder except `BESIDE`.
+    """Return the SHA-256 of a model: of a file, or of the names and bytes of all files of a folder except
+    `NOT_MODEL_FILES`.
 
     A trained model is named by it: the same digest means the same weights, tokenizer and template.
     """
     if path.is_file():
         return file_digest(path)
     whole = hashlib.sha256()
-    for file in sorted(each for each in path.rglob("*") if each.is_file() and each.name not in BESIDE):
+    for file in sorted(each for each in path.rglob("*") if each.is_file() and each.name not in NOT_MODEL_FILES):
         whole.update(f"{file.relative_to(path).as_posix()}\0{file_digest(file)}\n".encode())
     return whole.hexdigest()
 

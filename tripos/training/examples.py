@@ -16,21 +16,26 @@ from typing import Any
 import orjson
 
 from tripos.errors import Failure
-from tripos.training.reward_pairs import FORMAT, KEPT_OUT, kept_out_of, prompt_of, replies_of
+from tripos.training.reward_pairs import FORMAT, HELD_OUT_REASON, held_out_texts, prompt_of, replies_of
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.language.near_duplicates import ALIKE, NearTexts, learned_texts, letters_and_digits
-from tripos_compiler.plan import AskedAs, Pairing, Partner, Plan, Retrieve, Shots, digest as digest_of
+from tripos_compiler.language.near_duplicates import (
+    NEAR_DUPLICATE_OVERLAP,
+    NearTexts,
+    letters_and_digits,
+    training_texts,
+)
+from tripos_compiler.plan import Pairing, Partner, Plan, Retrieve, ScenarioRequest, Shots, digest as digest_of
 from tripos_runtime.asking.prompts import chosen_rows
 from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.sources import SourceRow
 from tripos_runtime.models.base import Message
 from tripos_runtime.program.binding import RoleBinding
-from tripos_runtime.program.needs import Got, Nearness, Need, ReplyNeed, World, drive, pending
+from tripos_runtime.program.needs import Answered, Need, PlanContext, ReplyNeed, SimilarityNeed, drive, pending
 from tripos_runtime.program.steps import UnitProgram
 from tripos_runtime.program.units import BoundTreatment, Unit
-from tripos_runtime.program.values import Names
-from tripos_warehouse.files import beside, write_lines
+from tripos_runtime.program.values import StepValues
+from tripos_warehouse.files import provenance_path, write_lines
 
 Messages = list[dict[str, str]]
 
@@ -38,9 +43,9 @@ Messages = list[dict[str, str]]
 class QuestionBuilder:
     """Runs a scenario up to a question, for any row with its fields."""
 
-    def __init__(self, plan: Plan, source: CaseSource, asks: AskedAs) -> None:
+    def __init__(self, plan: Plan, source: CaseSource, asks: ScenarioRequest) -> None:
         self._source = source
-        self._world = World(plan, source.sources)
+        self._world = PlanContext(plan, source.sources)
         scenario = next(each for each in plan.scenarios if each.name == asks.scenario)
         treatment = next(each for each in scenario.treatments if each.arms == asks.arms)
         self._ask = ask = treatment.ask(asks.step)
@@ -56,11 +61,11 @@ class QuestionBuilder:
         if case is None:
             return None
         unit = Unit(case, self._bound, self._bound.binding.compared, 0)
-        program = UnitProgram(self._world, unit, Names(case.names))
+        program = UnitProgram(self._world, unit, StepValues(case.names))
         asked: list[Message] = []
 
-        def meet(need: Need) -> Got:
-            if isinstance(need, Nearness):  # no embeddings are requested
+        def meet(need: Need) -> Answered:
+            if isinstance(need, SimilarityNeed):  # no embeddings are requested
                 return {}
             assert isinstance(need, ReplyNeed)
             asked.extend(need.prompt.messages())
@@ -70,7 +75,7 @@ class QuestionBuilder:
         return [{"role": each.role, "content": each.content} for each in asked] or None
 
 
-class Beside:
+class PartnerRows:
     """Finds the partner row of another row."""
 
     def __init__(self, plan: Plan, source: CaseSource, partner: Partner) -> None:
@@ -143,10 +148,10 @@ def write_examples(plan: Plan, exports: Sequence[Pairing], source: CaseSource, p
             for file in plan.dataset(name).files
         ],
         "left_out": dict(sorted(left_out.items())),
-        "held_out": {"questions": len(asked), "alike": ALIKE, "near": list(near.values())},
+        "held_out": {"questions": len(asked), "alike": NEAR_DUPLICATE_OVERLAP, "near": list(near.values())},
         "lines": [{"export": each.export, "item": each.item} for each in lines],
     }
-    write_lines(beside(path), [json.dumps(said, ensure_ascii=False, indent=1).encode()])
+    write_lines(provenance_path(path), [json.dumps(said, ensure_ascii=False, indent=1).encode()])
     return said
 
 
@@ -169,8 +174,8 @@ def _examples(
 ) -> Iterator[ExportedExample]:
     """Yield the examples of one export. Rows that are left out are recorded in `left_out` and `near`."""
     asking = None if export.asks is None else QuestionBuilder(plan, source, export.asks)
-    besides = None if export.beside is None else Beside(plan, source, export.beside)
-    kept_out = kept_out_of(plan, export, source)
+    besides = None if export.beside is None else PartnerRows(plan, source, export.beside)
+    kept_out = held_out_texts(plan, export, source)
     for number, row in enumerate(source.sources.stream(plan.dataset(export.dataset)), 1):
         rows = {export.alias: row}
         names = {export.alias: row.values, **source.sources.names}
@@ -178,8 +183,8 @@ def _examples(
             if export.where is not None and not evaluate(export.where, names):
                 left_out["filtered"] += 1
                 continue
-            if kept_out is not None and kept_out.find(learned_texts(export, names)) is not None:
-                left_out[KEPT_OUT] += 1
+            if kept_out is not None and kept_out.find(training_texts(export, names)) is not None:
+                left_out[HELD_OUT_REASON] += 1
                 continue
             if export.beside is not None and besides is not None:
                 other = besides.of(export.dataset, row, names)

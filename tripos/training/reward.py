@@ -16,26 +16,26 @@ from tripos.errors import Failure
 from tripos.training.environment import Device, digest_of, split_by_group, versions, write_report
 from tripos.training.reward_audit import audit
 from tripos.training.reward_learners import (
-    AROUND,
     ENCODER,
     PACKAGE,
+    SPECIAL_TOKENS,
     BagOfWords,
     CriteriaLearner,
     HeadLearner,
     RewardRecipe,
     TunedLearner,
     average_margin,
-    known,
+    has_criteria,
     need_criteria,
     without_margins,
 )
-from tripos.training.reward_pairs import Numbers, Preferences, Tested, apart
+from tripos.training.reward_pairs import HeldOutPairs, Numbers, Preferences, hold_out_topics
 from tripos_runtime.models.trained_rewards import (
     KIND,
     RewardNetwork,
     digest_of as network_digest,
     load_base,
-    packed,
+    packed_network,
     write_network,
 )
 from tripos_warehouse.files import write_lines
@@ -71,13 +71,13 @@ def open_base(recipe: RewardRecipe) -> RewardNetwork:
         told = (str(error).strip().splitlines() or [type(error).__name__])[0]
         hint = "a model in the form of transformers: a folder, or a name of the Hub"
         raise Failure("S0814", f"cannot load `{recipe.model}`: {told}", hint) from error
-    if most is not None and (recipe.context or 0) + recipe.max_tokens + AROUND > most:
+    if most is not None and (recipe.context or 0) + recipe.max_tokens + SPECIAL_TOKENS > most:
         hint = f"it reads {most:,} tokens: give a lower `--max-tokens` or `--context`"
         raise Failure("S0814", f"`{recipe.model}` cannot read as many tokens as the recipe wants", hint)
     return network
 
 
-def told_base(recipe: RewardRecipe, network: RewardNetwork) -> dict[str, Any]:
+def describe_base(recipe: RewardRecipe, network: RewardNetwork) -> dict[str, Any]:
     """Return the report's entry on the base model: its name, digest or commit, and number of parameters."""
     where = Path(find_base(recipe.model))
     return {
@@ -119,7 +119,7 @@ def train_reward(
     epoch are selected on topics held out of the learned pairs. Raises `Failure` S0814 to S0817 and S0822.
     """
     started = clock()
-    learned, test = _sides(learned if recipe.margins else without_margins(learned), tested, recipe.seed)
+    learned, test = _split_sides(learned if recipe.margins else without_margins(learned), tested, recipe.seed)
     network = open_base(recipe)
     recipe = replace(recipe, context=network.shape.context)
     tell(
@@ -135,7 +135,7 @@ def train_reward(
         network.head = _as_tensors(weight=head.weight, mean=head.mean, scale=head.scale)
         chosen: dict[str, Any] = {"penalty": head.penalty, "held_out": dict(head.held_out)}
         reward = learner.reward(head)
-        if known(learned):
+        if has_criteria(learned):
             criteria = CriteriaLearner(learner.features, learner.places, recipe.held_out)
     elif recipe.tune == "criteria":
         need_criteria(learned)
@@ -153,7 +153,7 @@ def train_reward(
         reward = learner.reward(network)
     trained_s = clock() - began
     # Write before the audit, which may take long and be interrupted.
-    base = told_base(recipe, network)
+    base = describe_base(recipe, network)
     digest = _write(network, folder, recipe, base, learned)
     began = clock()
     audited = audit(
@@ -209,11 +209,11 @@ def _by_criterion(
     return None if learner is None else learner.by_criterion(learner.fit(learned, seed), tested)
 
 
-def _sides(learned: Preferences, tested: Preferences | None, seed: int) -> tuple[Preferences, Tested]:
+def _split_sides(learned: Preferences, tested: Preferences | None, seed: int) -> tuple[Preferences, HeldOutPairs]:
     if tested is not None:
-        return learned, apart(learned, tested)
+        return learned, hold_out_topics(learned, tested)
     split = split_by_group(learned.groups, TEST_SHARE, seed)
-    return learned.only(split.learned).trimmed(), Tested(learned.only(split.held_out).trimmed(), 0, 0)
+    return learned.only(split.learned).trimmed(), HeldOutPairs(learned.only(split.held_out).trimmed(), 0, 0)
 
 
 def _features(
@@ -222,7 +222,7 @@ def _features(
     """Return the features of every distinct reply, and the row of each reply. Each goes through the base once."""
     texts = list(dict.fromkeys(text for side in sides for text in side.texts))
     tell(f"reading {len(texts):,} replies")
-    reader = packed(network) if device.kind == "cpu" else network
+    reader = packed_network(network) if device.kind == "cpu" else network
     reader.model.to(device.kind)
     features = reader.features(texts, recipe.at_once or 32).float().numpy()
     network.model.to("cpu")

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from tripos.errors import Failure
-from tripos.training.reward_learners import RULES, Learner, Reward, accuracy, shuffled, won
+from tripos.training.reward_learners import RULES, Learner, Reward, accuracy, pair_wins, shuffled
 from tripos.training.reward_pairs import Preferences
 
-LEAST_SHUFFLED = 15
+MIN_SHUFFLED = 15
 """Minimum useful number of trainings on shuffled labels: with fewer, p cannot be below 1/16."""
 LEVEL = 0.05
 WARNING = "W0824"
@@ -136,16 +136,16 @@ def audit(
     variants = []
     error = None
     for kind, source, pairs in _learned(learned, tested):
-        tell(f"audit: {_called(kind, source)}, {len(pairs):,} pairs, {seeds} seeds")
+        tell(f"audit: {_variant_name(kind, source)}, {len(pairs):,} pairs, {seeds} seeds")
         values = []
         for seed in range(seeds):
             reward = known.get(seed) if source is None else None
             rewards = (reward or model.learn(pairs, seed))(tested)
             values.append(accuracy(rewards, tested))
             if source is None and seed == 0:
-                error = clustered_error(won(rewards, tested), tested.groups)
+                error = clustered_error(pair_wins(rewards, tested), tested.groups)
         of_words = _over_seeds(words, pairs, tested, seeds)
-        of_criteria = None if criteria is None else _if_any(criteria, pairs, tested, seeds)
+        of_criteria = None if criteria is None else _figure_or_none(criteria, pairs, tested, seeds)
         variants.append(Variant(kind, source, Figure(tuple(values), len(pairs)), of_words, of_criteria))
         tell(f"  {' '.join(f'{value:.3f}' for value in values)}; bag of words {variants[-1].words.mean:.3f}")
     if nulls:
@@ -161,7 +161,7 @@ def audit(
     return Audit(tuple(variants), rules, null, p, error, tuple(_warnings(variants, rules, p, nulls)))
 
 
-def _if_any(learner: Learner, pairs: Preferences, tested: Preferences, seeds: int) -> Figure | None:
+def _figure_or_none(learner: Learner, pairs: Preferences, tested: Preferences, seeds: int) -> Figure | None:
     """Return the figure of a baseline, or None if it cannot be learned from these pairs, which must not stop the
     audit.
     """
@@ -226,7 +226,7 @@ def _warnings(variants: Sequence[Variant], rules: dict[str, float], p: float | N
             continue
         least = each.model.interval[0] if each.model.interval is not None else each.model.mean
         if each.words.mean >= least:
-            with_ = "" if each.source is None else f" {_called(each.kind, each.source)},"
+            with_ = "" if each.source is None else f" {_variant_name(each.kind, each.source)},"
             told = f"{with_} a bag of words does as well as the model: {each.words.mean:.3f} and {each.model.mean:.3f}"
             found.append(told.strip())
     for name, value in rules.items():
@@ -239,10 +239,10 @@ def _warnings(variants: Sequence[Variant], rules: dict[str, float], p: float | N
             found.append(f"without {each.source}, which wrote on both sides, it falls from {fall}")
     if p is not None and p > LEVEL:
         found.append(f"training on shuffled labels reaches as much: p = {p:.3f}")
-    if 0 < nulls < LEAST_SHUFFLED:
-        found.append(f"{nulls} trainings on shuffled labels say little: take {LEAST_SHUFFLED} or more")
+    if 0 < nulls < MIN_SHUFFLED:
+        found.append(f"{nulls} trainings on shuffled labels say little: take {MIN_SHUFFLED} or more")
     return found
 
 
-def _called(kind: str, source: str | None) -> str:
+def _variant_name(kind: str, source: str | None) -> str:
     return "all pairs" if source is None else f"{kind} {source}" if kind == "without" else f"{source} alone"

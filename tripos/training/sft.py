@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from tripos.errors import SOME_FAILED, Failure
-from tripos.training.chats import Chats, Tokens, as_tokens, loss_of, within
+from tripos.training.chats import Chats, Tokens, as_tokens, indices_within, loss_of
 from tripos.training.environment import Device, GroupSplit, digest_of, split_by_group, versions, write_report
 from tripos.training.recipe import Recipe
 
 # The model
-PLAIN = (
+PLAIN_TEMPLATE = (
     "{% for message in messages %}{{ message['role'] }}:\n{{ message['content'] | trim }}"
     "{% if message['role'] == 'assistant' %}{{ eos_token }}{% endif %}\n\n{% endfor %}"
     "{% if add_generation_prompt %}assistant:\n{% endif %}"
@@ -30,7 +30,7 @@ PLAIN = (
 @dataclass(frozen=True)
 class LanguageModel:
     """A causal language model of transformers with its tokenizer. `plain` says that it had no template and uses
-    `PLAIN`."""
+    `PLAIN_TEMPLATE`."""
 
     model: Any
     tokenizer: Any
@@ -66,7 +66,7 @@ def load_language_model(name: str, *, half: bool = False) -> LanguageModel:
         raise Failure("S0814", f"the tokenizer of `{name}` has no token that ends a text", "take another model")
     plain = not tokenizer.chat_template
     if plain:
-        tokenizer.chat_template = PLAIN
+        tokenizer.chat_template = PLAIN_TEMPLATE
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
     model.config.pad_token_id = tokenizer.pad_token_id
@@ -120,7 +120,7 @@ def prepare(data: Chats, tokenizer: Any, recipe: Recipe) -> Prepared:
     model to stop anywhere. Raises `Failure` S0815 if nothing is left to learn."""
     split = split_by_group([chat.group for chat in data.chats], recipe.held_out, recipe.seed)
     tokens = [as_tokens(tokenizer, chat) for chat in data.chats]
-    fitting = set(within(tokens, recipe.max_tokens))
+    fitting = set(indices_within(tokens, recipe.max_tokens))
     learned = tuple(tokens[place] for place in split.learned if place in fitting)
     held_out = tuple(tokens[place] for place in split.held_out if place in fitting)
     if not learned:
@@ -144,14 +144,16 @@ def fine_tune(
     started = clock()
     loaded = load_language_model(recipe.model, half=bool(recipe.lora) and device.bf16)
     prepared = prepare(data, loaded.tokenizer, recipe)
-    at_once = _dividing(recipe.batch, recipe.at_once or device.at_once)
+    at_once = _largest_divisor(recipe.batch, recipe.at_once or device.at_once)
     steps = _steps(len(prepared.learned), recipe)
     tell(_size_line(data, prepared, steps, device))
     pad = int(loaded.tokenizer.pad_token_id)
     if device.kind == "cuda":
         loaded.model.to("cuda")
     with tempfile.TemporaryDirectory() as scratch:
-        trainer = _trainer(loaded, prepared.learned, recipe, device, at_once, Path(scratch), _Teller(steps, tell))
+        trainer = _trainer(
+            loaded, prepared.learned, recipe, device, at_once, Path(scratch), _ProgressReporter(steps, tell)
+        )
         before = loss_of(trainer.model, prepared.held_out, at_once, pad)
         began = clock()
         _train(trainer)
@@ -186,7 +188,7 @@ def fine_tune(
     return report
 
 
-def _dividing(batch: int, most: int) -> int:
+def _largest_divisor(batch: int, most: int) -> int:
     """Return the largest divisor of the batch size that is at most `most`."""
     return max(size for size in range(1, min(batch, most) + 1) if batch % size == 0)
 
@@ -203,7 +205,7 @@ def _trainer(
     device: Device,
     at_once: int,
     scratch: Path,
-    teller: _Teller,
+    teller: _ProgressReporter,
 ) -> Any:
     from datasets import Dataset
     from trl import SFTConfig, SFTTrainer
@@ -268,7 +270,7 @@ def _train(trainer: Any) -> None:
         raise Failure("S0817", "the device has no memory left", hint, SOME_FAILED) from error
 
 
-class _Teller:
+class _ProgressReporter:
     """Reports the progress of training."""
 
     def __init__(self, steps: int, tell: Tell) -> None:

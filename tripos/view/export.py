@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tripos.errors import Failure
-from tripos.view.files import OF_RUN, ViewFiles
+from tripos.view.files import RUN_FILES, ViewFiles
 from tripos.view.server import PAGE, page_part
 from tripos.view.tables import TABLES
 from tripos_warehouse.measures.confusion import tables_json
@@ -37,7 +37,7 @@ def write_folder(view: ViewFiles, target: Path, runs: Iterable[str] = ()) -> lis
     Raises `Failure` S0703 if the folder has other content, S0102 if it cannot be written, and what `ViewFiles` raises.
     """
     wanted = set(runs)
-    with _emptied(target):
+    with _new_folder(target):
         for name in PAGE:
             (target / name).write_bytes(page_part(name))
         for path, content in _files(view, wanted):
@@ -54,12 +54,12 @@ def write_page(page: str, target: Path) -> None:
     """Write a self-contained page to the folder `target`, for a static host. Raises `Failure` as `write_folder`
     does.
     """
-    with _emptied(target):
+    with _new_folder(target):
         (target / "index.html").write_text(page, "utf-8")
 
 
 @contextmanager
-def _emptied(target: Path) -> Iterator[None]:
+def _new_folder(target: Path) -> Iterator[None]:
     """Create an empty folder for a view, replacing an earlier view."""
     if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / MARK).is_file())):
         raise Failure("S0703", f"`{target}` is not empty and not a view", "name a new folder")
@@ -81,7 +81,7 @@ def _files(view: ViewFiles, wanted: set[str]) -> Iterator[tuple[str, bytes | Pat
     yield "index.json", orjson.dumps(index)
     paths = [f"benchmarks/{name}.json" for name in index["benchmarks"]]
     for run in index["runs"]:
-        paths += [f"runs/{run['run_id']}/{what}.json" for what in OF_RUN]
+        paths += [f"runs/{run['run_id']}/{what}.json" for what in RUN_FILES]
     paths += [f"compare/{a}~{b}.json" for a, b in _pairs(index["runs"])]
     for path in paths:
         if (data := view.json(path)) is not None:
@@ -129,9 +129,9 @@ def _write_twins(target: Path) -> list[str]:
 MOST_BYTES = 8 * 2**20
 """Maximum bytes of replies and judgements in a report. The page reports how many are left out."""
 
-OF_BOARD = ("about", "report", "boards", "judges")
+BOARD_FILES = ("about", "report", "boards", "judges")
 """The files of a run that a board shows."""
-UNTOLD = "the board does not show the reason"
+HIDDEN_REASON = "the board does not show the reason"
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -163,7 +163,7 @@ def write_report(view: ViewFiles, run: str, most: int = MOST_BYTES) -> str:
     index["benchmarks"] = sorted({each["benchmark"] for each in index["runs"]})
     data: dict[str, Any] = {}
     # The page has the whole list, so `first.json`, which may have left-out replies, is not needed.
-    paths = [f"runs/{run}/{what}.json" for what in OF_RUN if what != "first"]
+    paths = [f"runs/{run}/{what}.json" for what in RUN_FILES if what != "first"]
     paths.append(f"benchmarks/{index['runs'][0]['benchmark']}.json")
     for path in paths:
         data[path] = orjson.loads(view.json(path) or b"{}")
@@ -184,7 +184,7 @@ def write_board(view: ViewFiles, run: str) -> str:
 
     The content is an explicit list of files, so that a new kind of file is left out by default.
     """
-    read = {what: orjson.loads(view.json(f"runs/{run}/{what}.json") or b"{}") for what in OF_BOARD}
+    read = {what: orjson.loads(view.json(f"runs/{run}/{what}.json") or b"{}") for what in BOARD_FILES}
     index = orjson.loads(view.json("index.json") or b"{}")
     index["runs"] = [each for each in index["runs"] if each["run_id"] == run]
     index["benchmarks"] = [index["runs"][0]["benchmark"]]
@@ -192,7 +192,7 @@ def write_board(view: ViewFiles, run: str) -> str:
     state = read["about"]["state"]
     report = read["report"]
     # Reasons may quote a reply or a row, and queries the spec.
-    report["gaps"] = [{**each, "reason": UNTOLD} for each in report["gaps"]]
+    report["gaps"] = [{**each, "reason": HIDDEN_REASON} for each in report["gaps"]]
     report["measures"] = [{**each, "sql": ""} for each in report["measures"]]
     tables = {name: {"path": name, "rows": 0, "bytes": 0} for name in TABLES}
     data: dict[str, Any] = {f"runs/{run}/{what}.json": found for what, found in read.items()}

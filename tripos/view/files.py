@@ -45,9 +45,9 @@ from typing import Any, NamedTuple
 import orjson
 import pyarrow.parquet as pq
 
-from tripos.runs.records import stored_media
+from tripos.runs.records import media_store
 from tripos.version import __version__
-from tripos.view.tables import TABLES, RunTables, axis_means, grid_means, judge_means, metric_places, position_shares
+from tripos.view.tables import TABLES, RunTables, axis_means, grid_means, judge_means, metric_ranks, position_shares
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.diagnostics.i18n import LANGUAGES, localized, reader_language
 from tripos_compiler.language.plan_diff import are_comparable
@@ -131,7 +131,7 @@ def readable_plans(connection: Connection, runs: Iterable[RunRecord]) -> dict[st
     return plans
 
 
-def takes_python(plans: Iterable[Plan]) -> bool:
+def uses_own_aggregates(plans: Iterable[Plan]) -> bool:
     """Return true if measures use the user's own functions, so that their values depend on more than the store."""
     return any(plugin.aggregate for plan in plans for plugin in plan.plugins)
 
@@ -151,10 +151,10 @@ SENTENCES = frozenset({"notes", "text", "reason", "verdict", "changes", "message
 """The keys of a JSON file whose texts are Tripos's own."""
 
 
-def translated(made: Any) -> dict[str, dict[str, str]]:
+def translations(made: Any) -> dict[str, dict[str, str]]:
     """Return the translations of all sentences in a JSON value by language, if they differ.
 
-    >>> translated({"status": "stopped", "notes": ["run r1 is stopped, so some is missing"]})
+    >>> translations({"status": "stopped", "notes": ["run r1 is stopped, so some is missing"]})
     {'zh': {'run r1 is stopped, so some is missing': '运行 r1 已停止，因此缺少一部分'}}
     """
     sentences = dict.fromkeys(_sentences(made))
@@ -278,7 +278,7 @@ def _dimension(name: str, values: Sequence[AxisValue | ArmValue]) -> dict[str, A
 
 
 # The cache
-STATES = 3
+MOST_STATES = 3
 """Number of cached states: a page that reads the tables of one can continue after the store has grown."""
 
 
@@ -292,7 +292,7 @@ def state_of(store: Store) -> str:
     return digest.hexdigest()
 
 
-class KeptFiles:
+class FileCache:
     """A cache of files by state and path: in `lasting` if that folder is writable, and else in `folder`, which is
     deleted with the process."""
 
@@ -362,19 +362,19 @@ class KeptFiles:
         with suppress(OSError):
             os.utime(folder / state)
             ages = {each: each.lstat().st_mtime_ns for each in folder.iterdir() if not each.is_symlink()}
-            for old in sorted(ages, key=lambda each: ages[each])[:-STATES]:
+            for old in sorted(ages, key=lambda each: ages[each])[:-MOST_STATES]:
                 shutil.rmtree(old, ignore_errors=True)
 
 
 # The files
 FORMAT = "tripos.view/1"
-OF_RUN = ("about", "first", "report", "boards", "judges", "items", "confusion", "spec")
+RUN_FILES = ("about", "first", "report", "boards", "judges", "items", "confusion", "spec")
 """The JSON files of a run besides `tables.json`."""
-KEPT_OPEN = 2
+MOST_OPEN = 2
 """Number of runs that stay open: a comparison needs two."""
 _RUN = r"(?P<run>[\w.-]+)"
 _TABLE = re.compile(rf"runs/{_RUN}/(?P<state>[0-9a-f]+)/(?P<table>{'|'.join(TABLES)})\.parquet")
-_AHEAD = ("marks", "scores", "judgements")
+_PREFETCHED = ("marks", "scores", "judgements")
 """Tables that are not needed at first."""
 _SLOW = re.compile(r"benchmarks/.*|compare/.*|runs/[^/]*/(report|boards|items|confusion)\.json")
 """Files that are slow for many scores; the same ones contain translated sentences."""
@@ -391,7 +391,7 @@ class OpenRun(NamedTuple):
     """The maker of its tables, once it is needed."""
 
 
-class _Lane:
+class WorkLane:
     """A queue of requests with its own open runs. A report over a million scores is slow, and must not delay the
     samples."""
 
@@ -420,10 +420,10 @@ class ViewFiles:
         lasting: Path | None = None,
     ) -> None:
         self._store = store
-        self._kept = KeptFiles(folder, lasting)
+        self._kept = FileCache(folder, lasting)
         self._reports = reports
         self._whole = True
-        self._quick, self._slow, self._ahead = _Lane(), _Lane(), _Lane()
+        self._quick, self._slow, self._ahead = WorkLane(), WorkLane(), WorkLane()
 
     def close(self) -> None:
         """Close all connections. A later request opens the store again."""
@@ -445,14 +445,14 @@ class ViewFiles:
             if (made := self._json(path, state)) is None:
                 return None
             if _SLOW.fullmatch(path):
-                made["said"] = translated(made)
+                made["said"] = translations(made)
             data = orjson.dumps(made, option=orjson.OPT_NON_STR_KEYS)
             self._kept.write(state, path, lambda place: place.write_bytes(data), lasts=self._whole)
             return data
 
     def medium(self, sha256: str) -> bytes | None:
         """Return the content of a file that a model was shown, or None."""
-        return stored_media(self._store()).read(sha256)
+        return media_store(self._store()).read(sha256)
 
     def shown(self, run_id: str) -> set[str]:
         """Return the digests of the images and other files that the models of a run were shown."""
@@ -472,7 +472,7 @@ class ViewFiles:
         run, state, table = match["run"], match["state"], match["table"]
         if (found := self._kept.find(state, path)) is not None or state != self.state():
             return found
-        lane = self._ahead if table in _AHEAD else self._quick
+        lane = self._ahead if table in _PREFETCHED else self._quick
         with lane.lock:
             try:
                 return self._kept.find(state, path) or self._write(run, state, table, lane)
@@ -495,7 +495,7 @@ class ViewFiles:
             return self._index(state)
         if found := re.fullmatch(r"benchmarks/(\w+)\.json", path):
             return self._benchmark(found[1])
-        if found := re.fullmatch(rf"runs/{_RUN}/(?P<what>{'|'.join(OF_RUN)}|tables)\.json", path):
+        if found := re.fullmatch(rf"runs/{_RUN}/(?P<what>{'|'.join(RUN_FILES)}|tables)\.json", path):
             make = {
                 "about": self._about,
                 "first": self._first,
@@ -540,18 +540,18 @@ class ViewFiles:
             mine = [run for run in runs if run.benchmark == name]
             if not mine:
                 return None
-            self._whole = self._whole and not takes_python(readable_plans(connection, mine).values())
+            self._whole = self._whole and not uses_own_aggregates(readable_plans(connection, mine).values())
             boards = leaderboard(connection, runs, benchmarks=[name], comparable=are_comparable)
             measures = list(dict.fromkeys(board.measure.name for board in boards))
             history = [each.to_json() for each in histories_of(store, connection, name, measures)]
         return {"boards": [board_json(board) for board in boards], "history": history}
 
-    def _opened(self, run: str, state: str, lane: _Lane | None = None) -> OpenRun:
+    def _opened(self, run: str, state: str, lane: WorkLane | None = None) -> OpenRun:
         """Return a connection that shows a run, and keep it open for further requests."""
         opened = (lane or self._quick).open
         key = run, state
         if key not in opened:
-            for old in [each for each in opened if each[1] != state] or list(opened)[: 1 - KEPT_OPEN]:
+            for old in [each for each in opened if each[1] != state] or list(opened)[: 1 - MOST_OPEN]:
                 opened.pop(old)[0].close()
             with ExitStack() as closed:
                 store = self._store()
@@ -560,7 +560,7 @@ class ViewFiles:
                 self._whole = self._whole and not store.damages
                 closed.enter_context(closing(connection))
                 plan = get_selected(connection, found)
-                self._whole = self._whole and not takes_python([plan])
+                self._whole = self._whole and not uses_own_aggregates([plan])
                 opened[key] = closed.pop_all(), OpenRun(connection, found, plan, [])
         opened.move_to_end(key)
         return opened[key][1]
@@ -569,7 +569,7 @@ class ViewFiles:
         connection, found, plan, _ = self._opened(run, state)
         query = f"select distinct metric::varchar, evaluator from {sql.name(found.benchmark)}.scores order by all"
         pairs = connection.execute(query).fetchall()
-        places, metrics = metric_places(plan), {metric for metric, _ in pairs}
+        places, metrics = metric_ranks(plan), {metric for metric, _ in pairs}
         return {
             "run": {"run_id": found.run_id, "models": found.models, "roles": found.roles},
             "state": state,
@@ -644,13 +644,13 @@ class ViewFiles:
             },
         }
 
-    def _tables_of(self, run: str, state: str, lane: _Lane) -> RunTables:
+    def _tables_of(self, run: str, state: str, lane: WorkLane) -> RunTables:
         connection, found, plan, tables = self._opened(run, state, lane)
         if not tables:
             tables.append(RunTables(connection, plan, found.compared_role))
         return tables[0]
 
-    def _write(self, run: str, state: str, table: str, lane: _Lane) -> Path:
+    def _write(self, run: str, state: str, table: str, lane: WorkLane) -> Path:
         """Write a table, and return its path. Raises `StoreError` S0301 unless `run` is the full id of a run."""
         tables = self._tables_of(run, state, lane)
         if run != (whole := self._opened(run, state, lane).run.run_id):

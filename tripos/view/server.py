@@ -71,11 +71,11 @@ def serve(files: ServedFiles, port: int, token: str, opened: Callable[[str], Non
     Raises `Failure` S0708 if the port is not available.
     """
     with suppress(KeyboardInterrupt):
-        asyncio.run(_serve(app_of(files, token, taker), port, token, opened))
+        asyncio.run(_serve(make_app(files, token, taker), port, token, opened))
 
 
 async def _serve(app: web.Application, port: int, token: str, opened: Callable[[str], None]) -> None:
-    runner = runner_of(app)
+    runner = make_runner(app)
     await runner.setup()
     try:
         site = web.TCPSite(runner, HOST, port)
@@ -91,21 +91,21 @@ async def _serve(app: web.Application, port: int, token: str, opened: Callable[[
 
 
 LOG = logging.getLogger(__name__)
-NO_FAULT = (HttpProcessingError, web.RequestPayloadError, ConnectionError)
+VISITOR_ERRORS = (HttpProcessingError, web.RequestPayloadError, ConnectionError)
 """Exceptions caused by a visitor: a request or body that is not HTTP, or a closed connection."""
 
 
-def runner_of(app: web.Application) -> web.AppRunner:
+def make_runner(app: web.Application) -> web.AppRunner:
     """Return the runner of the application. It logs errors of Tripos, but not those caused by visitors."""
-    LOG.addFilter(_told)
+    LOG.addFilter(_is_own_error)
     return web.AppRunner(app, access_log=None, logger=LOG)
 
 
-def _told(record: logging.LogRecord) -> bool:
-    return not (record.exc_info and isinstance(record.exc_info[1], NO_FAULT))
+def _is_own_error(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], VISITOR_ERRORS))
 
 
-def app_of(files: ServedFiles, token: str, taker: Taker | None = None) -> web.Application:
+def make_app(files: ServedFiles, token: str, taker: Taker | None = None) -> web.Application:
     """Return the application: the page at `/TOKEN/`, its files below, and `/TOKEN/grade` for messages to the `taker`,
     if there is one."""
 

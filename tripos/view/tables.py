@@ -24,18 +24,24 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tripos_compiler.language.intervals import score_spans
-from tripos_compiler.language.scored_values import ScoredStep, aggregates_of, judged_steps, scored_by, scored_values_of
+from tripos_compiler.language.intervals import score_ranges
+from tripos_compiler.language.scored_values import (
+    ScoredStep,
+    aggregates_of,
+    judged_steps,
+    scored_inputs,
+    scored_values_of,
+)
 from tripos_compiler.plan import Grade, Plan, Score
 from tripos_warehouse import sql
 from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.views.benchmark_views import are_counted, axis_columns
+from tripos_warehouse.views.benchmark_views import axis_columns, counts_in_figures
 from tripos_warehouse.views.dimensions import LANGUAGE, arm_columns
 
-GROUP_ROWS = 65_536
+MARKS_GROUP_ROWS = 65_536
 """Rows in a row group; each group belongs to one pair."""
 SCHEMA = pa.schema([("metric", pa.string()), ("evaluator", pa.string()), ("n", pa.int32()), ("score", pa.float32())])
-QUERY = """
+SCORES_QUERY = """
   select cast(row.metric as varchar) as metric, row.evaluator, shown.n::integer as n,
     coalesce({place}, row.value) as place, {counted} as counted
   from {joined}"""
@@ -43,15 +49,16 @@ QUERY = """
 
 
 def write_marks(scores: pa.Table, order: Sequence[str], path: Path) -> None:
-    """Write the mean scores by metric, evaluator and reply. `scores` are the rows of `QUERY`, and `order` gives the
-    first metrics. The file's metadata has the start of each pair; the evaluator null means all that count in figures.
+    """Write the mean scores by metric, evaluator and reply. `scores` are the rows of `SCORES_QUERY`, and `order` gives
+    the first metrics. The file's metadata has the start of each pair; the evaluator null means all that count in
+    figures.
     """
     pairs: list[list[Any]] = []
     rows = 0
     with pq.ParquetWriter(path, SCHEMA, compression="snappy", write_statistics=False) as writer:
         for metric, evaluator, n, score in _means(scores, order):
             texts = (pa.repeat(pa.scalar(each, pa.string()), len(n)) for each in (metric, evaluator))
-            writer.write_table(pa.table([*texts, n, score], schema=SCHEMA), row_group_size=GROUP_ROWS)
+            writer.write_table(pa.table([*texts, n, score], schema=SCHEMA), row_group_size=MARKS_GROUP_ROWS)
             pairs.append([metric, evaluator, rows])
             rows += len(n)
         writer.add_key_value_metadata({"pairs": orjson.dumps(pairs).decode()})
@@ -61,8 +68,8 @@ def _means(scores: pa.Table, order: Sequence[str]) -> Iterator[tuple[str, str | 
     """Yield each pair that has scores, with its replies and their mean scores."""
     import numpy as np
 
-    metrics, of_metric = _coded(scores.column("metric"))
-    evaluators, of_evaluator = _coded(scores.column("evaluator"))
+    metrics, of_metric = _dictionary_codes(scores.column("metric"))
+    evaluators, of_evaluator = _dictionary_codes(scores.column("evaluator"))
     n = scores.column("n").to_numpy()
     place = scores.column("place").to_numpy()
     counted = scores.column("counted").to_numpy()
@@ -76,7 +83,7 @@ def _means(scores: pa.Table, order: Sequence[str]) -> Iterator[tuple[str, str | 
                 yield (metric, evaluator, *_by_reply(n[rows], place[rows]))
 
 
-def _coded(column: pa.ChunkedArray) -> tuple[list[str], Any]:
+def _dictionary_codes(column: pa.ChunkedArray) -> tuple[list[str], Any]:
     """Return the sorted texts of a column, and the index of each row's text, or -1 for null."""
     import numpy as np
 
@@ -104,20 +111,20 @@ def _by_reply(n: Any, place: Any) -> tuple[pa.Array, pa.Array]:
 
 
 # Means for charts
-def placed(plan: Plan, row: str = "") -> str:
+def rescale(plan: Plan, row: str = "") -> str:
     """Return the SQL of a score rescaled to 0–1; `row` is the alias of its row. The scale is the declared one, or else
     the range of the score's expression. Null if either end is missing."""
     before = f"{row}." if row else ""
     value, low, high = (f"{before}{name}" for name in ("value", "low", "high"))
     whens = [f"when {high} > {low} then ({value} - {low}) / ({high} - {low})"]
-    for name, (least, most) in score_spans(plan).items():
+    for name, (least, most) in score_ranges(plan).items():
         if isfinite(least) and isfinite(most) and least < most:
             span = f"({value} - {least!r}) / {most - least!r}"
             whens.append(f"when {high} is null and {before}metric::varchar = {sql.text(name)} then {span}")
     return f"case {' '.join(whens)} end"
 
 
-def metric_places(plan: Plan) -> dict[str, int]:
+def metric_ranks(plan: Plan) -> dict[str, int]:
     """Return the rank of each metric with a scale: those of the headline first, and then in the order of the plan. A
     reply with scores for several metrics is shown with the first."""
     measures = {measure.name: measure for measure in plan.measures}
@@ -126,13 +133,13 @@ def metric_places(plan: Plan) -> dict[str, int]:
         scored
         for name in plan.benchmark.headline
         for figure in aggregates_of(measures[name].figure, measures)
-        for scored in scored_by(values, figure)
+        for scored in scored_inputs(values, figure)
     )
     steps = [step for scenario in plan.scenarios for step in scenario.steps]
     names = [name for scored in headline for name in _metrics_of(scored)]
     names += [metric.name for metric in plan.metrics]
     names += [step.name for step in steps if isinstance(step, Score) or (isinstance(step, Grade) and not step.metrics)]
-    spans, declared = score_spans(plan), {metric.name for metric in plan.metrics}
+    spans, declared = score_ranges(plan), {metric.name for metric in plan.metrics}
     scaled = [name for name in names if name in declared or all(map(isfinite, spans.get(name, (-inf, inf))))]
     return {name: place for place, name in enumerate(dict.fromkeys(scaled))}
 
@@ -145,7 +152,7 @@ def _metrics_of(scored: ScoredStep) -> list[str]:
 
 def grid_means(connection: Connection, plan: Plan) -> list[dict[str, Any]]:
     """Return the mean for every scenario, metric and model."""
-    return _rows(connection, plan, ["scenario", "metric", "model"], are_counted(plan))
+    return _rows(connection, plan, ["scenario", "metric", "model"], counts_in_figures(plan))
 
 
 def axis_means(connection: Connection, plan: Plan) -> list[dict[str, Any]]:
@@ -153,7 +160,7 @@ def axis_means(connection: Connection, plan: Plan) -> list[dict[str, Any]]:
     names = [*([LANGUAGE] if len(plan.benchmark.languages) > 1 else []), *axis_columns(plan), *arm_columns(plan)]
     found = []
     for name in names:
-        for row in _rows(connection, plan, [name, "metric", "model"], are_counted(plan)):
+        for row in _rows(connection, plan, [name, "metric", "model"], counts_in_figures(plan)):
             value = row.pop(name)
             if value is not None:
                 found.append({"axis": name, "value": value, **row})
@@ -193,14 +200,14 @@ def _rows(connection: Connection, plan: Plan, keys: list[str], where: str) -> li
     found = connection.execute(
         f"""select {told}, case when count(place) = count(value) then avg(place) end,
           case when count(place) = count(value) then count(place) else 0 end
-        from (select *, {placed(plan)} as place from {sql.name(plan.benchmark.name)}.scores where {where})
+        from (select *, {rescale(plan)} as place from {sql.name(plan.benchmark.name)}.scores where {where})
         group by {groups} order by {groups}"""
     ).fetchall()
     return [{**dict(zip(keys, row, strict=False)), "score": row[-2], "n": row[-1]} for row in found]
 
 
 # The tables of a run
-TABLES_GROUP_ROWS = 8192
+NARROW_GROUP_ROWS = 8192
 """Rows in a row group of narrow columns."""
 WIDE_GROUP_ROWS, WIDE_PAGE_ROWS = 4096, 64
 """Rows in a row group and a page of wide columns, of which single pages are read. Few groups keep the metadata
@@ -224,9 +231,9 @@ class RunTables:
         self._axes = axis_columns(plan)
         self._arms = arm_columns(plan)
         self._role = compared_role
-        self._in_figures = are_counted(plan, "row")
-        self._place = placed(plan, "row")
-        self._metrics = list(metric_places(plan))
+        self._in_figures = counts_in_figures(plan, "row")
+        self._place = rescale(plan, "row")
+        self._metrics = list(metric_ranks(plan))
         self._order = f"list_position({sql.texts(self._metrics)}::varchar[], metric::varchar)"
         self._steps = {
             name: place
@@ -263,14 +270,14 @@ class RunTables:
 
     def write(self, name: str, path: Path) -> None:
         """Write one of `TABLES` to a file."""
-        _ = self._all_are_numbered
+        _ = self._numbered_replies
         if name == "marks":
-            query = QUERY.format(place=self._place, counted=self._in_figures, joined=self._joined("scores"))
+            query = SCORES_QUERY.format(place=self._place, counted=self._in_figures, joined=self._joined("scores"))
             write_marks(self._connection.sql(query).to_arrow_table(), self._metrics, path)
             return
         query = getattr(self, f"_{name}")()
         wide = name in WIDE
-        size = WIDE_GROUP_ROWS if wide else TABLES_GROUP_ROWS
+        size = WIDE_GROUP_ROWS if wide else NARROW_GROUP_ROWS
         with (
             self._connection.sql(query).to_arrow_reader(size) as reader,
             pq.ParquetWriter(
@@ -287,7 +294,7 @@ class RunTables:
                 writer.write_table(batch, row_group_size=size)
 
     @cached_property
-    def _all_are_numbered(self) -> bool:
+    def _numbered_replies(self) -> bool:
         self._connection.execute(f"create or replace temp table shown as {self._numbered()}")
         return True
 

@@ -83,7 +83,7 @@ def is_full(error: Exception) -> bool:
     return full or "No space left on device" in str(error)
 
 
-def unwritable(root: Path, error: Exception) -> StoreError:
+def store_write_error(root: Path, error: Exception) -> StoreError:
     """Return the error of a store that cannot be written, with a reason and a hint taken from the system error."""
     match error:
         case _ if is_full(error):

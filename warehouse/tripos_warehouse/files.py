@@ -50,13 +50,13 @@ class Written:
 
 
 @contextmanager
-def appearing(path: Path) -> Iterator[Path]:
+def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary path in the same folder, which replaces `path` at the end. After a failure it is removed.
 
     Missing folders are created. Raises `StoreError` S0604 if the disk refuses.
 
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with appearing(Path(folder) / "a" / "b.txt") as new:
+    ...     with atomic_path(Path(folder) / "a" / "b.txt") as new:
     ...         _ = new.write_text("whole")
     ...     (Path(folder) / "a" / "b.txt").read_text()
     'whole'
@@ -82,7 +82,7 @@ def appearing(path: Path) -> Iterator[Path]:
 def write_lines(path: Path, lines: Iterable[bytes]) -> Written:
     """Write lines, with a line feed after each. Raises `StoreError` S0604 if the disk refuses."""
     rows, hashed = 0, hashlib.sha256()
-    with appearing(path) as new, new.open("wb") as file:
+    with atomic_path(path) as new, new.open("wb") as file:
         for line in lines:
             whole = line + b"\n"
             file.write(whole)
@@ -91,10 +91,10 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> Written:
     return Written(path, rows, hashed.hexdigest())
 
 
-def beside(path: Path) -> Path:
+def provenance_path(path: Path) -> Path:
     """Return the path of the provenance file of an export.
 
-    >>> beside(Path("train.jsonl")).name
+    >>> provenance_path(Path("train.jsonl")).name
     'train.jsonl.provenance.json'
     """
     return path.with_name(path.name + SUFFIX)

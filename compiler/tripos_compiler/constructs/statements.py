@@ -193,7 +193,7 @@ def read_statements(
 
 def _mark(diagnostics: Diagnostics) -> tuple[int, int, int]:
     """Return counters that change if anything is reported or skipped."""
-    return len(diagnostics.items), len(diagnostics.lost_names), len(diagnostics.lost_blocks)
+    return len(diagnostics.items), len(diagnostics.skipped_names), len(diagnostics.skipped_blocks)
 
 
 def _known(entry: Entry, known: dict[int, tuple[Entry, Statement]] | None) -> Statement | None:

@@ -204,7 +204,7 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
 """Settings by field name. `stop` may be repeated; any other setting may be given once for each condition."""
 
 
-SETTLED = ("ask", "scorer", "made", "verify", "walk", "speaker")
+SETTINGS_BODIES = ("ask", "scorer", "made", "verify", "walk", "speaker")
 """Bodies with the settings of a model call."""
 
 CONSTRUCTS: tuple[Construct, ...] = (
@@ -474,7 +474,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     *(
         Construct(
             name,
-            each.places or SETTLED,
+            each.places or SETTINGS_BODIES,
             f"{name} {each.signature}",
             each.summary,
             body=name if each.written == "BLOCK" else None,

@@ -15,7 +15,7 @@ from tripos_compiler.diagnostics.codes import CODES
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import PIECE, Source, Span, find_comments
 
-EVERY = "warnings"
+ALL_WARNINGS = "warnings"
 """Stands for all codes."""
 
 
@@ -31,7 +31,7 @@ def deny(diagnostics: Iterable[Diagnostic], denied: Mapping[str, str]) -> tuple[
     """
     found = []
     for item in diagnostics:
-        by = denied.get(item.code) or denied.get(EVERY)
+        by = denied.get(item.code) or denied.get(ALL_WARNINGS)
         if item.severity == "warning" and by is not None:
             found.append(replace(item, severity="error", notes=(*item.notes, f"denied by {by}")))
         else:
@@ -77,11 +77,11 @@ class Diagnostics:
     """Collector of the diagnostics of a compilation. User errors are added here and never raised."""
 
     items: list[Diagnostic] = field(default_factory=list)
-    lost_names: set[str] = field(default_factory=set)
+    skipped_names: set[str] = field(default_factory=set)
     """Names in malformed statements that were skipped; the statements may have declared them."""
-    lost_blocks: set[Span] = field(default_factory=set)
+    skipped_blocks: set[Span] = field(default_factory=set)
     """Blocks, and whole files, that contain skipped statements."""
-    lost_files: bool = False
+    skipped_files: bool = False
     """Whether a used file could not be read; it may have declared anything."""
 
     def error(
@@ -100,16 +100,16 @@ class Diagnostics:
         `unknown` is an undeclared name, and `lacking` a block in which something is missing. Neither is reported if a
         skipped statement may be the cause.
         """
-        if unknown is not None and (self.lost_files or unknown in self.lost_names):
+        if unknown is not None and (self.skipped_files or unknown in self.skipped_names):
             return
-        if lacking is not None and (self.lost_files or lacking in self.lost_blocks):
+        if lacking is not None and (self.skipped_files or lacking in self.skipped_blocks):
             return
         self._add("error", code, message, where, help, notes, edits)
 
     def lose(self, block: Span, names: Iterable[str]) -> None:
         """Record that a statement of a block, with these names, was reported and skipped."""
-        self.lost_blocks.add(block)
-        self.lost_names.update(names)
+        self.skipped_blocks.add(block)
+        self.skipped_names.update(names)
 
     def warning(
         self,
@@ -136,7 +136,7 @@ class Diagnostics:
         if code not in CODES:
             raise KeyError(f"undocumented diagnostic code {code}")
         labels = tuple(place if isinstance(place, Label) else Label(place) for place in where)
-        edits = tuple(edits) or tuple(_meant(labels, help))
+        edits = tuple(edits) or tuple(_suggested_edits(labels, help))
         said, mend = _one_line(message), None if help is None else _one_line(help)
         self.items.append(Diagnostic(code, said, labels, mend, tuple(map(_one_line, notes)), severity, edits))
 
@@ -165,12 +165,12 @@ def _one_line(text: str) -> str:
     return BREAK.sub(r"\\n", text)
 
 
-MEANT = re.compile(r"did you mean `(\w+)`\?")
+SUGGESTION = re.compile(r"did you mean `(\w+)`\?")
 
 
-def _meant(labels: tuple[Label, ...], help: str | None) -> Iterator[Edit]:
+def _suggested_edits(labels: tuple[Label, ...], help: str | None) -> Iterator[Edit]:
     """Yield the edit that replaces a single wrong word by the suggested name."""
-    found = MEANT.match(help or "")
+    found = SUGGESTION.match(help or "")
     if found is None or not labels:
         return
     span = labels[0].span

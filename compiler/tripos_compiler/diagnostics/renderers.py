@@ -78,7 +78,7 @@ def quote_line(labels: Sequence[Label], primary: Label, width: int) -> Snippet:
         column = display_width(before + _untabbed(text[first:start]))
         wide = max(1, min(display_width(_untabbed(text[start:end])), width - column))
         marks.append(_Mark(column, wide, " ".join(printable(localized(label.text)).split()), label is primary))
-    rows = [row for beside in _beside(marks, width) for row in _rows(beside, width)]
+    rows = [row for beside in _group_marks(marks, width) for row in _rows(beside, width)]
     return Snippet(_fit(before + _untabbed(text[first:]), width), tuple(rows))
 
 
@@ -137,7 +137,7 @@ def _fit(text: str, width: int) -> str:
     return text
 
 
-def _beside(marks: Sequence[_Mark], width: int) -> list[list[_Mark]]:
+def _group_marks(marks: Sequence[_Mark], width: int) -> list[list[_Mark]]:
     """Return groups of marks that share a row, from left to right. Marks that overlap or leave too little room for a
     text have their own row."""
     shared: list[list[_Mark]] = []
@@ -187,7 +187,7 @@ def _rows(marks: list[_Mark], width: int) -> list[tuple[LabelText, ...]]:
 # Terminal
 
 RED, YELLOW, BLUE, CYAN, BOLD, PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[34m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
-MOST_SHOWN = 100
+MAX_SHOWN = 100
 """Number of diagnostics shown by default: later ones are often consequences of earlier ones."""
 LEAST = 20
 """Least number of columns for text in a narrow terminal."""
@@ -499,12 +499,12 @@ def _object(diagnostic: Diagnostic) -> dict[str, Any]:
         "message": diagnostic.message,
         "help": diagnostic.help,
         "notes": list(diagnostic.notes),
-        "labels": [_formats_place(label.span) | {"text": label.text} for label in diagnostic.labels],
-        "edits": [_formats_place(edit.span) | {"text": edit.text} for edit in diagnostic.edits],
+        "labels": [_position(label.span) | {"text": label.text} for label in diagnostic.labels],
+        "edits": [_position(edit.span) | {"text": edit.text} for edit in diagnostic.edits],
     }
 
 
-def _formats_place(span: Span) -> dict[str, Any]:
+def _position(span: Span) -> dict[str, Any]:
     start, end = span.source.position(span.start), span.source.position(span.end)
     return {
         "path": span.source.path,

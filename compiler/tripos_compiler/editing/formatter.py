@@ -440,7 +440,7 @@ def _pushed(row: Row, text: str, rest: Cells, gap: int, start: int) -> bool:
 
 # Layout
 
-LAYOUT_QUOTES = '"""'
+TRIPLE_QUOTES = '"""'
 
 
 def laid_out(raw: str, indent: int) -> str:
@@ -453,14 +453,14 @@ def laid_out(raw: str, indent: int) -> str:
     >>> laid_out('"' * 3 + "a\n  b" + '"' * 3, 2).split("\n")[1:3]
     ['    a', '      b']
     """
-    if "\n" not in raw or not raw.startswith(LAYOUT_QUOTES):
+    if "\n" not in raw or not raw.startswith(TRIPLE_QUOTES):
         return raw
     value = _value(raw)
     if not value:
-        return LAYOUT_QUOTES + LAYOUT_QUOTES
+        return TRIPLE_QUOTES + TRIPLE_QUOTES
     margin = " " * (indent + 2)
     lines = (margin + line if line else "" for line in value.split("\n"))
-    text = "\n".join((LAYOUT_QUOTES, *lines, margin + LAYOUT_QUOTES))
+    text = "\n".join((TRIPLE_QUOTES, *lines, margin + TRIPLE_QUOTES))
     return text if _value(text) == value else raw
 
 
@@ -742,26 +742,26 @@ def require_faithful(before: Source, tree: Block, after: Source) -> None:
     again = parse(after, diagnostics)
     if diagnostics.failed:
         raise Unfaithful(f"{before.path} would not parse: {diagnostics.sorted()[0].message}")
-    if not same(tree, again):
+    if not is_same_tree(tree, again):
         raise Unfaithful(f"the syntax tree of {before.path} would change")
     if [comment.text for comment in find_comments(before)] != [comment.text for comment in find_comments(after)]:
         raise Unfaithful(f"the comments of {before.path} would change")
 
 
-def same(left: Any, right: Any) -> bool:
+def is_same_tree(left: Any, right: Any) -> bool:
     """Return true if two trees are equal apart from positions.
 
     >>> one, other = (parse(Source("x", text), Diagnostics()) for text in ("a  1", "a 1"))
-    >>> same(one, other), one == other
+    >>> is_same_tree(one, other), one == other
     (True, False)
     """
     if type(left) is not type(right):
         return False
     if isinstance(left, Node):
         names = [field.name for field in fields(left) if field.name not in PLACES]
-        return all(same(getattr(left, name), getattr(right, name)) for name in names)
+        return all(is_same_tree(getattr(left, name), getattr(right, name)) for name in names)
     if isinstance(left, tuple):
-        return len(left) == len(right) and all(map(same, left, right))
+        return len(left) == len(right) and all(map(is_same_tree, left, right))
     return bool(isinstance(left, Span) or left == right)
 
 

@@ -31,8 +31,8 @@ from tripos_compiler.plan import (
     Dataset,
     DeclaredSettings,
     Expr,
-    Judging,
-    Made,
+    GeneratedDataset,
+    JudgedStep,
     Plan,
     RecordType,
     Ref,
@@ -47,11 +47,11 @@ from tripos_compiler.source.data_classes import dataclass
 
 # Selection of treatments
 
-Only = Mapping[str, Collection[str]]
+ArmSelection = Mapping[str, Collection[str]]
 """Selected values by the name of an arm; other names are ignored."""
 
 
-def select_treatments(plan: Plan, only: Only) -> Plan:
+def select_treatments(plan: Plan, only: ArmSelection) -> Plan:
     """Return the plan with the selected treatments and their calls. A scenario without the arm is kept whole. The
     fingerprints of steps, and so their stored results, do not change."""
     chosen = {arm.name: frozenset(only[arm.name]) for arm in plan.arms if arm.name in only}
@@ -62,7 +62,7 @@ def select_treatments(plan: Plan, only: Only) -> Plan:
     return plan.model_copy(update={"scenarios": scenarios, "calls": calls})
 
 
-def scenario_under(scenario: Scenario, only: Only) -> Scenario:
+def scenario_under(scenario: Scenario, only: ArmSelection) -> Scenario:
     """Return the scenario with the selected treatments."""
     if not any(arm in only for arm in scenario.arms):
         return scenario
@@ -71,7 +71,7 @@ def scenario_under(scenario: Scenario, only: Only) -> Scenario:
     return Scenario.model_construct(**{**fields, "treatments": kept})
 
 
-def left_out_arm_values(plan: Plan, only: Only) -> str | None:
+def left_out_arm_values(plan: Plan, only: ArmSelection) -> str | None:
     """Return the arm values that are not selected, in words, such as `tone warm; lesson none`; None if all are
     selected."""
     told = []
@@ -81,14 +81,14 @@ def left_out_arm_values(plan: Plan, only: Only) -> str | None:
     return "; ".join(told) or None
 
 
-def _calls_under(count: CallCount, only: Only) -> CallCount | None:
+def _calls_under(count: CallCount, only: ArmSelection) -> CallCount | None:
     kept = tuple(arms for arms in count.arms if _selected(arms, only))
     if count.arms and not kept:
         return None
     return count if len(kept) == len(count.arms) else count.model_copy(update={"arms": kept})
 
 
-def _selected(arms: Mapping[str, str], only: Only) -> bool:
+def _selected(arms: Mapping[str, str], only: ArmSelection) -> bool:
     return all(arms[arm] in values for arm, values in only.items() if arm in arms)
 
 
@@ -96,7 +96,7 @@ def _selected(arms: Mapping[str, str], only: Only) -> bool:
 
 
 @dataclass(frozen=True)
-class Sharing:
+class ReplySharing:
     """Steps of one treatment that share one reply, and why."""
 
     steps: tuple[str, ...]
@@ -106,25 +106,25 @@ class Sharing:
     def shown(self) -> str:
         """Line for people.
 
-        >>> Sharing(("a", "b"), "same text at temperature 0").shown
+        >>> ReplySharing(("a", "b"), "same text at temperature 0").shown
         '`a`, `b` share replies: same text at temperature 0'
         """
         return f"{', '.join(f'`{each}`' for each in self.steps)} share replies: {self.why}"
 
 
-def steps_sharing_replies(plan: Plan, scenario: Scenario) -> list[Sharing]:
+def steps_sharing_replies(plan: Plan, scenario: Scenario) -> list[ReplySharing]:
     """Return every group of steps that share replies, in the order of the steps."""
-    found: dict[Sharing, None] = {}
+    found: dict[ReplySharing, None] = {}
     for treatment in scenario.treatments:
         alike: dict[str, dict[str, Step]] = {}
         for step in treatment.steps:
-            if isinstance(step, Ask | Converse | Judging):
-                name = step.judgement if isinstance(step, Judging) else step.fingerprint
-                role = plan.scorer(step.scorer).role if isinstance(step, Judging) else ""
+            if isinstance(step, Ask | Converse | JudgedStep):
+                name = step.judgement if isinstance(step, JudgedStep) else step.fingerprint
+                role = plan.scorer(step.scorer).role if isinstance(step, JudgedStep) else ""
                 alike.setdefault(f"{name} {role}", {})[_called(step)] = step
         for steps in alike.values():
             if len(steps) > 1:
-                found[Sharing(tuple(steps), _why(next(iter(steps.values()))))] = None
+                found[ReplySharing(tuple(steps), _why(next(iter(steps.values()))))] = None
     return list(found)
 
 
@@ -133,7 +133,7 @@ def _called(step: Step) -> str:
 
 
 def _why(step: Step) -> str:
-    if isinstance(step, Judging):
+    if isinstance(step, JudgedStep):
         return f"the same call of `{step.scorer}`"
     assert isinstance(step, Ask | Converse)
     return _fixed(step.settings if isinstance(step, Ask) else step.speakers[0].settings)
@@ -152,7 +152,7 @@ def _fixed(settings: DeclaredSettings) -> str:
 
 def broken_guard(cell: Mapping[str, str], axes: Sequence[Axis]) -> Axis | None:
     """Return the first axis whose value is not allowed in the cell, or None."""
-    return next((axis for axis in axes if not _guard_holds(_value(axis, cell[axis.name]), cell)), None)
+    return next((axis for axis in axes if not _guard_holds(_axis_value(axis, cell[axis.name]), cell)), None)
 
 
 def allowed_cells(axes: Sequence[Axis]) -> Iterator[dict[str, str]]:
@@ -166,34 +166,34 @@ def allowed_cells(axes: Sequence[Axis]) -> Iterator[dict[str, str]]:
 
 def count_cells(axes: Sequence[Axis]) -> int:
     """Return the number of allowed cells. Independent groups of axes are multiplied, not enumerated."""
-    return _counted(_Same(axes))
+    return _counted(_AxesKey(axes))
 
 
 def axes_in_guards(axis: Axis) -> frozenset[str]:
     """Return the axes that the guards of an axis refer to."""
-    return _looked_at(_Same([axis]))
+    return _looked_at(_AxesKey([axis]))
 
 
-class _Same(tuple[Axis, ...]):
+class _AxesKey(tuple[Axis, ...]):
     """Axes as a cache key, compared by the identity of the objects, since comparing their content is slow. Most
     scenarios of a benchmark share contexts."""
 
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and [*map(id, self)] == [*map(id, other)]
+        return isinstance(other, _AxesKey) and [*map(id, self)] == [*map(id, other)]
 
     def __hash__(self) -> int:
         return hash(tuple(map(id, self)))
 
 
 @lru_cache(maxsize=256)
-def _counted(axes: _Same) -> int:
+def _counted(axes: _AxesKey) -> int:
     return math.prod(_count(tied) for tied in _components(axes))
 
 
 @lru_cache(maxsize=256)
-def _looked_at(axes: _Same) -> frozenset[str]:
+def _looked_at(axes: _AxesKey) -> frozenset[str]:
     guards = {id(value.guard): value.guard for axis in axes for value in axis.values if value.guard is not None}
     return frozenset(name for guard in guards.values() for name in names_in(guard))
 
@@ -223,7 +223,7 @@ def _guard_holds(value: AxisValue, cell: Mapping[str, str]) -> bool:
     return value.guard is None or bool(evaluate(value.guard, cell))
 
 
-def _value(axis: Axis, name: str) -> AxisValue:
+def _axis_value(axis: Axis, name: str) -> AxisValue:
     return next(value for value in axis.values if value.name == name)
 
 
@@ -243,7 +243,7 @@ def _components(axes: Sequence[Axis]) -> list[list[Axis]]:
 Drawn = frozenset[tuple[str, str]]
 """Drawn items: scenario and name of each."""
 
-MOST_CELLS = 100_000
+MAX_LISTED_CELLS = 100_000
 """Largest number of cells of a scenario that are enumerated. With more, a random sample of a hundred is spread well
 enough."""
 
@@ -288,7 +288,7 @@ def subset_places(plan: Plan, subset: Subset) -> list[Place]:
         if subset.scenarios and scenario.name not in subset.scenarios:
             continue
         own = [axes[name] for name in scenario.axes]
-        if count_cells(own) <= MOST_CELLS:
+        if count_cells(own) <= MAX_LISTED_CELLS:
             found += [{"scenario": scenario.name, **cell} for cell in allowed_cells(own)]
     return found
 
@@ -383,14 +383,14 @@ def _chance(subset: Subset, stratum: str, cell: Parts) -> str:
 
 
 def _stratum(subset: Subset, place: Place) -> str:
-    return digest([_subsets_value(place, name) for name in subset.per])
+    return digest([_place_value(place, name) for name in subset.per])
 
 
 def _parts(subset: Subset, place: Place) -> Parts:
-    return tuple(_subsets_value(place, name) for name in subset.spread)
+    return tuple(_place_value(place, name) for name in subset.spread)
 
 
-def _subsets_value(place: Place, name: str) -> str | None:
+def _place_value(place: Place, name: str) -> str | None:
     value = place.get(name)
     return None if value is None else str(value)
 
@@ -472,7 +472,7 @@ class RowClusters:
         """Return true if the key of a row is known or its data set has none. The key of a row that is not yet generated
         may be written later."""
         key = self._datasets[name].key
-        return key is None or _clusters_value(key, values) is not None
+        return key is None or _key_value(key, values) is not None
 
     def by(self, name: str) -> str | None:
         """Return the clustering variable of a data set in words; None if each row is its own cluster.
@@ -505,12 +505,12 @@ class RowClusters:
 
     def _root(self, name: str) -> str:
         dataset = self._datasets[name]
-        above = self._source(dataset) if isinstance(dataset, Made) else None
+        above = self._source(dataset) if isinstance(dataset, GeneratedDataset) else None
         return name if above is None else self._root(above)
 
     def _of(self, name: str, values: Mapping[str, Any]) -> str | None:
         dataset = self._datasets[name]
-        key = None if dataset.key is None else _clusters_value(dataset.key, values)
+        key = None if dataset.key is None else _key_value(dataset.key, values)
         if key is not None:
             return digest(["cluster", key])
         if isinstance(dataset, Dataset) or dataset.source is None:
@@ -522,18 +522,18 @@ class RowClusters:
         source = {each.name: values[each.name] for each in self._datasets[above].fields if each.name in values}
         return self._of(above, source) or item_id(source)
 
-    def _source(self, made: Made) -> str | None:
+    def _source(self, made: GeneratedDataset) -> str | None:
         """Return the data set from whose rows a data set is derived, row by row."""
         source = made.source
         return source.dataset if isinstance(source, Data) and source.field is None else None
 
     @cached_property
-    def _datasets(self) -> Mapping[str, Dataset | Made]:
-        found: dict[str, Dataset | Made] = {each.name: each for each in self.plan.datasets}
+    def _datasets(self) -> Mapping[str, Dataset | GeneratedDataset]:
+        found: dict[str, Dataset | GeneratedDataset] = {each.name: each for each in self.plan.datasets}
         return found | {each.name: each for each in self.plan.made}
 
 
-def _own_fields(made: Made) -> set[str]:
+def _own_fields(made: GeneratedDataset) -> set[str]:
     """Return the fields of a row that do not come from the value from which it was derived."""
     found = set(made.axes)
     for step in made.steps:
@@ -544,7 +544,7 @@ def _own_fields(made: Made) -> set[str]:
     return found
 
 
-def _clusters_value(key: Expr, values: Mapping[str, Any]) -> Any:
+def _key_value(key: Expr, values: Mapping[str, Any]) -> Any:
     """Return the key of a row, or None if it has none."""
     try:
         found = evaluate(key, values)

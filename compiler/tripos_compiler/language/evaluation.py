@@ -2,7 +2,7 @@
 
 Only a failure that a function or an operator declares becomes a status. If it depends on a reply, the status is
 `undefined`: the model is the cause, and the score counts as failed. If it follows from the item alone, the status is
-`not_applicable`. Any other exception is a bug in Tripos and is raised as a `Fault`.
+`not_applicable`. Any other exception is a bug in Tripos and is raised as a `InternalError`.
 
 A condition on the choice of a panel without a majority is decided by the votes of its judges on the condition. Suppose
 the votes are `comply`, `partial` and `refuse`: no name has a majority, but `!= comply` holds for two of three judges.
@@ -19,8 +19,8 @@ from types import FrameType, MappingProxyType
 from typing import Any, Final
 
 from tripos_compiler.language.references import names_in
-from tripos_compiler.library.registry import FUNCTIONS, added_functions, shown_instead
-from tripos_compiler.library.signature import PAST, Undefined, Unread, in_bounds
+from tripos_compiler.library.registry import FUNCTIONS, reveal_handler, user_functions
+from tripos_compiler.library.signature import OUT_OF_BOUNDS, AmbiguousAnswer, Undefined, in_bounds
 from tripos_compiler.library.types import are_equal
 from tripos_compiler.plan import (
     NOT_APPLICABLE,
@@ -41,7 +41,7 @@ from tripos_compiler.plan import (
     RecordValue,
     Ref,
     Unary,
-    linear,
+    with_shared_parts,
 )
 
 # Undefined values
@@ -69,7 +69,7 @@ class NoValue(Unavailable):
         super().__init__("the expression", status, reason)
 
 
-class Fault(Exception):
+class InternalError(Exception):
     """A function or an operator of Tripos failed in an undeclared way."""
 
 
@@ -87,7 +87,7 @@ class Deferred:
         raise NotImplementedError
 
 
-class Missing(Deferred):
+class MissingValue(Deferred):
     """Placeholder in a record for a value that a step did not yield; reading it raises `Unavailable`."""
 
     def __init__(self, step: str, status: str, reason: str = "") -> None:
@@ -99,7 +99,7 @@ class Missing(Deferred):
         raise Unavailable(self.step, self.status, self.reason)
 
 
-class Divided(Missing):
+class DividedVerdict(MissingValue):
     """Choice of a panel without a majority, with the vote of each judge. Reading it raises `Unavailable`; a condition
     on it is decided by the votes of the judges on the condition."""
 
@@ -111,7 +111,7 @@ class Divided(Missing):
     def decide(self, ballots: Sequence[bool]) -> bool:
         """Return the majority of the judges on a condition. Raises `Unavailable` if neither side has more than half.
 
-        >>> Divided("kind(1)", "kind", ("a", "b", "c")).decide([True, False, True])
+        >>> DividedVerdict("kind(1)", "kind", ("a", "b", "c")).decide([True, False, True])
         True
         """
         for side in (True, False):
@@ -122,7 +122,7 @@ class Divided(Missing):
 
 
 class PartialRecord(dict[str, Any]):
-    """Record literal with at least one `Missing` field; the other fields can be read."""
+    """Record literal with at least one `MissingValue` field; the other fields can be read."""
 
 
 REPLIES = "@replies"
@@ -130,7 +130,7 @@ REPLIES = "@replies"
 
 
 @contextmanager
-def decided_by(condition: Expr | Let, names: Mapping[str, Any]) -> Iterator[None]:
+def attribute_to_condition(condition: Expr | Let, names: Mapping[str, Any]) -> Iterator[None]:
     """Context for the evaluation of a branch that `condition` selects.
 
     If the condition depends on a reply, an inapplicable value in the branch becomes `undefined`: a model with another
@@ -169,14 +169,14 @@ DIVIDED: Final = "@divided"
 CONDITIONS: Final = frozenset(("==", "!=", "in", "not in", "and", "or"))
 
 
-def votes_in(value: Any) -> Divided | None:
+def divided_verdict_in(value: Any) -> DividedVerdict | None:
     """Return a divided verdict, or the first one among verdicts on elements; None for any other value.
 
-    >>> votes_in({(0,): "a", (1,): Divided("kind(1)", "kind", ("a", "b"))}).votes, votes_in("a")
-    (('a', 'b'), None)
+    >>> divided_verdict_in({(0,): "a", (1,): DividedVerdict("kind(1)", "kind", ("a", "b"))}).votes,
+    divided_verdict_in("a") (('a', 'b'), None)
     """
     several = value.values() if isinstance(value, Mapping) else (value,)
-    return next((each for each in several if isinstance(each, Divided)), None)
+    return next((each for each in several if isinstance(each, DividedVerdict)), None)
 
 
 def divided_in(expr: Expr | Let, names: Mapping[str, Any]) -> frozenset[str]:
@@ -190,11 +190,11 @@ def is_condition(expr: Binary | Unary) -> bool:
     return expr.operator in CONDITIONS or expr.operator == "not"
 
 
-def said_by(judge: int, verdict: str, names: Mapping[str, Any]) -> dict[str, Any]:
+def names_for_judge(judge: int, verdict: str, names: Mapping[str, Any]) -> dict[str, Any]:
     """Return `names` with a verdict replaced by the vote of one judge of its panel, counted from 0."""
 
     def own(value: Any) -> Any:
-        return value.votes[judge] if isinstance(value, Divided) else value
+        return value.votes[judge] if isinstance(value, DividedVerdict) else value
 
     value = names[verdict]
     divided = {name: left for name, of in names[DIVIDED].items() if (left := of - {verdict})}
@@ -209,9 +209,9 @@ def decide(expr: Binary | Unary, names: Mapping[str, Any], ballot: Callable[[Map
     if len(verdicts) != 1:
         return None
     (verdict,) = verdicts
-    panel = votes_in(names[verdict])
+    panel = divided_verdict_in(names[verdict])
     assert panel is not None
-    return panel.decide([bool(ballot(said_by(judge, verdict, names))) for judge in range(len(panel.votes))])
+    return panel.decide([bool(ballot(names_for_judge(judge, verdict, names))) for judge in range(len(panel.votes))])
 
 
 # Evaluation of expressions
@@ -220,10 +220,10 @@ DATA = "@data"
 """Key in `names` of the rows of each data set that is used as a value."""
 TREES = "@trees"
 """Key in `names` of each tree that is used as a value."""
-PLACE = "#"
+INDEX_PREFIX = "#"
 """Prefix of the key in `names` for the index of the current element of a loop."""
 
-KEEPING: Final = ("length", "slice", "nth", "first", "last", "without_last", "picked", "zip")
+STRUCTURAL_FUNCTIONS: Final = ("length", "slice", "nth", "first", "last", "without_last", "picked", "zip")
 """Functions that do not read the elements of a list, so that missing fields of elements do not matter."""
 
 _COMPUTED: Final = MappingProxyType({"+": add, "-": sub, "*": mul, "/": truediv})
@@ -233,13 +233,13 @@ def evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
     """Return the value of an expression. Repeated and loop-invariant parts are evaluated once.
 
     Raises `Unavailable` if a required value was not yielded by a step, and its subclass `NoValue` if the expression is
-    undefined: a division by zero, a missing list item, a number out of bounds, an unreadable answer. Raises `Fault` if
-    a function fails in any other way.
+    undefined: a division by zero, a missing list item, a number out of bounds, an unreadable answer. Raises
+    `InternalError` if a function fails in any other way.
 
     >>> evaluate(Binary(operator="+", left=Literal_(value=1), right=Ref(path=("item", "n"))), {"item": {"n": 2}})
     3
     """
-    return _value(linear(expr), names)
+    return _value(with_shared_parts(expr), names)
 
 
 def _value(expr: Expr | Let, names: Mapping[str, Any]) -> Any:
@@ -301,9 +301,9 @@ def _unary(expr: Unary, names: Mapping[str, Any]) -> Any:
 
 
 def _called_value(expr: Call, names: Mapping[str, Any]) -> Any:
-    if expr.function in LAZY and expr.function not in added_functions():
+    if expr.function in LAZY_FUNCTIONS and expr.function not in user_functions():
         return _lazy(expr, names)
-    if expr.function == "reveal" and (shown := shown_instead()) is not None:
+    if expr.function == "reveal" and (shown := reveal_handler()) is not None:
         return shown(expr, lambda: _call(expr, names))
     return _call(expr, names)
 
@@ -314,11 +314,13 @@ def _field(expr: Get, names: Mapping[str, Any]) -> Any:
 
 
 def _of_each(records: list[Any], field: str) -> list[Any]:
-    return [_of_each(each, field) if isinstance(each, list) else _whole(_at(each, field)) for each in records]
+    return [
+        _of_each(each, field) if isinstance(each, list) else _require_complete(_at(each, field)) for each in records
+    ]
 
 
 def _at(record: Mapping[str, Any], field: str) -> Any:
-    return _there(record[field])
+    return _resolved(record[field])
 
 
 def _record(expr: RecordValue, names: Mapping[str, Any]) -> dict[str, Any]:
@@ -327,15 +329,15 @@ def _record(expr: RecordValue, names: Mapping[str, Any]) -> dict[str, Any]:
         try:
             found[name] = _value(value, names)
         except Unavailable as reason:
-            found[name] = Missing(reason.step, reason.status, reason.reason)
-    return found if any(isinstance(each, Missing) for each in found.values()) else dict(found)
+            found[name] = MissingValue(reason.step, reason.status, reason.reason)
+    return found if any(isinstance(each, MissingValue) for each in found.values()) else dict(found)
 
 
-def _whole(value: Any) -> Any:
+def _require_complete(value: Any) -> Any:
     """Return a value that is used as a whole. Raises `Unavailable` if a record in it has a missing field."""
     for record in value if isinstance(value, list) else (value,):
         for each in record.values() if isinstance(record, PartialRecord) else ():
-            _there(each)
+            _resolved(each)
     return value
 
 
@@ -350,7 +352,7 @@ def _elements(loop: Loop, names: Mapping[str, Any], listed: Any) -> Iterator[dic
         raise NoValue(status_of(loop.of, names), f"the list has {len(listed)} elements, more than {loop.most}")
     inner = {**names, REPLIES: {*names.get(REPLIES, ()), *((loop.alias,) * (status_of(loop.of, names) == UNDEFINED))}}
     for place, element in enumerate(sorted(listed) if isinstance(listed, AbstractSet) else listed):
-        inner[loop.alias], inner[PLACE + loop.alias] = element, place
+        inner[loop.alias], inner[INDEX_PREFIX + loop.alias] = element, place
         yield inner
 
 
@@ -361,8 +363,8 @@ def _each(expr: Each, names: Mapping[str, Any]) -> list[Any]:
 
 def element_value(expr: Each, names: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the value for the current element as a tuple, which is empty if the condition does not hold."""
-    where = None if expr.loop.where is None else linear(expr.loop.where)
-    return _value_at(where, linear(expr.value), names)
+    where = None if expr.loop.where is None else with_shared_parts(expr.loop.where)
+    return _value_at(where, with_shared_parts(expr.value), names)
 
 
 def _element_value(expr: Each, names: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -372,11 +374,11 @@ def _element_value(expr: Each, names: Mapping[str, Any]) -> tuple[Any, ...]:
 def _value_at(where: Expr | Let | None, value: Expr | Let, names: Mapping[str, Any]) -> tuple[Any, ...]:
     if where is None:
         return (_value(value, names),)
-    return (_under(where, value, names),) if _value(where, names) else ()
+    return (_evaluate_branch(where, value, names),) if _value(where, names) else ()
 
 
 def _verdict_at(expr: AtElement, names: Mapping[str, Any]) -> Any:
-    return _there(_value(expr.of, names)[tuple(names[PLACE + alias] for alias in expr.loops)])
+    return _resolved(_value(expr.of, names)[tuple(names[INDEX_PREFIX + alias] for alias in expr.loops)])
 
 
 def _rows(expr: Data, names: Mapping[str, Any]) -> Any:
@@ -384,7 +386,7 @@ def _rows(expr: Data, names: Mapping[str, Any]) -> Any:
     return [row if expr.field is None else row[expr.field] for row in rows]
 
 
-LAZY: Final = ("choose", "default", "readable")
+LAZY_FUNCTIONS: Final = ("choose", "default", "readable")
 """Functions that evaluate only the arguments that they need."""
 
 
@@ -392,7 +394,7 @@ def _lazy(expr: Call, names: Mapping[str, Any]) -> Any:
     given = dict(zip(FUNCTIONS[expr.function].names, expr.args, strict=False)) | expr.named
     if expr.function == "choose":
         condition = given["condition"]
-        return _under(condition, given["this" if _value(condition, names) else "other"], names)
+        return _evaluate_branch(condition, given["this" if _value(condition, names) else "other"], names)
     first = given["value"]
     try:
         value = _value(first, names)
@@ -408,41 +410,41 @@ def _lazy(expr: Call, names: Mapping[str, Any]) -> Any:
         return value
     if expr.function == "readable":
         raise Unavailable("the expression", "parse_failure", "nothing that could be read")
-    return _under(first, given["fallback"], names)
+    return _evaluate_branch(first, given["fallback"], names)
 
 
-def _under(condition: Expr | Let, branch: Expr | Let, names: Mapping[str, Any]) -> Any:
+def _evaluate_branch(condition: Expr | Let, branch: Expr | Let, names: Mapping[str, Any]) -> Any:
     """Return the value of a branch that a condition selects."""
-    with decided_by(condition, names):
+    with attribute_to_condition(condition, names):
         return _value(branch, names)
 
 
 def _call(expr: Call, names: Mapping[str, Any]) -> Any:
     given = (*expr.args, *expr.named.values())
-    values = _all(given if expr.function != "reveal" else map(linear, given), names)
-    for value in values if expr.function not in KEEPING else ():
+    values = _all(given if expr.function != "reveal" else map(with_shared_parts, given), names)
+    for value in values if expr.function not in STRUCTURAL_FUNCTIONS else ():
         if isinstance(value, PartialRecord | list):
-            _whole(value)
+            _require_complete(value)
     arguments, keywords = values[: len(expr.args)], dict(zip(expr.named, values[len(expr.args) :], strict=True))
-    plugin = added_functions().get(expr.function)
+    plugin = user_functions().get(expr.function)
     if plugin is not None:
         return plugin(*arguments, **keywords)
     try:
         value = FUNCTIONS[expr.function](*arguments, **keywords)
-    except Unread as error:  # no fallback stands in for it: it says something, and nobody knows what
+    except AmbiguousAnswer as error:  # no fallback stands in for it: it says something, and nobody knows what
         raise Unavailable("the expression", "parse_failure", str(error)) from error
     except (Undefined, OverflowError) as error:
-        told = str(error) if isinstance(error, Undefined) else PAST
+        told = str(error) if isinstance(error, Undefined) else OUT_OF_BOUNDS
         raise NoValue(status_of_call(expr, names), f"`{expr.function}` has no value: {told}") from error
     except Exception as error:
-        raise Fault(f"the function `{expr.function}` failed: {type(error).__name__}: {error}") from error
+        raise InternalError(f"the function `{expr.function}` failed: {type(error).__name__}: {error}") from error
     return _bounded(value, expr, names)
 
 
 def _bounded(value: Any, expr: Expr, names: Mapping[str, Any]) -> Any:
     """Return the value. Raises `NoValue` if a number is not finite or too large for a column of figures."""
     if isinstance(value, int | float) and not in_bounds(value):
-        raise NoValue(status_of(expr, names), f"{_called(expr)} has no value: {PAST}")
+        raise NoValue(status_of(expr, names), f"{_called(expr)} has no value: {OUT_OF_BOUNDS}")
     return value
 
 
@@ -459,11 +461,11 @@ def _called(expr: Expr) -> str:
 def _look_up(path: tuple[str, ...], names: Mapping[str, Any]) -> Any:
     value: Any = names
     for part in path:
-        value = _there(value[part])
-    return _whole(value) if isinstance(value, PartialRecord) else value
+        value = _resolved(value[part])
+    return _require_complete(value) if isinstance(value, PartialRecord) else value
 
 
-def _there(value: Any) -> Any:
+def _resolved(value: Any) -> Any:
     return value.there() if isinstance(value, Deferred) else value
 
 
@@ -480,17 +482,17 @@ def _all_of(
     exprs: Iterable[Any], seen: Iterable[Mapping[str, Any]], look: Callable[[Any, Mapping[str, Any]], Any]
 ) -> list[Any]:
     values: list[Any] = []
-    lacking: Unavailable | None = None
+    first_undefined: Unavailable | None = None
     for expr, names in zip(exprs, seen, strict=False):
         try:
             values.append(look(expr, names))
         except Unavailable as error:
             if error.status == NOT_APPLICABLE:
                 raise
-            lacking = lacking or error
+            first_undefined = first_undefined or error
             values.append(None)
-    if lacking is not None:
-        raise lacking
+    if first_undefined is not None:
+        raise first_undefined
     return values
 
 
@@ -508,7 +510,7 @@ def _joined(expr: Binary, names: Mapping[str, Any], decides: bool) -> bool:
                 if bool(_value(expr.right, names)) == decides:
                     return decides
         raise
-    return decides if left == decides else bool(_under(expr.left, expr.right, names))
+    return decides if left == decides else bool(_evaluate_branch(expr.left, expr.right, names))
 
 
 def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
@@ -548,7 +550,7 @@ def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
     except ZeroDivisionError as error:
         raise NoValue(status_of(expr.right, names), "`/` has no value: division by zero") from error
     except OverflowError as error:
-        reason = f"`{expr.operator}` has no value: {PAST}"
+        reason = f"`{expr.operator}` has no value: {OUT_OF_BOUNDS}"
         raise NoValue(status_of(expr, names), reason) from error
 
 
@@ -578,7 +580,7 @@ _EVALUATED: Final[Mapping[type, Callable[[Any, Mapping[str, Any]], Any]]] = Mapp
 OURS = "tripos_compiler"
 
 
-class LongEvaluations:
+class EvaluationWatchdog:
     """Watchdog that inspects a thread repeatedly and stops an evaluation that it sees twice.
 
     It is called from a signal handler because nothing else runs while a thread evaluates.

@@ -16,7 +16,7 @@ from itertools import product
 from typing import Final
 
 from tripos_compiler.language.aggregates import AGGREGATES
-from tripos_compiler.language.scored_values import Giving, ScoredStep, scored_by, scored_values_of
+from tripos_compiler.language.scored_values import ScoredStep, ScoringStep, scored_inputs, scored_values_of
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.plan import (
     Aggregate,
@@ -60,7 +60,7 @@ ANY: Final[Range] = (-math.inf, math.inf)
 NO_LESS_THAN_ZERO: Final[Range] = (0.0, math.inf)
 SHARE: Final[Range] = (0.0, 1.0)
 PERCENT: Final[Range] = (0.0, 100.0)
-GIVES: Final[Mapping[str, Range]] = {
+FUNCTION_RANGES: Final[Mapping[str, Range]] = {
     **dict.fromkeys(("length", "words", "turns", "depth"), NO_LESS_THAN_ZERO),
     **dict.fromkeys(("precision", "recall", "f1", "jaccard", "overlap"), SHARE),
     **dict.fromkeys(("rouge", "rouge_n", "edit_similarity", "similarity", "echoed", "coverage"), SHARE),
@@ -82,12 +82,12 @@ class Ranges:
     _known: dict[tuple[int, int], tuple[Scenario, Expr, Range]] = field(default_factory=dict, compare=False)
     """Cache by identity; expressions share the values of a `let`."""
 
-    def scale_of(self, scenario: Scenario, step: Giving) -> Range | None:
+    def scale_of(self, scenario: Scenario, step: ScoringStep) -> Range | None:
         """Return the declared scale of the values of a step, or None if there is none or it has only one end."""
-        low, high = ends_of(self.declared(scenario, step))
+        low, high = type_range(self.declared(scenario, step))
         return None if math.isinf(low) or math.isinf(high) else (low, high)
 
-    def declared(self, scenario: Scenario, step: Giving) -> Type:
+    def declared(self, scenario: Scenario, step: ScoringStep) -> Type:
         """Return the declared type of the values of a step."""
         match step:
             case Score(truth=True):
@@ -100,13 +100,13 @@ class Ranges:
                 return type_
         return self.gives.get(step.scorer) or NumberType()
 
-    def of_step(self, scenario: Scenario, step: Giving) -> Range:
+    def of_step(self, scenario: Scenario, step: ScoringStep) -> Range:
         """Return the range of the values of a step, also if they have no declared scale."""
         declared = self.declared(scenario, step)
         chosen = isinstance(step, Score) and step.gives is not None
         if isinstance(step, Score | Column) and declared.kind != "bool" and not chosen:
             return self.of(scenario, step.single)
-        return ends_of(declared)
+        return type_range(declared)
 
     def of(self, scenario: Scenario, expr: Expr) -> Range:
         """Return the range of a numeric expression where it is defined."""
@@ -118,7 +118,7 @@ class Ranges:
     def _of(self, scenario: Scenario, expr: Expr) -> Range:
         type_ = self.type_at(scenario, expr)
         if type_ is not None:
-            ends = ends_of(type_)
+            ends = type_range(type_)
             return self._weighed(scenario, expr) if ends == ANY else ends
         match expr:
             case Literal_(value=int() | float() as value) if in_bounds(value):
@@ -177,13 +177,13 @@ class Ranges:
         if not asked or any(step.options is None and step.settings.top_logprobs is None for step in asked):
             return ANY
         scales = [step.returns for step in asked if step.returns is not None]
-        return enclosing_range(map(ends_of, scales)) if field == "expected" and scales else SHARE
+        return enclosing_range(map(type_range, scales)) if field == "expected" and scales else SHARE
 
     def _called(self, scenario: Scenario, call: Call) -> Range:
         from tripos_compiler.library.definedness import arguments_of
 
-        if call.function in GIVES:
-            return GIVES[call.function]
+        if call.function in FUNCTION_RANGES:
+            return FUNCTION_RANGES[call.function]
         given = arguments_of(call) if call.function in _NAMED else {}
         match call.function:
             case "best_of" | "first" | "last" | "nth":
@@ -252,7 +252,7 @@ def ranges_of(plan: Plan) -> Ranges:
     return Ranges(fields, {scorer.name: scorer.gives for scorer in plan.scorers})
 
 
-def score_spans(plan: Plan) -> dict[str, Range]:
+def score_ranges(plan: Plan) -> dict[str, Range]:
     """Return the range of the scores of every name, without scores of metrics."""
     ranges = ranges_of(plan)
     found: dict[str, list[Range]] = {}
@@ -263,11 +263,11 @@ def score_spans(plan: Plan) -> dict[str, Range]:
     return {name: enclosing_range(each) for name, each in found.items()}
 
 
-def ends_of(type_: Type) -> Range:
+def type_range(type_: Type) -> Range:
     """Return the range of the numbers of a type.
 
     >>> from tripos_compiler.plan import IntegerType, OptionalType
-    >>> ends_of(OptionalType(of=IntegerType(low=1, high=5))), ends_of(IntegerType(low=0))
+    >>> type_range(OptionalType(of=IntegerType(low=1, high=5))), type_range(IntegerType(low=0))
     ((1.0, 5.0), (0.0, inf))
     """
     inner = type_.of if type_.kind == "optional" else type_
@@ -431,7 +431,7 @@ def added(one: Scale, other: Scale) -> Scale:
     """
     bounds = None
     if one.bounds is not None and other.bounds is not None:
-        bounds = _scales_known(one.bounds[0] + other.bounds[0], one.bounds[1] + other.bounds[1])
+        bounds = _finite_bounds(one.bounds[0] + other.bounds[0], one.bounds[1] + other.bounds[1])
     return _settled(_merged(one, other), bounds)
 
 
@@ -446,7 +446,7 @@ def scaled(scale: Scale, factor: float) -> Scale:
     bounds = None
     if scale.bounds is not None:
         ends = sorted(end * factor for end in scale.bounds)
-        bounds = _scales_known(ends[0], ends[1])
+        bounds = _finite_bounds(ends[0], ends[1])
     return _settled(scale, bounds)
 
 
@@ -493,7 +493,7 @@ def _settled(scale: Scale, bounds: Bounds | None) -> Scale:
     return replace(scale, bounds=bounds, bases=bases, constant=None)
 
 
-def _scales_known(low: float, high: float) -> Bounds | None:
+def _finite_bounds(low: float, high: float) -> Bounds | None:
     return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
 
@@ -506,10 +506,10 @@ def rounded(bounds: Bounds) -> Bounds:
     return (round(bounds[0], 12) + 0.0, round(bounds[1], 12) + 0.0)
 
 
-def spoken(bounds: Bounds) -> str:
+def format_bounds(bounds: Bounds) -> str:
     """Return bounds in words.
 
-    >>> spoken((1.0, 10.0))
+    >>> format_bounds((1.0, 10.0))
     '1 to 10'
     """
     return f"{bounds[0]:g} to {bounds[1]:g}"
@@ -528,7 +528,7 @@ def figure_range(plan: Plan, figure: Figure, missing: Missing) -> Range:
             low, high = measure.low, measure.high
             return -math.inf if low is None else low, math.inf if high is None else high
         case Formula(operator=operator, values=values):
-            return ends_of_formula(operator, [figure_range(plan, each, missing) for each in values])
+            return formula_range(operator, [figure_range(plan, each, missing) for each in values])
         case Aggregate():
             return _aggregate_range(plan, figure, missing)
 
@@ -540,7 +540,7 @@ def _aggregate_range(plan: Plan, figure: Aggregate, missing: Missing) -> Range:
     if figure.of is not None:
         low, high = figure_range(plan, figure.of, missing)
     else:
-        scored = scored_by(scored_values_of(plan), figure)
+        scored = scored_inputs(scored_values_of(plan), figure)
         low, high = scored_range(plan, scored[0]) if scored and scored[0].kind != "compare" else ANY
         if figure.of_condition:
             low, high = 0.0, 1.0
@@ -566,12 +566,12 @@ def scored_range(plan: Plan, scored: ScoredStep) -> Range:
     return enclosing_range(found) if found else ANY
 
 
-def ends_of_formula(operator: str, parts: Sequence[Range]) -> Range:
+def formula_range(operator: str, parts: Sequence[Range]) -> Range:
     """Return the range of a formula from the ranges of its operands; ends may be infinite.
 
-    >>> ends_of_formula("max", [(0.0, 0.0), (-math.inf, 1.0)])
+    >>> formula_range("max", [(0.0, 0.0), (-math.inf, 1.0)])
     (0.0, 1.0)
-    >>> ends_of_formula("*", [(0.0, 1.0), (-1.0, 1.0)])
+    >>> formula_range("*", [(0.0, 1.0), (-1.0, 1.0)])
     (-1.0, 1.0)
     """
     lows, highs = zip(*parts, strict=True)

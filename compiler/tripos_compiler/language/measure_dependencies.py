@@ -14,16 +14,16 @@ from typing import Any
 
 from tripos_compiler.language.plan_diff import Change
 from tripos_compiler.language.references import expressions_of, names_in, paths_in, printed_axes, row_identity
-from tripos_compiler.language.scored_values import ScoredStep, aggregates_of, scored_by, scored_values_of
+from tripos_compiler.language.scored_values import ScoredStep, aggregates_of, scored_inputs, scored_values_of
 from tripos_compiler.plan import (
-    FIXED,
+    BUILT_IN_DIMENSIONS,
     Aggregate,
     Constant,
     Converse,
     Figure,
     Formula,
     Grade,
-    Judging,
+    JudgedStep,
     Measure,
     Measured,
     Plan,
@@ -42,7 +42,7 @@ GROUP = ".group"
 
 
 @dataclass(frozen=True)
-class MeasureMeaning:
+class MeasureDependencies:
     """Parts of a plan on which figures of a measure depend."""
 
     digest: str
@@ -71,7 +71,7 @@ class MeasureMeaning:
     of_all_models: bool
     """Whether the figure of a model depends on the other compared models."""
 
-    def reads(self, scenario: str, context: Mapping[str, str]) -> bool:
+    def includes_item(self, scenario: str, context: Mapping[str, str]) -> bool:
         """Return true if the figure includes items of a scenario with that context."""
         return any(
             all(axis not in context or context[axis] in values for axis, values in cut)
@@ -79,9 +79,9 @@ class MeasureMeaning:
         )
 
 
-def meaning_of(plan: Plan, measure: Measure, cell: Sequence[str | None] = ()) -> MeasureMeaning:
+def dependencies_of(plan: Plan, measure: Measure, cell: Sequence[str | None] = ()) -> MeasureDependencies:
     """Return the dependencies of a measure of a plan, in one cell of its dimensions or, without one, as a whole."""
-    found = _Walk(plan, _is_apart(plan, measure))
+    found = _DependencyCollector(plan, _has_independent_cells(plan, measure))
     definition = found.measure(measure, found.cut_of(dict(zip(measure.by, cell, strict=False))))
     steps = {(scenario.name, step.name): step for scenario, _, step in found.giving}
     prints = frozenset((scenario.name, step.fingerprint) for scenario, _, step in found.giving)
@@ -91,8 +91,10 @@ def meaning_of(plan: Plan, measure: Measure, cell: Sequence[str | None] = ()) ->
         for step in _closure(treatment, giving)
     }
     every = [*built_on.values()]
-    scorers = [plan.scorer(step.scorer) for step in every if isinstance(step, Judging)]
-    judging = {role for step in steps.values() if isinstance(step, Judging) for role in plan.scorer(step.scorer).roles}
+    scorers = [plan.scorer(step.scorer) for step in every if isinstance(step, JudgedStep)]
+    judging = {
+        role for step in steps.values() if isinstance(step, JudgedStep) for role in plan.scorer(step.scorer).roles
+    }
     metrics = frozenset(name for step in every if isinstance(step, Grade) for name in step.metrics)
     scenarios = {scenario.name: scenario for scenario, _, _ in found.giving}
     rows = [scenario.rows for scenario in scenarios.values() if scenario.rows is not None]
@@ -104,7 +106,7 @@ def meaning_of(plan: Plan, measure: Measure, cell: Sequence[str | None] = ()) ->
         {name: plan.metric(name).dimension for name in sorted(metrics) if "dimension" in found.dimensions},
         {name: [plan.role(name).kind, plan.role(name).with_people] for name in sorted(judging)},
     ]
-    return MeasureMeaning(
+    return MeasureDependencies(
         digest([definition, sorted(found.sources), cells]),
         digest([_rows(plan, scenarios[name]) for name in sorted(scenarios)]),
         prints,
@@ -123,7 +125,7 @@ def meaning_of(plan: Plan, measure: Measure, cell: Sequence[str | None] = ()) ->
     )
 
 
-def _is_apart(plan: Plan, measure: Measure) -> bool:
+def _has_independent_cells(plan: Plan, measure: Measure) -> bool:
     """Return true if the figure of a cell or slice depends only on its own rows."""
     measures = {each.name: each for each in plan.measures}
     named_by = set(_named_by(measure.figure, measures)) | {measure.name}
@@ -145,13 +147,13 @@ def _named_by(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[str]:
             yield from _named_by(of, measures)
 
 
-class _Walk:
+class _DependencyCollector:
     """Traversal of the figures in a measure that collects their dependencies. `apart`: slices and cells exclude the
     rows that they do not name."""
 
-    def __init__(self, plan: Plan, apart: bool) -> None:
+    def __init__(self, plan: Plan, independent_cells: bool) -> None:
         self.plan = plan
-        self.apart = apart
+        self.apart = independent_cells
         self.cuts: dict[str, set[Cut]] = {}
         self.values = scored_values_of(plan)
         self.measures: set[str] = set()
@@ -170,7 +172,7 @@ class _Walk:
                 continue
             if axis is not None and name.endswith(GROUP):
                 found[axis.name] = frozenset(each.name for each in axis.values if each.group == value)
-            elif name not in FIXED or name == "scenario":
+            elif name not in BUILT_IN_DIMENSIONS or name == "scenario":
                 found[name] = frozenset((value,))
         return found
 
@@ -208,7 +210,7 @@ class _Walk:
             self.dimensions |= {*figure.of.by}
             cells = self.figure(figure.of, cut)
             return [own, version, cells if isinstance(figure.of, Aggregate) else [figure.of.by, cells]]
-        taken = scored_by(self.values, figure)
+        taken = scored_inputs(self.values, figure)
         for scored in taken:
             self._take(scored, cut)
         return [own, version, [[each.kind, each.type.model_dump(mode="json")] for each in taken]]
@@ -297,15 +299,15 @@ def _groups(plan: Plan, dimension: str) -> Any:
     return {value.name: value.group for value in axis.values}
 
 
-def touching_changes(
-    found: Iterable[Change], before: MeasureMeaning, after: MeasureMeaning, *, items: bool = True
+def changes_affecting(
+    changes: Iterable[Change], before: MeasureDependencies, after: MeasureDependencies, *, items: bool = True
 ) -> list[Change]:
     """Return the changes between two plans that affect a measure. With `items=False`, changes of the set of rows are
     excluded, for callers that know the rows to be the same."""
-    return [each for each in found if _touches(each, before, after, items)]
+    return [each for each in changes if _touches(each, before, after, items)]
 
 
-def _touches(change: Change, before: MeasureMeaning, after: MeasureMeaning, items: bool) -> bool:
+def _touches(change: Change, before: MeasureDependencies, after: MeasureDependencies, items: bool) -> bool:
     scenarios = before.scenarios | after.scenarios
     if change.step:
         scenario = change.name.removesuffix(f".{change.step}")

@@ -57,11 +57,11 @@ class RunIndex:
         self._sizes = np.zeros(64, dtype=np.int64)
         self._signatures = np.zeros((64, _HASHES), dtype=np.uint32)
 
-    def add(self, kept: str) -> None:
+    def add(self, normalized: str) -> None:
         """Add a non-empty text that was reduced by `letters_and_digits`."""
         import numpy as np
 
-        codes, place = codes_of(kept), len(self._codes)
+        codes, place = codes_of(normalized), len(self._codes)
         hashed = _hashed(codes)
         if place == len(self._sizes):
             self._sizes = np.concatenate([self._sizes, np.zeros_like(self._sizes)])
@@ -71,7 +71,7 @@ class RunIndex:
         self._signatures[place] = hashed.hashvalues
         self._lsh.insert(place, hashed, check_duplication=False)
 
-    def like(self, kept: str) -> Iterator[tuple[int, float]]:
+    def like(self, normalized: str) -> Iterator[tuple[int, float]]:
         """Yield the positions of the matching texts, in order, with the overlap of each.
 
         >>> index = RunIndex(0.7)
@@ -82,7 +82,7 @@ class RunIndex:
         """
         import numpy as np
 
-        codes = codes_of(kept)
+        codes = codes_of(normalized)
         hashed = _hashed(codes)
         places = np.array(sorted(self._lsh.query(hashed)), dtype=np.int64)
         if not len(places):
@@ -100,7 +100,7 @@ class RunIndex:
                 yield place, overlap
 
 
-def codes_of(kept: str) -> Codes:
+def codes_of(normalized: str) -> Codes:
     """Return the runs of three characters of a text as sorted numbers; a shorter text is one run.
 
     >>> len(codes_of("banana")), len(codes_of("ab")), bool((codes_of("ab") == codes_of("abc")).any())
@@ -108,7 +108,7 @@ def codes_of(kept: str) -> Codes:
     """
     import numpy as np
 
-    points = np.frombuffer(kept.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
+    points = np.frombuffer(normalized.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
     points = np.concatenate([points, np.zeros(max(0, 3 - len(points)), dtype=np.uint64)])
     bits = np.uint64(_BITS)
     return np.unique((((points[:-2] << bits) | points[1:-1]) << bits) | points[2:])
@@ -142,7 +142,7 @@ K = TypeVar("K", bound=Hashable)
 RUN = 3
 """Characters in a run. Characters instead of words, since Chinese has no spaces between words."""
 
-ALIKE = 0.7
+NEAR_DUPLICATE_OVERLAP = 0.7
 """Overlap from which two texts count as duplicates. A changed name or number in two sentences stays above it; a
 rewritten text falls far below."""
 
@@ -205,8 +205,8 @@ class NearTexts(Generic[K]):
 
     `alike` is the least overlap, above 0 and at most 1, of a match. Texts may be added and queried in any order. Every
     match is confirmed by the exact overlap, so MinHash (Broder 1997), used above `few` texts, can only miss matches:
-    with `ALIKE` one in 6,000 exactly at the threshold, with 0.8 one in 20,000. With `few=0` MinHash is always used, so
-    that a match of two texts does not depend on the others.
+    with `NEAR_DUPLICATE_OVERLAP` one in 6,000 exactly at the threshold, with 0.8 one in 20,000. With `few=0` MinHash is
+    always used, so that a match of two texts does not depend on the others.
 
     >>> kept = NearTexts[str]()
     >>> kept.add("a", "Ann has 12 apples and gives 5 of them to Ben. How many are left?")
@@ -216,7 +216,7 @@ class NearTexts(Generic[K]):
     True
     """
 
-    def __init__(self, alike: float = ALIKE, *, few: int = _FEW) -> None:
+    def __init__(self, alike: float = NEAR_DUPLICATE_OVERLAP, *, few: int = _FEW) -> None:
         self.alike, self.few = alike, few
         self._keys: set[K] = set()
         self._same: dict[str, K] = {}
@@ -278,17 +278,17 @@ class NearTexts(Generic[K]):
 
 Key = TypeVar("Key", bound=Hashable)
 
-NEARLY = 0.9
+NEAR_COPY_OVERLAP = 0.9
 """Overlap from which two texts are nearly verbatim copies."""
 LONG = 40
 """Letters and digits from which a near copy is not an accident; a shorter text must be identical."""
 FEW = 32
 """Number of texts up to which all are compared directly."""
-LEAST = 12
+SKETCH_SIZE = 12
 """Number of smallest hashes that represent a text."""
-IN_COMMON = 8
-"""Number of these hashes that two texts must share to be compared; with an overlap of `NEARLY` they share about
-eleven."""
+MIN_SHARED_HASHES = 8
+"""Number of these hashes that two texts must share to be compared; with an overlap of `NEAR_COPY_OVERLAP` they share
+about eleven."""
 MOST_SAME = 100
 """Largest number of identical texts in an answer."""
 
@@ -336,7 +336,9 @@ class NearCopies(Generic[Key]):
         if len(self._texts) <= FEW:
             runs = runs_of(kept)
             yield from (
-                place for place, text in enumerate(self._texts) if jaccard_overlap(runs, runs_of(text)) >= NEARLY
+                place
+                for place, text in enumerate(self._texts)
+                if jaccard_overlap(runs, runs_of(text)) >= NEAR_COPY_OVERLAP
             )
             return
         import numpy as np
@@ -344,9 +346,9 @@ class NearCopies(Generic[Key]):
         sketches = self._built()
         codes = codes_of(kept)
         shared = Counter(place for least in _least(codes) for place in sketches.get(least, ()))
-        for place in sorted(place for place, count in shared.items() if count >= min(IN_COMMON, len(codes))):
+        for place in sorted(place for place, count in shared.items() if count >= min(MIN_SHARED_HASHES, len(codes))):
             common = len(np.intersect1d(codes, self._codes[place], assume_unique=True))
-            if common >= NEARLY * (len(codes) + len(self._codes[place]) - common):
+            if common >= NEAR_COPY_OVERLAP * (len(codes) + len(self._codes[place]) - common):
                 yield place
 
     def _built(self) -> dict[int, list[int]]:
@@ -364,7 +366,9 @@ def _least(codes: Any) -> list[int]:
     import numpy as np
 
     hashed = codes * np.uint64(_SPREADS)
-    least: list[int] = np.partition(hashed, LEAST)[:LEAST].tolist() if len(hashed) > LEAST else hashed.tolist()
+    least: list[int] = (
+        np.partition(hashed, SKETCH_SIZE)[:SKETCH_SIZE].tolist() if len(hashed) > SKETCH_SIZE else hashed.tolist()
+    )
     return least
 
 
@@ -436,7 +440,7 @@ def texts_of_row(value: Any) -> Iterator[str]:
             yield from texts_of_row(inner)
 
 
-def learned_texts(pairing: Pairing, names: Mapping[str, Any]) -> list[str]:
+def training_texts(pairing: Pairing, names: Mapping[str, Any]) -> list[str]:
     """Return the texts of a row that a training would learn: the values of its groups, and its replies. `names` has the
     row. Undefined values are omitted here and reported by the export."""
     found: list[str] = []

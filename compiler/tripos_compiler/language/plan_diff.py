@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.language.contexts import allowed_cells
-from tripos_compiler.language.references import outside_changes, row_identity
+from tripos_compiler.language.references import external_input_changes, row_identity
 from tripos_compiler.plan import (
     Aggregate,
     AtElement,
@@ -37,7 +37,7 @@ from tripos_compiler.plan import (
     Get,
     Grade,
     Items,
-    Judging,
+    JudgedStep,
     Literal_,
     Measure,
     Named,
@@ -47,9 +47,9 @@ from tripos_compiler.plan import (
     Ref,
     Scenario,
     Settings,
-    Settling,
     Speaker,
     Step,
+    StoppingCriterion,
     Treatment,
     Unary,
     canonical,
@@ -236,7 +236,7 @@ def step_changes(was: Treatment, now: Treatment, before: Plan, after: Plan) -> I
         lost = _prints(old) - _prints(new)
         yield from (replace(each, stale=lost) for each in told)
         if lost and not told:
-            inputs = outside_changes(old, new, before, after)
+            inputs = external_input_changes(old, new, before, after)
             moved = any(
                 step.name in new.needs and (step.name in changed or step.fingerprint not in before.fingerprints)
                 for step in now.steps
@@ -248,7 +248,7 @@ def reply_changes(old: Step, new: Step, before: Plan, after: Plan) -> list[str]:
     """Return a short list of what changes the replies or judgements of a step: its own fields, its scorer and rubric,
     or else its inputs from data sets, trees, functions and labels. Empty if only preceding steps changed."""
     found = [each for each in field_changes(old, new, before, after) if each.field not in _NO_REPLY]
-    return [brief for each in found for brief in each.brief or ()] or outside_changes(old, new, before, after)
+    return [brief for each in found for brief in each.brief or ()] or external_input_changes(old, new, before, after)
 
 
 def field_changes(old: Step, new: Step, before: Plan, after: Plan) -> Iterator[Change]:
@@ -259,7 +259,7 @@ def field_changes(old: Step, new: Step, before: Plan, after: Plan) -> Iterator[C
         return
     if isinstance(old, Grade) and isinstance(new, Grade):
         yield from _rubric(old, new, before, after)
-    if isinstance(old, Judging) and isinstance(new, Judging):
+    if isinstance(old, JudgedStep) and isinstance(new, JudgedStep):
         told = _fields(before.scorer(old.scorer), after.scorer(new.scorer), " of the scorer")
         if old.scorer != new.scorer:
             brief = [each for field, _, some in told if field not in ("name", "role", "params") for each in some]
@@ -342,10 +342,14 @@ def _fields(old: Part, new: Part, of: str = "") -> list[tuple[str, str, list[str
     hidden = _HIDDEN if hasattr(new, "step") else frozenset()
     fields = [field for field in type(new).model_fields if field not in hidden]
     values = [(field, getattr(old, field), getattr(new, field)) for field in fields]
-    return [(field, *_told(field, was, now, of)) for field, was, now in values if _json_value(was) != _json_value(now)]
+    return [
+        (field, *_field_change(field, was, now, of))
+        for field, was, now in values
+        if _json_value(was) != _json_value(now)
+    ]
 
 
-def _told(field: str, was: Any, now: Any, of: str) -> tuple[str, list[str]]:
+def _field_change(field: str, was: Any, now: Any, of: str) -> tuple[str, list[str]]:
     what = f"{_SAID.get(field, field)} is other than before"
     match field:
         case "prompt" | "system":
@@ -457,7 +461,7 @@ def _json_value(value: Any) -> Any:
 
 
 def _prints(step: Step) -> frozenset[str]:
-    return frozenset((step.fingerprint, *([step.judgement] if isinstance(step, Judging) else [])))
+    return frozenset((step.fingerprint, *([step.judgement] if isinstance(step, JudgedStep) else [])))
 
 
 # Changes of plans
@@ -471,7 +475,7 @@ def settling_changes(before: Plan, after: Plan) -> Iterator[Change]:
             yield Change("patch", part, name, "ends runs otherwise")
 
 
-def _settling(plan: Plan) -> dict[tuple[str, str], Settling | None]:
+def _settling(plan: Plan) -> dict[tuple[str, str], StoppingCriterion | None]:
     found = {("measure", each.name): each.until for each in plan.measures}
     found |= {("expect", each.shown): each.until for each in plan.expectations}
     return found | {("benchmark", plan.benchmark.name): plan.benchmark.until}
@@ -618,7 +622,7 @@ def _scenario(old: Scenario, new: Scenario, before: Plan, after: Plan) -> Iterat
         yield Change("major", "treatment", f"{new.name} {arms}".strip(), "is new, and counts in its measures")
     for arms in sorted(now.keys() & was.keys()):
         for each in step_changes(was[arms], now[arms], before, after):
-            part: Weight = "minor" if each.what == NEW and not _counts(each, new, before) else "major"
+            part: Weight = "minor" if each.what == NEW and not _may_count(each, new, before) else "major"
             yield replace(each, part=part, name=f"{new.name}.{each.step}", stale=each.stale - new.fingerprints)
 
 
@@ -635,7 +639,7 @@ def _allowed(axis: Axis) -> dict[str, Any]:
     return {value.name: value.guard for value in axis.values}
 
 
-def _counts(change: Change, scenario: Scenario, before: Plan) -> bool:
+def _may_count(change: Change, scenario: Scenario, before: Plan) -> bool:
     """Return true if a new step may count in an existing figure.
 
     An ask may. A value counts if an existing measure names it or the scorer from which it comes.
@@ -685,7 +689,7 @@ def _metrics(before: Plan, after: Plan) -> Iterator[Change]:
             yield Change("major", "metric", new.name, "is called otherwise in the rubric")
 
 
-_APART = ("lower_is_better", "higher_is_better", "until", "random")
+_FIGURE_NEUTRAL = ("lower_is_better", "higher_is_better", "until", "random")
 """Fields of a measure that change no figure."""
 
 
@@ -701,7 +705,7 @@ def _measures(before: Plan, after: Plan) -> Iterator[Change]:
             yield Change("minor", "measure", new.name, what)
         if any(getattr(old, name) != getattr(new, name) for name in ("figure", "by", "missing", "corrected")):
             yield Change("major", "measure", new.name, "is computed another way")
-        elif old.model_copy(update={name: getattr(new, name) for name in _APART}) != new:
+        elif old.model_copy(update={name: getattr(new, name) for name in _FIGURE_NEUTRAL}) != new:
             yield Change("major", "measure", new.name, "is taken over other scores")
 
 
@@ -809,7 +813,7 @@ def _shape(scenario: Scenario, plan: Plan) -> Any:
     def written(step: Step) -> Any:
         return step.model_dump(mode="json", exclude={"fingerprint", "judgement"})
 
-    judged = {step.scorer for step in scenario.steps if isinstance(step, Judging)}
+    judged = {step.scorer for step in scenario.steps if isinstance(step, JudgedStep)}
     scorers = {name: plan.scorer(name).model_dump(mode="json") for name in judged}
     return [[[one.arms, [written(step) for step in one.steps]] for one in scenario.treatments], scorers]
 

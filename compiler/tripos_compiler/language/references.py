@@ -21,14 +21,14 @@ from tripos_compiler.plan import (
     Dataset,
     Each,
     Expr,
+    GeneratedDataset,
     Grade,
     Hole,
     Items,
-    Judging,
+    JudgedStep,
     Let,
     Literal_,
     Loop,
-    Made,
     Part,
     Passage,
     Plan,
@@ -49,7 +49,7 @@ from tripos_compiler.source.data_classes import dataclass
 # External inputs of steps
 
 
-def outside_changes(before: Step, after: Step, old: Plan, new: Plan) -> list[str]:
+def external_input_changes(before: Step, after: Step, old: Plan, new: Plan) -> list[str]:
     """Return descriptions of the external inputs that two versions of a step share and that differ between their
     plans."""
     was, now = _inputs(before, old), _inputs(after, new)
@@ -59,7 +59,7 @@ def outside_changes(before: Step, after: Step, old: Plan, new: Plan) -> list[str
 def _inputs(step: Step, plan: Plan) -> dict[str, object]:
     """Return the external inputs of a step by description, each with the value that determines it."""
     parts: list[Part] = [step]
-    if isinstance(step, Judging):
+    if isinstance(step, JudgedStep):
         parts += [scorer for scorer in plan.scorers if scorer.name == step.scorer]
     inner = [each for part in parts for expr in expressions_of(part) for each in subexpressions(expr)]
     data = {each.dataset for each in inner if isinstance(each, Data)}
@@ -131,7 +131,7 @@ BY_POINTS = "examples_for"
 
 
 @dataclass(frozen=True)
-class Look:
+class DatasetLookup:
     """Lookup in a data set by `examples_for`: rows whose field `at` matches the `points` of the row known as
     `alias`."""
 
@@ -140,16 +140,16 @@ class Look:
     at: str
 
 
-def find_looks(scenario: Scenario, dataset: str) -> tuple[Look, ...] | None:
+def find_lookups(scenario: Scenario, dataset: str) -> tuple[DatasetLookup, ...] | None:
     """Return the lookups of a scenario in a data set, or None if it also uses the data set in another way."""
     if scenario.rows is None:
         return None
     if _shows(scenario, dataset):
         return None
-    found: list[Look] = []
+    found: list[DatasetLookup] = []
     for expr in _exprs(scenario):
         for part in (Items(values=(expr,)), *subexpressions(expr)):
-            look = _look(part, dataset, scenario.rows.alias)
+            look = _lookup(part, dataset, scenario.rows.alias)
             found += [look] if look is not None else []
             taken = sum(isinstance(each, Data) and each.dataset == dataset for each in parts_of(part))
             if taken > (look is not None):
@@ -164,24 +164,24 @@ def _exprs(scenario: Scenario) -> Iterator[Expr]:
         yield from expressions_of(step)
 
 
-def _look(part: Expr, dataset: str, alias: str) -> Look | None:
+def _lookup(part: Expr, dataset: str, alias: str) -> DatasetLookup | None:
     if not isinstance(part, Call) or part.function != BY_POINTS:
         return None
     given = {**dict(zip(("points", "rows", "at"), part.args, strict=False)), **part.named}
     match given.get("points"), given.get("rows"), given.get("at"):
         case points, Data(dataset=name, field=None), Literal_(value=str(at)) if points is not None:
-            return Look(alias, points, at) if name == dataset and names_in(points) <= {alias} else None
+            return DatasetLookup(alias, points, at) if name == dataset and names_in(points) <= {alias} else None
     return None
 
 
-def is_only_looked_at(name: str, scenarios: Sequence[Scenario], made: Sequence[Made]) -> bool:
+def is_used_by_lookups_only(name: str, scenarios: Sequence[Scenario], made: Sequence[GeneratedDataset]) -> bool:
     """Return true if a generated data set is used only by lookups, so that not all of its rows need be generated."""
     if any(scenario.rows is not None and scenario.rows.dataset == name for scenario in scenarios):
         return False
     if any(_takes(each, name) for each in made if each.name != name):
         return False
     takers = [scenario for scenario in scenarios if _takes(scenario, name) or _shows(scenario, name)]
-    return bool(takers) and all(find_looks(scenario, name) is not None for scenario in takers)
+    return bool(takers) and all(find_lookups(scenario, name) is not None for scenario in takers)
 
 
 def _shows(scenario: Scenario, dataset: str) -> bool:
@@ -189,7 +189,7 @@ def _shows(scenario: Scenario, dataset: str) -> bool:
     return any(shots.dataset == dataset for step in scenario.steps if isinstance(step, Ask) for shots in step.shots)
 
 
-def _takes(part: Scenario | Made, dataset: str) -> bool:
+def _takes(part: Scenario | GeneratedDataset, dataset: str) -> bool:
     return any(
         isinstance(each, Data) and each.dataset == dataset
         for expr in expressions_of(part)
@@ -216,7 +216,7 @@ def subexpressions(expr: Expr) -> Iterator[Expr]:
             waiting += reversed(parts_of(part))
 
 
-def looped(loops: Sequence[Loop], value: Expr) -> Expr:
+def nested_loops(loops: Sequence[Loop], value: Expr) -> Expr:
     """Return an expression nested in loops, the first the outermost."""
     for loop in reversed(loops):
         value = Each(loop=loop, value=value)
@@ -288,13 +288,13 @@ def without_reveal(expr: Expr) -> Expr:
 CALLING = (Ask, Converse, Retrieve, SampleList, Verdict)
 
 
-def with_dependencies(steps: Sequence[Step], names: Collection[str], whole: bool = True) -> set[str]:
+def transitive_dependencies(steps: Sequence[Step], names: Collection[str], whole: bool = True) -> set[str]:
     """Return the given steps and all steps on which they depend.
 
     Without `whole`, the dependencies of lists of samples are omitted: they are the same for every sample.
     """
     uses = {
-        step.name: names_used(step) if whole or not isinstance(step, SampleList) else set()
+        step.name: direct_dependencies(step) if whole or not isinstance(step, SampleList) else set()
         for step in steps
         if isinstance(step, CALLING)
     }
@@ -308,7 +308,7 @@ def with_dependencies(steps: Sequence[Step], names: Collection[str], whole: bool
     return found
 
 
-def names_used(step: Step) -> set[str]:
+def direct_dependencies(step: Step) -> set[str]:
     """Return the names that a step uses directly, including a conversation that it continues."""
     found = {name for expr in step_expressions(step) for name in names_in(expr)}
     if isinstance(step, Compare):
@@ -320,12 +320,12 @@ def names_used(step: Step) -> set[str]:
     return found
 
 
-def judged_names(step: Judging) -> set[str]:
+def judge_input_names(step: JudgedStep) -> set[str]:
     """Return the names used by the arguments of a judge. Conditions on the call and on its elements are not part of the
     request."""
     loops = tuple(loop.model_copy(update={"where": None}) for loop in step.loops) if isinstance(step, Verdict) else ()
     asked = Items(values=tuple(step.args.values()))
-    exprs = [looped(loops, asked)] if loops else [*step.args.values()]
+    exprs = [nested_loops(loops, asked)] if loops else [*step.args.values()]
     found = {name for expr in exprs for name in names_in(expr)}
     return found | {name for expr in exprs for name in _below_sides(expr)} if isinstance(step, Compare) else found
 
@@ -364,7 +364,7 @@ def step_expressions(step: Step) -> Iterator[Expr]:
         case Score() | Column():
             yield step.value
         case Verdict(loops=loops) if loops:
-            yield looped(loops, Items(values=tuple(step.args.values())))
+            yield nested_loops(loops, Items(values=tuple(step.args.values())))
         case Verdict() | Grade() | Compare():
             yield from step.args.values()
 
@@ -385,7 +385,7 @@ def template_expressions(template: Template) -> Iterator[Expr]:
             yield part.expr
 
 
-def taken(step: Step) -> Iterator[Expr]:
+def required_inputs(step: Step) -> Iterator[Expr]:
     """Yield the expressions that a step requires, without its condition."""
     match step:
         case Ask():
@@ -403,16 +403,16 @@ def taken(step: Step) -> Iterator[Expr]:
             yield from _in_texts([speaker.system for speaker in step.speakers])
             yield from (when for speaker in step.speakers for when in speaker.settings.conditions())
         case Retrieve():
-            yield from (step.source, *step.include, *asked_for(step))
+            yield from (step.source, *step.include, *query_expressions(step))
         case SampleList(of=of):
             yield Ref(path=(of, "text"))
         case Verdict(loops=loops) if loops:
-            yield looped(loops, Items(values=tuple(step.args.values())))
+            yield nested_loops(loops, Items(values=tuple(step.args.values())))
         case Verdict() | Grade() | Compare():
             yield from step.args.values()
 
 
-def asked_for(step: Retrieve) -> Iterator[Expr]:
+def query_expressions(step: Retrieve) -> Iterator[Expr]:
     """Yield the expressions on the current row with which elements are compared. An element without a value is only
     left out."""
     for expr in (step.by, *([step.where] if step.where is not None else [])):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from typing import Any, Protocol
 
-from tripos_compiler.language.evaluation import Unavailable, decided_by, evaluate
+from tripos_compiler.language.evaluation import Unavailable, attribute_to_condition, evaluate
 from tripos_compiler.library.functions.texts import json
 from tripos_compiler.library.media import MediumKind, joined_media, unmarked
 from tripos_compiler.library.types import MEDIA, Turn, without_optional
@@ -99,7 +99,7 @@ def _passage(
 ) -> str:
     if passage.when is None:
         return _printed(passage.parts, names, language, axes, metrics, placeholders)
-    with decided_by(passage.when, names):
+    with attribute_to_condition(passage.when, names):
         return _printed(passage.parts, names, language, axes, metrics, placeholders)
 
 
@@ -196,16 +196,16 @@ def opening_text(language: str) -> str:
     return OPENINGS.get(language, OPENINGS["en"])
 
 
-def seen_by(role: str, turns: Sequence[Turn], begun: str | None, left_out: int = 0) -> list[tuple[str, str]]:
+def dialogue_from_side(role: str, turns: Sequence[Turn], begun: str | None, left_out: int = 0) -> list[tuple[str, str]]:
     """Return a dialogue from one side, as pairs of role and text: its own turns are the assistant's, the other's the
     user's.
 
     `begun` is the first user message to the side that opens. `left_out` turns after the first exchange are omitted.
 
     >>> talk = [{"speaker": "teacher", "text": "Why?"}, {"speaker": "pupil", "text": ""}]
-    >>> seen_by("teacher", talk, "Please begin.")
+    >>> dialogue_from_side("teacher", talk, "Please begin.")
     [('user', 'Please begin.'), ('assistant', 'Why?'), ('user', '…')]
-    >>> seen_by("pupil", talk[:1], None)
+    >>> dialogue_from_side("pupil", talk[:1], None)
     [('user', 'Why?')]
     """
     shown = [*turns[:FIRST], *turns[FIRST + left_out :]] if left_out else turns

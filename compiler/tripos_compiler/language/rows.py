@@ -17,7 +17,7 @@ from tripos_compiler.plan import Axis, DataField, Dataset, Type, digest
 from tripos_compiler.source.data_classes import dataclass
 
 SPEAKERS = ("speaker", "role", "from", "user", "name")
-SAID = ("text", "content", "value", "utterance", "message")
+TEXT_KEYS = ("text", "content", "value", "utterance", "message")
 END = "|EOM|"
 """Separator between the turns of a transcript in MathDial and similar data sets; in other transcripts a turn begins on
 its own line."""
@@ -29,8 +29,8 @@ def read_turns(value: Any) -> list[dict[str, str]] | None:
     """Return the turns of a dialogue, each with a `speaker` and a `text`, or None if the value is not a dialogue.
 
     A dialogue is a list of turns, JSON text of such a list, or a transcript with a speaker before every turn. A turn
-    names its speaker by one of `SPEAKERS` and its text by one of `SAID`, or is `{"Teacher": "Why?"}`, or a line of a
-    transcript.
+    names its speaker by one of `SPEAKERS` and its text by one of `TEXT_KEYS`, or is `{"Teacher": "Why?"}`, or a line of
+    a transcript.
 
     >>> read_turns([{"user": "Teacher", "text": "Why?", "time": "06:36"}])
     [{'speaker': 'Teacher', 'text': 'Why?'}]
@@ -77,10 +77,10 @@ def _turn(value: Any) -> dict[str, str] | None:
         return None
     said = {str(name).casefold(): text for name, text in value.items() if isinstance(text, str)}
     speaker = next((said[name] for name in SPEAKERS if name in said), None)
-    text = next((said[name] for name in SAID if name in said), None)
+    text = next((said[name] for name in TEXT_KEYS if name in said), None)
     if speaker is not None and text is not None:
         return {"speaker": speaker, "text": text}
-    if len(value) == len(said) == 1 and not said.keys() & {*SAID, *SPEAKERS} - {"user"}:
+    if len(value) == len(said) == 1 and not said.keys() & {*TEXT_KEYS, *SPEAKERS} - {"user"}:
         name, only = next(iter(value.items()))
         return {"speaker": str(name), "text": only}
     return None

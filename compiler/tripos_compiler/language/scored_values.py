@@ -75,7 +75,7 @@ def aggregates_of(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[A
 
 NUMBER = NumberType()
 Kind = Literal["score", "scorer", "metric", "compare", "column"]
-Giving = Score | Grade | Compare | Column
+ScoringStep = Score | Grade | Compare | Column
 """Step that yields values."""
 
 
@@ -91,7 +91,7 @@ class ScoredStep:
     kind: Kind
     within: str | None
     scenarios: tuple[Scenario, ...] = ()
-    steps: tuple[Giving, ...] = ()
+    steps: tuple[ScoringStep, ...] = ()
     type: Type = NUMBER
     judges: tuple[str, ...] = ()
 
@@ -120,7 +120,7 @@ class ScoredStep:
         return frozenset(step.of for step in self.steps)
 
 
-def element_name(step: Giving) -> str | None:
+def element_name(step: ScoringStep) -> str | None:
     """Return the name in the spec of the elements that a step scores separately; None if it scores a reply. Primes that
     make the name unique in a plan are removed."""
     if not isinstance(step, Score | Column) or step.element is None or not isinstance(step.value, Each):
@@ -195,7 +195,7 @@ class ScoredValues:
         ]
         return self._scored(name, "column", within, found)
 
-    def type_of(self, step: Giving) -> Type:
+    def type_of(self, step: ScoringStep) -> Type:
         """Return the type of the values that a step yields."""
         match step:
             case Column():
@@ -205,16 +205,16 @@ class ScoredValues:
         return self.scorers[step.scorer].gives or NumberType()
 
     @cached_property
-    def _every(self) -> tuple[tuple[Scenario, Giving], ...]:
+    def _every(self) -> tuple[tuple[Scenario, ScoringStep], ...]:
         return tuple(
-            (scenario, step) for scenario in self.scenarios for step in scenario.steps if isinstance(step, Giving)
+            (scenario, step) for scenario in self.scenarios for step in scenario.steps if isinstance(step, ScoringStep)
         )
 
-    def _giving(self, within: str | None) -> list[tuple[Scenario, Giving]]:
+    def _giving(self, within: str | None) -> list[tuple[Scenario, ScoringStep]]:
         return [(scenario, step) for scenario, step in self._every if within in (None, scenario.name)]
 
     def _scored(
-        self, name: str, kind: Kind, within: str | None, found: Sequence[tuple[Scenario, Giving]]
+        self, name: str, kind: Kind, within: str | None, found: Sequence[tuple[Scenario, ScoringStep]]
     ) -> ScoredStep:
         steps = tuple(step for _, step in found)
         types = [self.type_of(step) for step in steps]
@@ -251,7 +251,7 @@ def mean_in(figure: Aggregate) -> Aggregate | None:
     return inner if figure.function == inner.function == "mean" else None
 
 
-def scored_by(values: ScoredValues, figure: Aggregate) -> tuple[ScoredStep, ...]:
+def scored_inputs(values: ScoredValues, figure: Aggregate) -> tuple[ScoredStep, ...]:
     """Return the values that an aggregate takes.
 
     For an aggregate over cells these are the values of the inner aggregate; for one over the cells of a formula there
@@ -274,7 +274,7 @@ def conversations_before(scored: ScoredStep) -> dict[str, int]:
     found: dict[str, int] = {}
     for scenario in scored.scenarios:
         for treatment in scenario.treatments:
-            for ask, talks in _followed(treatment, scored.of):
+            for ask, talks in _asks_after_conversations(treatment, scored.of):
                 if talks > 1:
                     found[ask.fingerprint] = talks
     return found
@@ -287,12 +287,12 @@ def most_tries(scored: ScoredStep) -> int:
     of = frozenset(step.of for step in scored.steps if step.of in step.needs or f"{step.of}.samples" not in step.needs)
     for scenario in scored.scenarios:
         for treatment in scenario.treatments:
-            most += [-(-ask.samples // talks) for ask, talks in _followed(treatment, of)]
+            most += [-(-ask.samples // talks) for ask, talks in _asks_after_conversations(treatment, of)]
             most += [step.repeat for step in treatment.steps if isinstance(step, Converse) and step.name in of]
     return max(most)
 
 
-def _followed(treatment: Treatment, names: frozenset[str]) -> Iterator[tuple[Ask, int]]:
+def _asks_after_conversations(treatment: Treatment, names: frozenset[str]) -> Iterator[tuple[Ask, int]]:
     """Yield every ask with one of these names, and the number of conversations among which its replies are divided."""
     steps = {step.name: step for step in treatment.steps}
     for name in names:
@@ -303,5 +303,5 @@ def _followed(treatment: Treatment, names: frozenset[str]) -> Iterator[tuple[Ask
             yield ask, math.lcm(*counts)
 
 
-def _is_rubric(step: Giving) -> bool:
+def _is_rubric(step: ScoringStep) -> bool:
     return isinstance(step, Grade) and bool(step.metrics)

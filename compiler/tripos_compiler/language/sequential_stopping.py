@@ -11,16 +11,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tripos_compiler.language.intervals import scored_range
-from tripos_compiler.language.scored_values import ScoredStep, mean_in, scored_by, scored_values_of
+from tripos_compiler.language.scored_values import ScoredStep, mean_in, scored_inputs, scored_values_of
 from tripos_compiler.plan import Aggregate, Constant, Expectation, Figure, Formula, Measure, Measured, Plan
 from tripos_compiler.source.data_classes import dataclass
 
-DECIDED = {"<": -1, "<=": -1, ">": 1, ">=": 1}
+DECIDABLE_OPERATORS = {"<": -1, "<=": -1, ">": 1, ">=": 1}
 """Operators of expectations that a sequence can decide, with the side on which they hold."""
 
 
 @dataclass(frozen=True)
-class SettlingMean:
+class SequentialMean:
     """Mean of scores in the range `ends`, multiplied by `factor`. Dimensions in `fixed` have one value. With `over`, it
     is the mean of the cell means over these dimensions."""
 
@@ -32,10 +32,10 @@ class SettlingMean:
 
 
 @dataclass(frozen=True)
-class SettlingFigure:
+class SequentialFigure:
     """Sum of means and a constant, in each cell of `by`, that a sequence can follow."""
 
-    means: tuple[SettlingMean, ...]
+    means: tuple[SequentialMean, ...]
     constant: float
     by: tuple[str, ...]
     ends: tuple[float, float]
@@ -47,10 +47,10 @@ class SettlingFigure:
         return len(self.means) == 1 and first.factor == 1 and self.constant == 0 and not (first.fixed or first.over)
 
 
-def settling_figure(plan: Plan, of: Measure | Expectation) -> SettlingFigure | str:
+def sequential_figure(plan: Plan, of: Measure | Expectation) -> SequentialFigure | str:
     """Return the figure of a measure or an expectation as a sum of means, or the reason why no sequence can follow it,
     in words that continue its name."""
-    if isinstance(of, Expectation) and of.operator not in DECIDED:
+    if isinstance(of, Expectation) and of.operator not in DECIDABLE_OPERATORS:
         return f"compares with `{of.operator}`, which no interval decides"
     if of.random:
         return "speaks of other judges or prompts too, and no more items show those"
@@ -72,14 +72,14 @@ def settling_figure(plan: Plan, of: Measure | Expectation) -> SettlingFigure | s
         means = (replace(means[0], ends=(of.low, of.high)),)
     elif any(math.isinf(end) for mean in means for end in mean.ends):
         return "is made of scores without two ends"
-    return SettlingFigure(means, constant, by, (of.low, of.high))
+    return SequentialFigure(means, constant, by, (of.low, of.high))
 
 
 class _Unfollowed(Exception):
     """No sequence can follow a figure; the text is the reason."""
 
 
-def _sum_of(plan: Plan, figure: Figure, fixed: Mapping[str, str]) -> tuple[tuple[SettlingMean, ...], float]:
+def _sum_of(plan: Plan, figure: Figure, fixed: Mapping[str, str]) -> tuple[tuple[SequentialMean, ...], float]:
     """Return a figure as a sum of means and a constant. Raises `_Unfollowed` if it is not one."""
     match figure:
         case Constant(value=value):
@@ -98,9 +98,11 @@ def _sum_of(plan: Plan, figure: Figure, fixed: Mapping[str, str]) -> tuple[tuple
 
 
 def _added(
-    operator: str, parts: list[tuple[tuple[SettlingMean, ...], float]]
-) -> tuple[tuple[SettlingMean, ...], float]:
-    def times(part: tuple[tuple[SettlingMean, ...], float], factor: float) -> tuple[tuple[SettlingMean, ...], float]:
+    operator: str, parts: list[tuple[tuple[SequentialMean, ...], float]]
+) -> tuple[tuple[SequentialMean, ...], float]:
+    def times(
+        part: tuple[tuple[SequentialMean, ...], float], factor: float
+    ) -> tuple[tuple[SequentialMean, ...], float]:
         return tuple(replace(mean, factor=mean.factor * factor) for mean in part[0]), part[1] * factor
 
     if operator == "negate":
@@ -118,7 +120,7 @@ def _added(
     raise _Unfollowed("is no sum of means")
 
 
-def _mean_of(plan: Plan, figure: Aggregate, fixed: Mapping[str, str]) -> SettlingMean:
+def _mean_of(plan: Plan, figure: Aggregate, fixed: Mapping[str, str]) -> SequentialMean:
     inner = mean_in(figure)
     if (
         inner is None
@@ -132,14 +134,14 @@ def _mean_of(plan: Plan, figure: Aggregate, fixed: Mapping[str, str]) -> Settlin
         raise _Unfollowed("is no plain mean of scores")
     if inner.elements:
         raise _Unfollowed("takes several scores of a reply")
-    scored = scored_by(scored_values_of(plan), figure)
+    scored = scored_inputs(scored_values_of(plan), figure)
     if len(scored) != 1 or not scored[0].kept:
         raise _Unfollowed("is no plain mean of scores")
     over = tuple(name for name in inner.by if name not in figure.by) if figure.of is not None else ()
-    return SettlingMean(scored[0], scored_range(plan, scored[0]), 1.0, tuple(sorted(fixed.items())), over)
+    return SequentialMean(scored[0], scored_range(plan, scored[0]), 1.0, tuple(sorted(fixed.items())), over)
 
 
-def _check_dimensions(plan: Plan, names: list[str], means: tuple[SettlingMean, ...]) -> None:
+def _check_dimensions(plan: Plan, names: list[str], means: tuple[SequentialMean, ...]) -> None:
     """Raise `_Unfollowed` for a dimension that the score of an item does not have."""
     known = {*(axis.name for axis in plan.axes), *(arm.name for arm in plan.arms)}
     known |= {"language", "scenario", "metric", "dimension"}
@@ -154,7 +156,7 @@ def _check_dimensions(plan: Plan, names: list[str], means: tuple[SettlingMean, .
             raise _Unfollowed(f"goes by {name}")
 
 
-def says_until(plan: Plan) -> bool:
+def has_stopping_rule(plan: Plan) -> bool:
     """Return true if a benchmark has a stopping rule."""
     stated = [plan.benchmark.until, *(each.until for each in plan.measures)]
     stated += [each.until for each in plan.expectations]

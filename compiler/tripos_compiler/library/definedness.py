@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final, Literal
 
 from tripos_compiler.library.registry import FUNCTIONS
-from tripos_compiler.library.signature import Known
+from tripos_compiler.library.signature import StaticFacts
 from tripos_compiler.library.types import is_of_paths, without_optional
 from tripos_compiler.plan import (
     AtElement,
@@ -46,7 +46,7 @@ HOLDS: Final[Mapping[str, Callable[[float, float], bool]]] = {
 
 
 @dataclass(frozen=True)
-class Lack:
+class Undefinedness:
     """Subexpression that can be undefined: `why`, and the parts of it that cause this (`of`). It is defined if all of
     `needs` hold; `guard` is the fix to suggest."""
 
@@ -56,24 +56,26 @@ class Lack:
     needs: tuple[Expr, ...]
 
 
-def lack_of(expr: Expr, types: Mapping[str, Type] | None = None) -> Lack | None:
+def undefinedness_of(expr: Expr, types: Mapping[str, Type] | None = None) -> Undefinedness | None:
     """Return how an operator or a call can be undefined although its arguments are defined, or None. `types` are the
     known types of a call's arguments, by parameter; for `/` the type of `right`."""
     match expr:
         case Binary(operator="/", right=right):
-            known = known_of(right, (types or {}).get("right"))
+            known = static_facts(right, (types or {}).get("right"))
             if known.nonzero or known.positive:
                 return None
             guard = "say what stands in its place: `default(… / …, …)`"
-            return Lack("`/` has no value where it divides by 0", guard, (right,), (_compared("!=", right, 0),))
+            return Undefinedness(
+                "`/` has no value where it divides by 0", guard, (right,), (_compared("!=", right, 0),)
+            )
         case Call(function=name) if (function := FUNCTIONS.get(name)) is not None and function.partial is not None:
             given = arguments_of(expr)
-            known_args = {key: known_of(each, (types or {}).get(key)) for key, each in given.items()}
+            known_args = {key: static_facts(each, (types or {}).get(key)) for key, each in given.items()}
             partial = function.partial
             if partial.total(known_args):
                 return None
             of = tuple(given[key] for key in partial.of if key in given)
-            return Lack(f"`{name}` has no value where {partial.why}", partial.guard, of, _needs(name, given))
+            return Undefinedness(f"`{name}` has no value where {partial.why}", partial.guard, of, _needs(name, given))
     return None
 
 
@@ -83,20 +85,20 @@ def arguments_of(call: Call) -> dict[str, Expr]:
     return dict(zip(names, call.args, strict=False)) | dict(call.named)
 
 
-def find_lacks(expr: Expr) -> Iterator[Lack]:
+def find_undefined(expr: Expr) -> Iterator[Undefinedness]:
     """Yield how an expression of a plan can be undefined, without the cases that its own conditions exclude. Types are
     unknown here, so the result over-approximates."""
     return iter(_lacks(expr, {}))
 
 
-def _lacks(expr: Expr, done: dict[int, tuple[Lack, ...]]) -> tuple[Lack, ...]:
+def _lacks(expr: Expr, done: dict[int, tuple[Undefinedness, ...]]) -> tuple[Undefinedness, ...]:
     """Return the distinct lacks of an expression. `done` caches results by identity, since a `let` is shared."""
     if id(expr) not in done:
         done[id(expr)] = tuple({id(each): each for each in _each_lack(expr, partial(_lacks, done=done))}.values())
     return done[id(expr)]
 
 
-def _each_lack(expr: Expr, lacks: Callable[[Expr], tuple[Lack, ...]]) -> Iterator[Lack]:
+def _each_lack(expr: Expr, lacks: Callable[[Expr], tuple[Undefinedness, ...]]) -> Iterator[Undefinedness]:
     match expr:
         case Unary(value=value) | Get(of=value) | AtElement(of=value):
             yield from lacks(value)
@@ -105,7 +107,7 @@ def _each_lack(expr: Expr, lacks: Callable[[Expr], tuple[Lack, ...]]) -> Iterato
             if loop.where is None:
                 yield from lacks(value)
             else:
-                yield from (*lacks(loop.where), *unguarded_lacks(lacks(value), loop.where, True))
+                yield from (*lacks(loop.where), *unguarded_undefined(lacks(value), loop.where, True))
         case Items(values=values):
             for value in values:
                 yield from lacks(value)
@@ -114,105 +116,107 @@ def _each_lack(expr: Expr, lacks: Callable[[Expr], tuple[Lack, ...]]) -> Iterato
                 yield from lacks(value)
         case Binary(operator="and" | "or", left=left, right=right):
             yield from lacks(left)
-            yield from unguarded_lacks(lacks(right), left, expr.operator == "and")
+            yield from unguarded_undefined(lacks(right), left, expr.operator == "and")
         case Binary(left=left, right=right):
             yield from (*lacks(left), *lacks(right))
         case Call(function="choose"):
             given = arguments_of(expr)
             yield from lacks(given["condition"])
-            yield from unguarded_lacks(lacks(given["this"]), given["condition"], True)
-            yield from unguarded_lacks(lacks(given["other"]), given["condition"], False)
+            yield from unguarded_undefined(lacks(given["this"]), given["condition"], True)
+            yield from unguarded_undefined(lacks(given["other"]), given["condition"], False)
         case Call(function="default"):
             yield from lacks(arguments_of(expr)["fallback"])
         case Call(args=args, named=named):
             for value in (*args, *named.values()):
                 yield from lacks(value)
-    own = lack_of(expr)
+    own = undefinedness_of(expr)
     if own is not None:
         yield own
 
 
-def unguarded_lacks(found: Iterable[Lack], condition: Expr, held: bool) -> Iterator[Lack]:
+def unguarded_undefined(parts: Iterable[Undefinedness], condition: Expr, held: bool) -> Iterator[Undefinedness]:
     """Yield the lacks that a condition, true or false according to `held`, does not exclude. Their definedness depends
     on the condition."""
     facts = tuple(facts_of(condition, held))
-    for lack in found:
+    for lack in parts:
         if not lack.needs or not all(implied(need, facts) for need in lack.needs):
-            yield Lack(lack.why, lack.guard, (*lack.of, condition), lack.needs)
+            yield Undefinedness(lack.why, lack.guard, (*lack.of, condition), lack.needs)
 
 
-def known_of(expr: Expr, type_: Type | None = None, done: dict[int, Known] | None = None) -> Known:
+def static_facts(expr: Expr, type_: Type | None = None, done: dict[int, StaticFacts] | None = None) -> StaticFacts:
     """Return the static knowledge about a value without the values of names. `done` caches results by identity."""
     done = {} if done is None else done
     if id(expr) not in done:
-        done[id(expr)] = _known(expr, type_, partial(known_of, done=done))
+        done[id(expr)] = _known(expr, type_, partial(static_facts, done=done))
     return done[id(expr)]
 
 
-def _known(expr: Expr, type_: Type | None, known_of: Callable[[Expr], Known]) -> Known:
+def _known(expr: Expr, type_: Type | None, static_facts: Callable[[Expr], StaticFacts]) -> StaticFacts:
     match expr:
         case Literal_(value=bool() as value):
-            return Known(written=value)
+            return StaticFacts(written=value)
         case Literal_(value=int() | float() as number):
-            return Known(written=number, least=number, nonzero=number != 0)
+            return StaticFacts(written=number, least=number, nonzero=number != 0)
         case Literal_(value=str() as text):
-            return Known(written=text, text=True, order=(text,))
+            return StaticFacts(written=text, text=True, order=(text,))
         case Items(values=values):
             texts = [each.value for each in values if isinstance(each, Literal_) and isinstance(each.value, str)]
-            return Known(items=len(values), order=tuple(texts) if len(texts) == len(values) else None)
+            return StaticFacts(items=len(values), order=tuple(texts) if len(texts) == len(values) else None)
         case Each(loop=loop) if loop.where is None:
-            return Known(items=known_of(loop.of).items)
+            return StaticFacts(items=static_facts(loop.of).items)
         case Data(dataset=dataset):
             return replace(_typed(type_), dataset=dataset)
         case Get(of=Data(dataset=dataset)):
-            return Known(dataset=dataset)
+            return StaticFacts(dataset=dataset)
         case Binary(operator="+" | "*" as sign, left=left, right=right):
-            return _sum_or_product(sign, known_of(left), known_of(right))
+            return _sum_or_product(sign, static_facts(left), static_facts(right))
         case Call(function="max"):
-            every = map(known_of, (*expr.args, *expr.named.values()))
+            every = map(static_facts, (*expr.args, *expr.named.values()))
             least = [known.least for known in every if known.least is not None]
-            return Known(least=max(least)) if least else Known()
+            return StaticFacts(least=max(least)) if least else StaticFacts()
         case Call(function=name) if name in FUNCTIONS:
-            return _known_call(name, arguments_of(expr), type_, known_of)
+            return _known_call(name, arguments_of(expr), type_, static_facts)
     return _typed(type_)
 
 
-def _typed(type_: Type | None) -> Known:
+def _typed(type_: Type | None) -> StaticFacts:
     if type_ is None:
-        return Known()
+        return StaticFacts()
     match type_.kind:
         case "choice":
-            return Known(text=True, order=type_.values)
+            return StaticFacts(text=True, order=type_.values)
         case "text" | "path":
-            return Known(text=True)
+            return StaticFacts(text=True)
         case "list" if type_.of.kind == "record":
             fields = type_.of.fields
             texts = tuple(name for name, of in fields.items() if without_optional(of).kind == "text")
-            return Known(
+            return StaticFacts(
                 texts=texts, places=tuple(name for name, of in fields.items() if is_of_paths(without_optional(of)))
             )
         case "integer":
             low, high = type_.low, type_.high
             apart = (low is not None and low > 0) or (high is not None and high < 0)
-            return Known(least=low, nonzero=apart)
-    return Known()
+            return StaticFacts(least=low, nonzero=apart)
+    return StaticFacts()
 
 
-def _sum_or_product(sign: str, left: Known, right: Known) -> Known:
+def _sum_or_product(sign: str, left: StaticFacts, right: StaticFacts) -> StaticFacts:
     if left.least is None or right.least is None:
-        return Known()
+        return StaticFacts()
     if sign == "+":
-        return Known(least=left.least + right.least, above=left.above or right.above)
+        return StaticFacts(least=left.least + right.least, above=left.above or right.above)
     if min(left.least, right.least) < 0:
-        return Known()
-    return Known(least=left.least * right.least, nonzero=left.positive and right.positive)
+        return StaticFacts()
+    return StaticFacts(least=left.least * right.least, nonzero=left.positive and right.positive)
 
 
-def _known_call(name: str, given: Mapping[str, Expr], type_: Type | None, known_of: Callable[[Expr], Known]) -> Known:
+def _known_call(
+    name: str, given: Mapping[str, Expr], type_: Type | None, static_facts: Callable[[Expr], StaticFacts]
+) -> StaticFacts:
     if name == "length":
-        return Known(least=known_of(given["value"]).items)
+        return StaticFacts(least=static_facts(given["value"]).items)
     if name in COUNTS or name == "abs":
-        return Known(least=0)
+        return StaticFacts(least=0)
     return replace(_typed(type_), items=_items_of(name, given))
 
 
@@ -221,19 +225,19 @@ def _items_of(name: str, given: Mapping[str, Expr]) -> int:
     list of prompts are compiled to one, in which the first reply stands for a missing one."""
     first = next(iter(given.values()), None)
     if name in KEEPS and first is not None:
-        return known_of(first).items
+        return static_facts(first).items
     match name:
         case "split":
             return 1
         case "zip":
-            return min(known_of(given[each]).items for each in ("items", "others"))
+            return min(static_facts(given[each]).items for each in ("items", "others"))
         case "without_last":
-            return max(known_of(given["items"]).items - 1, 0)
+            return max(static_facts(given["items"]).items - 1, 0)
         case "drawn":  # an item that a list has twice is drawn once
-            count = known_of(given["count"]).least or 0
-            return min(known_of(given["items"]).items, 1) if count >= 1 else 0
+            count = static_facts(given["count"]).least or 0
+            return min(static_facts(given["items"]).items, 1) if count >= 1 else 0
         case "distinct":
-            return int(any(known_of(each).order for each in given.values()))
+            return int(any(static_facts(each).order for each in given.values()))
         case "flat":
             return _items_inside(given["lists"])
         case "slice":
@@ -245,21 +249,21 @@ def _items_inside(lists: Expr) -> int:
     """Return a lower bound of the total number of items of the lists in a list."""
     match lists:
         case Items(values=values):
-            return sum(known_of(value).items for value in values)
+            return sum(static_facts(value).items for value in values)
         case Each(loop=loop, value=value) if loop.where is None:
-            return known_of(loop.of).items * known_of(value).items
+            return static_facts(loop.of).items * static_facts(value).items
     return 0
 
 
 def _items_left(given: Mapping[str, Expr]) -> int:
     """Return a lower bound of the number of items in a slice."""
-    items, start = known_of(given["value"]).items, known_of(given["start"]).written
+    items, start = static_facts(given["value"]).items, static_facts(given["start"]).written
     if not isinstance(start, int):
         return 0
     left = max(items - start, 0) if start >= 0 else min(items, -start)
     if "count" not in given:
         return left
-    count = known_of(given["count"]).written
+    count = static_facts(given["count"]).written
     return min(left, max(count, 0)) if isinstance(count, int) else 0
 
 
@@ -285,7 +289,7 @@ def _needs(name: str, given: Mapping[str, Expr]) -> tuple[Expr, ...]:
             if isinstance(index, Literal_) and isinstance(index.value, int):
                 return (_compared(">", _length(given["items"]), index.value),)
             below = _compared("<", index, _length(given["items"]))
-            least = known_of(index).least
+            least = static_facts(index).least
             return (below,) if least is not None and least >= 0 else (below, _compared(">=", index, 0))
         case "min" | "max" if "b" not in given:
             return (_compared(">", _length(given["a"]), 0),)

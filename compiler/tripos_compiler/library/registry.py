@@ -1,7 +1,7 @@
 """Registry of the library's functions in groups, their versions, and functions added for a run.
 
 A stored result is valid as long as the versions are unchanged. Raise the number of a function here if its result for
-the same arguments changes, and `RETRIEVING` if the result of a retrieval changes; all dependent results are then
+the same arguments changes, and `RETRIEVAL_VERSION` if the result of a retrieval changes; all dependent results are then
 requested or scored again. Version 1 is not part of a fingerprint, so results from before versions existed stay valid.
 `tests/compiler/test_library_versions.py` and `tests/runtime/test_ranking.py` compare the results with the versions.
 """
@@ -62,11 +62,11 @@ VERSIONS: Mapping[str, int] = {
 """Versions of library functions by name; the default is 1. The versions of the ranking functions `bm25` and
 `similarity` also cover their indexes."""
 
-RETRIEVING = 2
+RETRIEVAL_VERSION = 2
 """Version of retrieval steps with any ranking: which elements are omitted, how ties are broken, and where included
 elements are placed."""
 
-READER = 2
+READER_VERSION = 2
 """Version of reading replies. It is part of scores that are read from a reply or a judge's reply, but not of requests,
 so that a change does not repeat requests."""
 
@@ -80,10 +80,10 @@ def version_of(function: str, versions: Mapping[str, int] = VERSIONS) -> int:
     return versions.get(function, 1)
 
 
-def raised_version(name: str, version: int) -> list[object]:
+def version_fingerprint(name: str, version: int) -> list[object]:
     """Return the contribution of a version to a fingerprint: nothing for version 1.
 
-    >>> raised_version("bleu", 1), raised_version("bleu", 2)
+    >>> version_fingerprint("bleu", 1), version_fingerprint("bleu", 2)
     ([], [['bleu', 2]])
     """
     return [] if version == 1 else [[name, version]]
@@ -237,7 +237,7 @@ def with_functions(functions: Functions) -> Iterator[None]:
     tasks started inside, and to nothing else in the process.
 
     >>> with with_functions({"twice": lambda value: 2 * value}):
-    ...     added_functions()["twice"](4)
+    ...     user_functions()["twice"](4)
     8
     """
     token = _functions.set(functions)
@@ -247,18 +247,18 @@ def with_functions(functions: Functions) -> Iterator[None]:
         _functions.reset(token)
 
 
-def added_functions() -> Functions:
+def user_functions() -> Functions:
     """Return the additional functions that expressions can call."""
     return _functions.get()
 
 
-Shown = Callable[[Call, Callable[[], Any]], Any]
+RevealHandler = Callable[[Call, Callable[[], Any]], Any]
 """Handler of `reveal`: maps the call and a function that evaluates it to the value to use."""
-_shown: ContextVar[Shown | None] = ContextVar("shown", default=None)
+_shown: ContextVar[RevealHandler | None] = ContextVar("shown", default=None)
 
 
 @contextmanager
-def with_revealed(shown: Shown) -> Iterator[None]:
+def override_reveal(shown: RevealHandler) -> Iterator[None]:
     """Context in which `shown` determines the value of every `reveal`."""
     token = _shown.set(shown)
     try:
@@ -267,6 +267,6 @@ def with_revealed(shown: Shown) -> Iterator[None]:
         _shown.reset(token)
 
 
-def shown_instead() -> Shown | None:
+def reveal_handler() -> RevealHandler | None:
     """Return the active handler of `reveal`, or None if a `reveal` has its own value."""
     return _shown.get()

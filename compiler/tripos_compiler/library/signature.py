@@ -22,12 +22,12 @@ from tripos_compiler.library.types import (
     Calls,
     Implied,
     Json,
+    LiteralOnly,
     Path,
     ReadCall,
     Tools,
     Tree,
     Turn,
-    WrittenOut,
     WrittenType,
     element_type,
     fits,
@@ -56,14 +56,14 @@ from tripos_compiler.source.data_classes import dataclass
 
 
 @dataclass(frozen=True)
-class Exactly:
+class ExactPattern:
     """Type without variables."""
 
     type: Type
 
 
 @dataclass(frozen=True)
-class Whatever:
+class AnyPattern:
     """Value of any type, also one that may be missing."""
 
 
@@ -100,7 +100,7 @@ class OptionalPattern:
 
 
 @dataclass(frozen=True)
-class TypeItself:
+class TypeParameter:
     """Type as an argument, not a value of it."""
 
     of: Variable
@@ -113,7 +113,7 @@ class OneOf:
     patterns: tuple[Pattern, ...]
 
 
-Pattern = Exactly | Whatever | PatternKind | Variable | ListOf | SetOf | OptionalPattern | TypeItself | OneOf
+Pattern = ExactPattern | AnyPattern | PatternKind | Variable | ListOf | SetOf | OptionalPattern | TypeParameter | OneOf
 Bindings = dict[str, Type]
 
 _SIMPLE: dict[Any, Type] = {
@@ -133,39 +133,41 @@ _SIMPLE: dict[Any, Type] = {
 def read_pattern(annotation: Any) -> Pattern:
     """Return the pattern of an annotation. Raises `TypeError` if the language has no corresponding type.
 
-    >>> written(read_pattern(list[str] | None))
+    >>> pattern_notation(read_pattern(list[str] | None))
     'list<text>?'
     """
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if annotation is Any:
-        return Whatever()
+        return AnyPattern()
     if annotation is Tree:
         return PatternKind("tree")
     if isinstance(annotation, TypeVar):
         limit = "number" if annotation.__constraints__ else "plain" if annotation.__bound__ is Hashable else "none"
         return Variable(annotation.__name__, limit)  # type: ignore[arg-type]
     if annotation in _SIMPLE:
-        return Exactly(_SIMPLE[annotation])
+        return ExactPattern(_SIMPLE[annotation])
     if origin is Annotated:
         named = next((mark.of for mark in annotation.__metadata__ if isinstance(mark, WrittenType)), None)
-        return read_pattern(arguments[0]) if named is None else TypeItself(Variable(named))
+        return read_pattern(arguments[0]) if named is None else TypeParameter(Variable(named))
     if origin in (types.UnionType, typing.Union):
         several = tuple(read_pattern(argument) for argument in arguments if argument is not types.NoneType)
         one = several[0] if len(several) == 1 else OneOf(several)
         return _maybe(one) if types.NoneType in arguments else one
     if origin in (list, Sequence, Collection):
         of = read_pattern(arguments[0])
-        return Exactly(list_of(of.type)) if isinstance(of, Exactly) else ListOf(of)
+        return ExactPattern(list_of(of.type)) if isinstance(of, ExactPattern) else ListOf(of)
     if origin in (set, frozenset, AbstractSet):
         of = read_pattern(arguments[0])
-        return Exactly(SetType(of=of.type)) if isinstance(of, Exactly) else SetOf(of)
+        return ExactPattern(SetType(of=of.type)) if isinstance(of, ExactPattern) else SetOf(of)
     if origin in (dict, Mapping):
         return PatternKind("record")
     raise TypeError(f"no type of the language says {annotation!r}")
 
 
 def _maybe(pattern: Pattern) -> Pattern:
-    return Exactly(OptionalType(of=pattern.type)) if isinstance(pattern, Exactly) else OptionalPattern(pattern)
+    return (
+        ExactPattern(OptionalType(of=pattern.type)) if isinstance(pattern, ExactPattern) else OptionalPattern(pattern)
+    )
 
 
 def match_type(pattern: Pattern, given: Type, bound: Bindings) -> bool:
@@ -177,9 +179,9 @@ def match_type(pattern: Pattern, given: Type, bound: Bindings) -> bool:
     (True, 'text')
     """
     match pattern:
-        case Exactly(type=type_):
+        case ExactPattern(type=type_):
             return fits(given, type_)
-        case Whatever():
+        case AnyPattern():
             return True
         case PatternKind(kind=kind):
             return given.kind == kind
@@ -192,7 +194,7 @@ def match_type(pattern: Pattern, given: Type, bound: Bindings) -> bool:
             return given.kind == "set" and match_type(of, given.of, bound)
         case OptionalPattern(of=of):
             return match_type(of, without_optional(given), bound)
-        case TypeItself(of=of):
+        case TypeParameter(of=of):
             return match_type(of, given, bound)
         case OneOf(patterns=patterns):
             for candidate in patterns:
@@ -219,52 +221,52 @@ def _bind(variable: Variable, given: Type, bound: Bindings) -> bool:
     return True
 
 
-def fill(pattern: Pattern, bound: Bindings) -> Type | None:
+def instantiate(pattern: Pattern, bound: Bindings) -> Type | None:
     """Return the type of a pattern with its variables replaced by their bindings; None if a binding is missing."""
     match pattern:
-        case Exactly(type=type_):
+        case ExactPattern(type=type_):
             return type_
         case Variable(name=name, limit=limit):
             return bound.get(name, NumberType() if limit == "number" else None)
         case ListOf(of=of):
-            inner = fill(of, bound)
+            inner = instantiate(of, bound)
             return None if inner is None else list_of(inner)
         case SetOf(of=of):
-            inner = fill(of, bound)
+            inner = instantiate(of, bound)
             return None if inner is None else SetType(of=inner)
         case OptionalPattern(of=of):
-            inner = fill(of, bound)
+            inner = instantiate(of, bound)
             return None if inner is None else OptionalType(of=without_optional(inner))
-        case Whatever() | PatternKind() | TypeItself() | OneOf():
+        case AnyPattern() | PatternKind() | TypeParameter() | OneOf():
             return None
     assert_never(pattern)
 
 
-def written(pattern: Pattern, *, variables: bool = True) -> str:
+def pattern_notation(pattern: Pattern, *, variables: bool = True) -> str:
     """Return the notation of a pattern in a signature; without `variables` its notation in a message.
 
-    >>> written(ListOf(Variable("T"))), written(ListOf(Variable("T")), variables=False)
+    >>> pattern_notation(ListOf(Variable("T"))), pattern_notation(ListOf(Variable("T")), variables=False)
     ('list<T>', 'list<any>')
     """
     match pattern:
-        case Exactly(type=type_):
+        case ExactPattern(type=type_):
             return type_notation(type_)
-        case Whatever():
+        case AnyPattern():
             return "any"
         case PatternKind(kind=kind):
             return kind
         case Variable(name=name, limit=limit):
             return "number" if limit == "number" else name if variables else "any"
         case ListOf(of=of):
-            return f"list<{written(of, variables=variables)}>"
+            return f"list<{pattern_notation(of, variables=variables)}>"
         case SetOf(of=of):
-            return f"set<{written(of, variables=variables)}>"
+            return f"set<{pattern_notation(of, variables=variables)}>"
         case OptionalPattern(of=of):
-            return f"{written(of, variables=variables)}?"
-        case TypeItself(of=of):
+            return f"{pattern_notation(of, variables=variables)}?"
+        case TypeParameter(of=of):
             return f"the type {of.name}"
         case OneOf(patterns=patterns):
-            *most, last = (written(one, variables=variables) for one in patterns)
+            *most, last = (pattern_notation(one, variables=variables) for one in patterns)
             return f"{', '.join(most)} or {last}"
     assert_never(pattern)
 
@@ -274,7 +276,7 @@ def written(pattern: Pattern, *, variables: bool = True) -> str:
 LARGEST = 1e70
 """Largest absolute value of a number in a spec, a score or a figure; larger numbers are undefined. Sums of fourth
 powers of such numbers over a whole run are still double-precision numbers, so every error and test can be computed."""
-PAST = "it is past all bounds, which are ±1e70"
+OUT_OF_BOUNDS = "it is past all bounds, which are ±1e70"
 """Reason for a number above `LARGEST`."""
 
 
@@ -292,7 +294,7 @@ class Undefined(Exception):
 
 
 @dataclass(frozen=True)
-class Wrong:
+class ArgumentError:
     """Error of literal arguments with its own code."""
 
     code: str
@@ -300,16 +302,16 @@ class Wrong:
     help: str
 
 
-class Unread(Exception):
+class AmbiguousAnswer(Exception):
     """A reading function finds an ambiguous text. The message says what is ambiguous."""
 
 
 @dataclass(frozen=True)
-class Known:
+class StaticFacts:
     """Static knowledge about the value of an argument.
 
-    `written` is its literal value, `least` a lower bound, `items` a lower bound of its number of items, and `dataset`
-    the data set of which it is a column.
+    `pattern_notation` is its literal value, `least` a lower bound, `items` a lower bound of its number of items, and
+    `dataset` the data set of which it is a column.
     """
 
     written: object = None
@@ -333,7 +335,7 @@ class Known:
         return self.least is not None and (self.least > 0 or (self.least == 0 and (self.above or self.nonzero)))
 
 
-Arguments = Mapping[str, Known]
+Arguments = Mapping[str, StaticFacts]
 """Static knowledge about the arguments, by parameter."""
 
 
@@ -486,10 +488,10 @@ Types = Mapping[str, Type | Sequence[Type]]
 Rule = Callable[[Types], Type | str]
 """Computes the result type if a signature cannot express it, or returns the error of the arguments."""
 
-Check = Callable[[Mapping[str, object]], str | Wrong | None]
+Check = Callable[[Mapping[str, object]], str | ArgumentError | None]
 """Returns the error of literal arguments by parameter, or None."""
 
-ANYTHING = Whatever()
+ANYTHING = AnyPattern()
 
 
 @dataclass(frozen=True)
@@ -505,17 +507,17 @@ class Parameter:
     many: bool = False
     implied: Implied | None = None
     pattern: Pattern = ANYTHING
-    written_out: WrittenOut | None = None
+    written_out: LiteralOnly | None = None
 
     @property
-    def is_like_others(self) -> bool:
+    def accepts_any_type(self) -> bool:
         """Return true if it accepts any single type, which earlier arguments may determine."""
         return isinstance(self.pattern, Variable)
 
     @property
     def is_type(self) -> bool:
         """Return true if it takes a type instead of a value."""
-        return isinstance(self.pattern, TypeItself)
+        return isinstance(self.pattern, TypeParameter)
 
     @property
     def shown(self) -> str:
@@ -524,14 +526,14 @@ class Parameter:
         >>> Parameter("items", None, True, many=True).shown
         'items…: any'
         """
-        return f"{self.name}{'…' if self.many else ''}: {written(self.pattern)}{self._optional}"
+        return f"{self.name}{'…' if self.many else ''}: {pattern_notation(self.pattern)}{self._optional}"
 
     @property
     def _optional(self) -> str:
         return "" if self.required or self.many else " (optional)"
 
 
-def _nothing_wrong(_: Mapping[str, object]) -> str | Wrong | None:
+def _nothing_wrong(_: Mapping[str, object]) -> str | ArgumentError | None:
     return None
 
 
@@ -600,7 +602,7 @@ class Function:
     @property
     def shown(self) -> str:
         """Signature for people, for example `same_number(a: number?, b: number?) -> bool`."""
-        return f"{self.name}({', '.join(p.shown for p in self.parameters)}) -> {written(self.pattern)}"
+        return f"{self.name}({', '.join(p.shown for p in self.parameters)}) -> {pattern_notation(self.pattern)}"
 
     @property
     def summary(self) -> str:
@@ -626,7 +628,7 @@ class Function:
                     return _misfit(parameter, type_, earlier)
         if self.rule is not None:
             return self.rule(types)
-        result = fill(self.pattern, bound)
+        result = instantiate(self.pattern, bound)
         assert result is not None, f"the signature of {self.name} does not say what it gives"
         return result
 
@@ -674,7 +676,7 @@ def _misfit(parameter: Parameter, given: Type, bound: Bindings) -> str:
         )
     if given.kind == "optional" and match_type(parameter.pattern, given.of, dict(bound)):
         return f"`{parameter.name}` may be missing here; say what stands in its place: `default(…, …)`"
-    wanted = written(parameter.pattern, variables=False)
+    wanted = pattern_notation(parameter.pattern, variables=False)
     return f"`{parameter.name}` must be `{wanted}`, this is `{type_notation(given)}`"
 
 
@@ -716,11 +718,11 @@ def _parameter(parameter: inspect.Parameter, annotation: Any) -> Parameter:
     many = parameter.kind is inspect.Parameter.VAR_POSITIONAL
     implied = next((mark for mark in marks if isinstance(mark, Implied)), None)
     required = parameter.default is inspect.Parameter.empty and not many
-    out = next((mark for mark in marks if isinstance(mark, WrittenOut)), None)
+    out = next((mark for mark in marks if isinstance(mark, LiteralOnly)), None)
     return Parameter(parameter.name, _settled(pattern), required, many, implied, pattern, out)
 
 
 def _settled(pattern: Pattern) -> Type | None:
     """Return the type of a pattern without bindings; for the number variable, any number."""
-    settled = isinstance(pattern, Exactly) or (isinstance(pattern, Variable) and pattern.limit == "number")
-    return fill(pattern, {}) if settled else None
+    settled = isinstance(pattern, ExactPattern) or (isinstance(pattern, Variable) and pattern.limit == "number")
+    return instantiate(pattern, {}) if settled else None

@@ -86,7 +86,7 @@ class WrittenType:
 
 
 @dataclass(frozen=True)
-class WrittenOut:
+class LiteralOnly:
     """Marks a parameter whose text must be a literal; `instead` is the alternative to suggest."""
 
     instead: str
@@ -131,18 +131,18 @@ PLAIN_JSON: Mapping[str, Type] = {
 """Scalar types of parts of JSON by notation, besides ranges of whole numbers, lists and records."""
 
 
-def notated_type(notation: str) -> Type | None:
+def parse_type_notation(notation: str) -> Type | None:
     """Return the JSON type for a notation; None for any other notation.
 
-    >>> notated_type("list<1..5>") == ListType(of=IntegerType(low=1, high=5)), notated_type("dialogue")
+    >>> parse_type_notation("list<1..5>") == ListType(of=IntegerType(low=1, high=5)), parse_type_notation("dialogue")
     (True, None)
-    >>> type_notation(notated_type("list<{ a text, b list<{ c integer }>? }>"))
+    >>> type_notation(parse_type_notation("list<{ a text, b list<{ c integer }>? }>"))
     'list<{ a text, b list<{ c integer }>? }>'
     """
     if notation.startswith("{ "):
         return _notated_record(notation.removeprefix("{ ").removesuffix(" }"))
     if notation.startswith("list<") and notation.endswith(">"):
-        of = notated_type(notation[len("list<") : -1])
+        of = parse_type_notation(notation[len("list<") : -1])
         return None if of is None else ListType(of=of)
     low, dots, high = notation.partition("..")
     return IntegerType(low=int(low), high=int(high)) if dots else PLAIN_JSON.get(notation)
@@ -156,7 +156,7 @@ def _notated_record(notation: str) -> RecordType | None:
         depth += (sign in "{<") - (sign in "}>")
         if sign == "," and depth == 0:
             name, _, of = notation[begin:place].strip().partition(" ")
-            type_ = notated_type(of.removesuffix("?"))
+            type_ = parse_type_notation(of.removesuffix("?"))
             if type_ is None:
                 return None
             fields[name] = OptionalType(of=type_) if of.endswith("?") else type_

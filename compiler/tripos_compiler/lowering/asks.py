@@ -12,22 +12,28 @@ from dataclasses import replace
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.table import SETTINGS
 from tripos_compiler.diagnostics.diagnostic import nearest
-from tripos_compiler.language.references import names_used, subexpressions, with_dependencies
+from tripos_compiler.language.references import direct_dependencies, subexpressions, transitive_dependencies
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.types import fits, type_notation, without_optional
 from tripos_compiler.lowering.multi_turn_asks import (
-    AskedList,
-    PromptList,
+    ElementAsks,
+    PromptSequence,
     ToolLoop,
-    lower_asked_list,
-    lower_asks,
-    lower_loop,
-    lower_script,
+    add_element_asks,
+    add_loop_turns,
+    add_prompt_turns,
+    lower_element_asks,
+    lower_prompts,
     lower_state,
-    lower_turns,
 )
-from tripos_compiler.lowering.requests import lower_question, lower_samples
-from tripos_compiler.lowering.steps import NOT_ASKED, Steps, mention_question, warn_unasked, warn_undefined
+from tripos_compiler.lowering.requests import lower_request, lower_samples
+from tripos_compiler.lowering.steps import (
+    REQUEST_UNDEFINED,
+    Steps,
+    note_shown_names,
+    warn_undefined,
+    warn_undefined_request,
+)
 from tripos_compiler.plan import (
     LIKELIHOODS,
     REPLY_PARTS,
@@ -54,9 +60,9 @@ from tripos_compiler.plan import (
     TextType,
     Tool,
     Type,
-    calling_type,
-    weighed_fields,
-    written,
+    probability_fields,
+    serialized_form,
+    tool_reply_type,
 )
 from tripos_compiler.resolve.program import (
     Binding,
@@ -64,7 +70,7 @@ from tripos_compiler.resolve.program import (
     Program,
     Scope,
     Typed,
-    has_lost_part,
+    has_skipped_part,
     numbers_of,
     record_fields,
     row_fields,
@@ -73,7 +79,7 @@ from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 from tripos_compiler.source.tree import Name, Number, Syntax, Text
 from tripos_compiler.typecheck.expressions import Elaborator
-from tripos_compiler.typecheck.templates import Localised, lower_texts
+from tripos_compiler.typecheck.templates import LocalizedTemplate, lower_texts
 from tripos_compiler.typecheck.types import is_secret
 
 # Chats and continued conversations
@@ -115,7 +121,7 @@ def lower_continued(steps: Steps, statement: Statement, role: Name) -> str | boo
         return False
     if role.text not in program.roles:
         return False  # it was reported
-    good = _goes_on(steps, statement, found) if isinstance(found, Ask) else True
+    good = _can_continue(steps, statement, found) if isinstance(found, Ask) else True
     return found.name if _took_part(steps, found, role, name) and good else False
 
 
@@ -133,7 +139,7 @@ def _took_part(steps: Steps, found: Ask | Converse, role: Name, name: Name) -> b
     return took_part
 
 
-def _goes_on(steps: Steps, statement: Statement, found: Ask) -> bool:
+def _can_continue(steps: Steps, statement: Statement, found: Ask) -> bool:
     """Return true if an ask can continue another one; otherwise report why not."""
     program, good = steps.program, True
     for construct in SETTLED:
@@ -188,7 +194,7 @@ def lower_plain(steps: Steps, ask: Statement) -> Plain | bool | None:
     return Plain(**{name: text.value for name, text in slots.items() if isinstance(text, Text)})
 
 
-def lower_options(steps: Steps, ask: Statement) -> Typed | bool | None:
+def lower_likelihood(steps: Steps, ask: Statement) -> Typed | bool | None:
     """Return the texts of `likelihood of`; None without one, False if they are wrong, which is reported."""
     written = ask.one_of("likelihood")
     if written is None:
@@ -209,17 +215,17 @@ def lower_options(steps: Steps, ask: Statement) -> Typed | bool | None:
     return options if good and options is not None else False
 
 
-BESIDE_TOKENS = ("plain", "tools", "prompts")
+NOT_WITH_LOGPROBS = ("plain", "tools", "prompts")
 """Constructs that an ask with `top_logprobs` cannot have."""
 
 
-def may_weigh(steps: Steps, ask: Statement, returns: Type | None) -> bool:
+def may_have_logprobs(steps: Steps, ask: Statement, returns: Type | None) -> bool:
     """Return true if an ask has no `top_logprobs` or may have it; otherwise report why not."""
     written = ask.one_of("top_logprobs")
     if written is None or ask.one_of("likelihood") is not None:  # with a likelihood, the setting is reported elsewhere
         return True
     good = True
-    for other in (found for construct in BESIDE_TOKENS for found in ask.of(construct)):
+    for other in (found for construct in NOT_WITH_LOGPROBS for found in ask.of(construct)):
         message = f"an ask with `top_logprobs` takes no `{other.construct}`"
         help_ = "remove one of the two: probabilities of tokens are those of one reply of a chat"
         steps.program.diagnostics.error("E0107", message, other.head, help=help_)
@@ -234,7 +240,7 @@ def may_weigh(steps: Steps, ask: Statement, returns: Type | None) -> bool:
 
 # Tools
 
-WITHOUT = ("plain", "likelihood", "returns")
+NOT_WITH_TOOLS = ("plain", "likelihood", "returns")
 """Constructs that an ask with tools cannot have: a reply with calls has its own type."""
 
 
@@ -246,13 +252,13 @@ class OfferedTools:
     listed: Typed | None = None
 
 
-def lower_offered(steps: Steps, ask: Statement) -> OfferedTools | None:
+def lower_offered_tools(steps: Steps, ask: Statement) -> OfferedTools | None:
     """Return the tools of an ask. Reports a mistake and returns None."""
     written = ask.one_of("tools")
     if written is None:
         return OfferedTools()
     good = True
-    for construct in WITHOUT:
+    for construct in NOT_WITH_TOOLS:
         if (other := ask.one_of(construct)) is not None:
             message = f"an ask with `tools` takes no `{construct}`"
             help_ = "remove one of the two: a reply with calls has a form of its own"
@@ -294,7 +300,7 @@ def _listed(steps: Steps, syntax: Syntax) -> Typed | None:
         help_ = "name tools that are declared, or a column of type `tools`: `functions tools`"
         steps.program.diagnostics.error("E0301", message, syntax.span, help=help_)
         return None
-    warn_undefined(steps, typed, NOT_ASKED)
+    warn_undefined(steps, typed, REQUEST_UNDEFINED)
     return typed
 
 
@@ -373,11 +379,11 @@ def _literal(statement: Statement, slot: str) -> dict[str, Literal_]:
 
 def letter_shown(scope: Scope, options: Sequence[Statement], told: Sequence[Expr]) -> Binding | None:
     """Return the letter of the right option of the first `options` that a prompt shows; None if it shows none."""
-    shown = {written(part).model_dump_json() for expr in told for part in subexpressions(expr)}
+    shown = {serialized_form(part).model_dump_json() for expr in told for part in subexpressions(expr)}
     for each in options:
         fields = scope[each.name().text].fields
         values = [value for name in ("text", "options") if (value := fields[name].value) is not None]
-        if any(written(value).model_dump_json() in shown for value in values):
+        if any(serialized_form(value).model_dump_json() in shown for value in values):
             return fields["letter"]
     return None
 
@@ -398,7 +404,7 @@ def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | Non
     count = written.syntax("count")
     if not program.is_declared("dataset", dataset):
         return None
-    loaded = program.rowsets.get(dataset.text)
+    loaded = program.top_level_datasets.get(dataset.text)
     if loaded is None or not loaded.sound:
         return None
     if isinstance(count, Number) and count.value < 1:
@@ -418,7 +424,7 @@ def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | Non
     if written.block is not None:
         texts = _written(steps, written, scope)
     else:
-        texts = _own(steps, ask, written, loaded, alias, returns)
+        texts = _texts_of_ask(steps, ask, written, loaded, alias, returns)
     if texts is None:
         return None
     condition = where.expr if isinstance(where, Typed) else None
@@ -451,7 +457,7 @@ def _drawn(steps: Steps, written: Statement) -> Typed | bool | None:
     steps.program.index.scopes.append((syntax.span, dict(steps.scope)))
     typed = steps.elaborator().expression(syntax, TextType(), "what draws the shots")
     if typed is not None:
-        warn_undefined(steps, typed, NOT_ASKED)
+        warn_undefined(steps, typed, REQUEST_UNDEFINED)
     return typed or False
 
 
@@ -463,9 +469,11 @@ def _condition(steps: Steps, written: Statement, key: str, scope: dict[str, Bind
     return Elaborator(steps.program, scope).condition(syntax) or False
 
 
-def _written(steps: Steps, written: Statement, scope: dict[str, Binding]) -> tuple[Localised, Localised] | None:
+def _written(
+    steps: Steps, written: Statement, scope: dict[str, Binding]
+) -> tuple[LocalizedTemplate, LocalizedTemplate] | None:
     """Return the texts of the shots' block."""
-    found: list[Localised] = []
+    found: list[LocalizedTemplate] = []
     for construct, what in (("shot_prompt", "prompt"), ("reply", "reply")):
         statements = written.of(construct)
         if not statements:
@@ -480,14 +488,14 @@ def _written(steps: Steps, written: Statement, scope: dict[str, Binding]) -> tup
     return (found[0], found[1]) if len(found) == 2 else None
 
 
-def _own(
+def _texts_of_ask(
     steps: Steps,
     ask: Statement,
     written: Statement,
     loaded: LoadedDataset,
     alias: Name,
     returns: Type | None,
-) -> tuple[Localised, Localised] | None:
+) -> tuple[LocalizedTemplate, LocalizedTemplate] | None:
     """Return the ask's own prompt filled from a row of the shots, with the only field that can be the answer."""
     program = steps.program
     help_ = 'give them texts of their own: `shots … { prompt "…", reply "…" }`'
@@ -551,16 +559,16 @@ def _is_axis(field: DataField) -> bool:
     return field.type.kind == "choice" and field.type.axis == field.name
 
 
-def _reply(steps: Steps, binding: Binding, type_: Type, span: Span, returns: Type | None) -> Localised:
+def _reply(steps: Steps, binding: Binding, type_: Type, span: Span, returns: Type | None) -> LocalizedTemplate:
     expr = binding.value or Ref(path=binding.path)
     hole = Hole(expr=expr, type=type_)
     if returns is not None and without_optional(returns).kind in ("list", "set", "record", "json"):
         hole = Hole(expr=Call(function="json", args=(expr,)), type=TextType())
-    from tripos_compiler.typecheck.templates import FilledHole
+    from tripos_compiler.typecheck.templates import CheckedHole
 
     texts: Texts = {language: Template(parts=(hole,)) for language in steps.program.languages}
-    filled = FilledHole(Typed(hole.expr, hole.type), span)
-    return Localised(texts, dict.fromkeys(steps.program.languages, (filled,)))
+    filled = CheckedHole(Typed(hole.expr, hole.type), span)
+    return LocalizedTemplate(texts, dict.fromkeys(steps.program.languages, (filled,)))
 
 
 def _paths(typed: Typed) -> set[tuple[str, ...]]:
@@ -577,7 +585,7 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
     when = steps.condition(statement)
     if statement.find("elements") is None:
         return _ask(steps, statement, when)
-    name, outer, listed = statement.name(), steps.scope, lower_asked_list(steps, statement)
+    name, outer, listed = statement.name(), steps.scope, lower_element_asks(steps, statement)
     if listed is None:
         steps.unknown(name)
         return False
@@ -589,14 +597,14 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
         steps.scope = outer
 
 
-def _ask(steps: Steps, statement: Statement, when: Typed | bool | None, listed: AskedList | None = None) -> bool:
+def _ask(steps: Steps, statement: Statement, when: Typed | bool | None, listed: ElementAsks | None = None) -> bool:
     program, name, role = steps.program, statement.name(), statement.name("role")
     good = steps.named(name)
     known = program.is_declared("role", role) and may_answer(steps, role)
-    question = lower_question(program, dict(steps.scope), statement, steps.rows)
+    question = lower_request(program, dict(steps.scope), statement, steps.rows)
     chat = lower_chat(steps, statement)
     earlier = lower_continued(steps, statement, role)
-    script = lower_script(steps, statement)
+    script = lower_prompts(steps, statement)
     if not statement.of("prompt") and not statement.of("chat") and script is None:
         help_ = 'write `prompt "…"` in its block'
         lacking = statement.block.span if statement.block is not None else None
@@ -605,24 +613,24 @@ def _ask(steps: Steps, statement: Statement, when: Typed | bool | None, listed: 
         steps.unknown(name)
         return False
     good = _has_no_secrets(steps, statement) and good
-    if has_lost_part(program, statement):  # its reply type, chat and shots are unknown
+    if has_skipped_part(program, statement):  # its reply type, chat and shots are unknown
         steps.unknown(name)
         return False
     shots = lower_shots(steps, statement, question.returns) if question is not None else None
     plain, options, tools = (
         lower_plain(steps, statement),
-        lower_options(steps, statement),
-        lower_offered(steps, statement),
+        lower_likelihood(steps, statement),
+        lower_offered_tools(steps, statement),
     )
     loop = lower_state(steps, statement, () if tools is None else tools.declared, may_answer)
-    good = question is None or (may_weigh(steps, statement, question.returns) and good)
+    good = question is None or (may_have_logprobs(steps, statement, question.returns) and good)
     lowered = (when, chat, earlier, plain, options, script, loop)
     if not good or not known or False in lowered or question is None or shots is None or tools is None:
         steps.unknown(name)
         return False
     history = chat.expr if isinstance(chat, Typed) else None
     returns = LIKELIHOODS if isinstance(options, Typed) else question.returns
-    returns = calling_type(tools.declared) if statement.of("tools") else returns
+    returns = tool_reply_type(tools.declared) if statement.of("tools") else returns
     ask = Ask(
         name=name.text,
         role=role.text,
@@ -643,31 +651,31 @@ def _ask(steps: Steps, statement: Statement, when: Typed | bool | None, listed: 
         fingerprint="",
     )
     asked_when = when if isinstance(when, Typed) else None
-    warn_unasked(steps, question, asked_when)
+    warn_undefined_request(steps, question, asked_when)
     if isinstance(chat, Typed):
-        warn_undefined(steps, chat, NOT_ASKED, asked_when)
+        warn_undefined(steps, chat, REQUEST_UNDEFINED, asked_when)
     if isinstance(options, Typed):
-        warn_undefined(steps, options, NOT_ASKED, asked_when)
+        warn_undefined(steps, options, REQUEST_UNDEFINED, asked_when)
     draws = [each.drawn for each in ask.shots]
     told = [each for each in (ask.chat, ask.options, ask.offered, *draws) if each is not None]
     if listed is not None:
-        mention_question(steps, question, listed.of, *told)
-        if not (done := lower_asks(steps, statement, ask, listed)):
+        note_shown_names(steps, question, listed.of, *told)
+        if not (done := add_element_asks(steps, statement, ask, listed)):
             steps.unknown(name)
         return done
-    if isinstance(script, PromptList):
-        mention_question(steps, question, script.prompts.expr, *told)
-        if not (done := lower_turns(steps, statement, ask, script)):
+    if isinstance(script, PromptSequence):
+        note_shown_names(steps, question, script.prompts.expr, *told)
+        if not (done := add_prompt_turns(steps, statement, ask, script)):
             steps.unknown(name)
         return done
     if isinstance(loop, ToolLoop):
-        mention_question(steps, question, loop.state.expr, *told)
-        lower_loop(steps, statement, ask, loop)
+        note_shown_names(steps, question, loop.state.expr, *told)
+        add_loop_turns(steps, statement, ask, loop)
         return True
     steps.lowered.append(ask)
-    steps.wholes[name.text] = name
+    steps.model_steps[name.text] = name
     _bind(steps, statement, ask)
-    mention_question(steps, question, *told)
+    note_shown_names(steps, question, *told)
     return True
 
 
@@ -716,7 +724,7 @@ def _bind(steps: Steps, statement: Statement, ask: Ask) -> None:
     elif ask.returns is not None:
         type_, path, shown = ask.returns, (ask.name, "value"), ask.returns
     if ask.settings.top_logprobs is not None and (read := ask.read_as) is not None and read.kind == "record":
-        fields |= record_fields((ask.name,), RecordType(fields=weighed_fields(ask.returns)), span)
+        fields |= record_fields((ask.name,), RecordType(fields=probability_fields(ask.returns)), span)
         shown = RecordType(fields={"text": TextType(), **read.fields})
     several = ask.samples > 1 and ask.options is None and not _builds_on_samples(steps, ask)
     if several and "samples" not in fields:
@@ -731,5 +739,5 @@ def _builds_on_samples(steps: Steps, ask: Ask) -> bool:
     """Return true if an ask depends on one of several samples, so that its own samples are not repetitions of one
     request.
     """
-    found = with_dependencies(steps.lowered, names_used(ask))
+    found = transitive_dependencies(steps.lowered, direct_dependencies(ask))
     return any(step.name in found and getattr(step, "samples", 1) > 1 for step in steps.lowered)

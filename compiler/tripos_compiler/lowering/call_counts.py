@@ -16,9 +16,24 @@ from dataclasses import field
 from functools import partial
 from typing import Any, Final
 
-from tripos_compiler.language.evaluation import DATA, LAZY, PLACE, Missing, Unavailable, elements, evaluate
-from tripos_compiler.language.references import CALLING, asked_for, names_in, subexpressions, taken, without_reveal
-from tripos_compiler.library.definedness import lack_of
+from tripos_compiler.language.evaluation import (
+    DATA,
+    INDEX_PREFIX,
+    LAZY_FUNCTIONS,
+    MissingValue,
+    Unavailable,
+    elements,
+    evaluate,
+)
+from tripos_compiler.language.references import (
+    CALLING,
+    names_in,
+    query_expressions,
+    required_inputs,
+    subexpressions,
+    without_reveal,
+)
+from tripos_compiler.library.definedness import undefinedness_of
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import (
     Ask,
@@ -32,7 +47,7 @@ from tripos_compiler.plan import (
     Expr,
     Grade,
     Hole,
-    Judging,
+    JudgedStep,
     Loop,
     Passage,
     RecordValue,
@@ -57,13 +72,13 @@ from tripos_compiler.source.data_classes import dataclass
 
 Case = Mapping[str, Any]
 """The values of the names in one case: its axes, and its row under the alias."""
-YES: Final = "yes"
+HOLDS: Final = "yes"
 """The value is defined; for a condition, it holds."""
-NO: Final = "no"
-VOID: Final = "void"
+FAILS: Final = "no"
+UNDEFINED: Final = "void"
 """The value is undefined."""
-OPEN: Final = frozenset((YES, NO))
-UNSURE: Final = frozenset((YES, NO, VOID))
+DEFINED: Final = frozenset((HOLDS, FAILS))
+ANY_STATE: Final = frozenset((HOLDS, FAILS, UNDEFINED))
 BOUNDED: Final = ("text", "choice", "bool", "path", "list", "set", "record", "dialogue")
 """The kinds of types without numbers, so that the value of a name is always within bounds."""
 
@@ -74,14 +89,14 @@ def may_be_undefined(expr: Expr) -> bool:
 
 
 @dataclass
-class _Branch:
+class _DecisionNode:
     """An inner node of a decision tree: the test of a case, and by its outcome the next node or the result."""
 
     look: Callable[[Case], Hashable]
-    after: dict[Hashable, _Branch | bool | None] = field(default_factory=dict)
+    after: dict[Hashable, _DecisionNode | bool | None] = field(default_factory=dict)
 
 
-class StepOutcomes:
+class StepReachability:
     """Decides whether each step of a treatment runs in a case. `names` are the variables known in every case.
 
     The answer depends on a sequence of tests of the case, in which each test depends on the outcomes before it. It is
@@ -97,7 +112,7 @@ class StepOutcomes:
         self._decides: dict[int, bool] = {}
         self._held: list[Expr | Step] = []
         """References that keep objects alive while their ids are used as keys."""
-        self._trees: dict[int, _Branch | bool | None] = {}
+        self._trees: dict[int, _DecisionNode | bool | None] = {}
         self._looks: dict[Hashable, tuple[Callable[[Case], Hashable], Hashable]] = {}
         """The tests of the current case in order, with their outcomes."""
         self._outcomes: dict[int, frozenset[bool]] = {}
@@ -114,7 +129,7 @@ class StepOutcomes:
             or (ask is not None and ask.prompt is None and ask.continues is None)
         ):
             return False
-        return not any(self._may_be_void(expr) for expr in taken(step))
+        return not any(self._may_be_void(expr) for expr in required_inputs(step))
 
     def in_case(self, step: Step, case: Case) -> bool | None:
         """Return true if a step runs in a case; None if that depends on a reply."""
@@ -122,33 +137,33 @@ class StepOutcomes:
             self._held.append(step)
             self._trees[id(step)] = self._followed(step, case)[0]
         at = self._trees[id(step)]
-        while isinstance(at, _Branch):
+        while isinstance(at, _DecisionNode):
             seen = at.look(case)
             if seen not in at.after:
-                return self._grown(step, case)
+                return self._extend_tree(step, case)
             at = at.after[seen]
         return at
 
-    def _grown(self, step: Step, case: Case) -> bool | None:
+    def _extend_tree(self, step: Step, case: Case) -> bool | None:
         """Return the result for a case with a new outcome, and add it to the tree."""
         _, looks, found = self._followed(step, case)
         at = self._trees[id(step)]
         for number, (_, seen) in enumerate(looks, 1):
-            assert isinstance(at, _Branch)
+            assert isinstance(at, _DecisionNode)
             if seen not in at.after:
-                at.after[seen] = _Branch(looks[number][0]) if number < len(looks) else found
+                at.after[seen] = _DecisionNode(looks[number][0]) if number < len(looks) else found
             at = at.after[seen]
         return found
 
     def _followed(
         self, step: Step, case: Case
-    ) -> tuple[_Branch | bool | None, Sequence[tuple[Callable[[Case], Hashable], Hashable]], bool | None]:
+    ) -> tuple[_DecisionNode | bool | None, Sequence[tuple[Callable[[Case], Hashable], Hashable]], bool | None]:
         """Return the root of a step's tree, the tests of the case with their outcomes, and the result."""
         self._looks, self._outcomes, self._values = {}, {}, {}
         done = self._done(step, case)
         found = None if len(done) > 1 else True in done
         looks = list(self._looks.values())
-        return _Branch(looks[0][0]) if looks else found, looks, found
+        return _DecisionNode(looks[0][0]) if looks else found, looks, found
 
     def _seen(self, key: Hashable, look: Callable[[Case], Hashable], case: Case) -> Any:
         """Return the outcome of a test. Each test is made once a case."""
@@ -172,7 +187,7 @@ class StepOutcomes:
         """
         if (known := self._outcomes.get(id(step))) is not None:
             return known
-        found = {each == YES for each in (self._value(step.when, case) if step.when is not None else (YES,))}
+        found = {each == HOLDS for each in (self._value(step.when, case) if step.when is not None else (HOLDS,))}
         for earlier in _earlier(step):
             found = found - {True} | {False} if self._rules_out(earlier, case) else found
             found = found | {False} if self._rules_out(earlier, case) is None else found
@@ -192,8 +207,8 @@ class StepOutcomes:
         """
         value = self._value(earlier, case)
         if self._decided(earlier):
-            return value == {YES}
-        return value == {YES} or (None if value != {NO} else False)
+            return value == {HOLDS}
+        return value == {HOLDS} or (None if value != {FAILS} else False)
 
     def _lacking(self, step: Step, case: Case) -> Iterator[bool | None]:
         """For each input of a step, yield whether it is undefined; None if a reply or row decides."""
@@ -202,44 +217,44 @@ class StepOutcomes:
                 yield from self._lacking_texts(step.system, case)
                 yield from self._lacking_texts(step.prompt, case)
                 others = (*step.settings.conditions(), *([] if step.offered is None else [step.offered]))
-                yield from (_lacks(self._value(each, case)) for each in others)
+                yield from (_is_undefined(self._value(each, case)) for each in others)
                 if step.chat is not None:
-                    yield _lacks(self._value(step.chat, case))
+                    yield _is_undefined(self._value(step.chat, case))
                     yield self._asks_nothing(step, step.chat, case)
                 if step.options is not None:
                     yield self._lacks_options(step.options, case)
                 if step.continues is not None:
-                    yield _lacks(self._yielded(Ref(path=(step.continues, "turns")), case))
+                    yield _is_undefined(self._yielded(Ref(path=(step.continues, "turns")), case))
                 for shots in step.shots:
                     yield from self._lacking_shots(shots, case)
             case Converse():
                 for speaker in step.speakers:
                     yield from self._lacking_texts(speaker.system, case)
-                    yield from (_lacks(self._value(when, case)) for when in speaker.settings.conditions())
+                    yield from (_is_undefined(self._value(when, case)) for when in speaker.settings.conditions())
             case Retrieve():
-                yield _lacks(self._value(step.source, case))
+                yield _is_undefined(self._value(step.source, case))
                 for expr in (
                     *step.include,
-                    *asked_for(step),
+                    *query_expressions(step),
                 ):  # they may be embedded before it is noticed
-                    yield None if _lacks(self._value(expr, case)) is not False else False
+                    yield None if _is_undefined(self._value(expr, case)) is not False else False
             case SampleList(of=of):
-                yield _lacks(self._yielded(Ref(path=(of, "text")), case))
+                yield _is_undefined(self._yielded(Ref(path=(of, "text")), case))
             case Verdict(loops=loops) if loops:
-                yield _lacks(self._value(loops[0].of, case))
+                yield _is_undefined(self._value(loops[0].of, case))
             case Verdict() | Grade() | Compare():
                 for expr in step.args.values():
-                    yield _lacks(self._value(expr, case))
+                    yield _is_undefined(self._value(expr, case))
 
     def _asks_nothing(self, step: Ask, chat: Expr, case: Case) -> bool | None:
         """Return true if the whole request is a dialogue without turns; None if that is unknown."""
         if step.prompt is not None or not self._decided(chat):
             return False if step.prompt is not None else None
-        return {VOID: True, YES: False, NO: None}[self._seen(id(chat), partial(_outcome, chat), case)]
+        return {UNDEFINED: True, HOLDS: False, FAILS: None}[self._seen(id(chat), partial(_outcome, chat), case)]
 
     def _lacks_options(self, options: Expr, case: Case) -> bool | None:
         """Return true if there is no option, or one without text; None if that is unknown."""
-        lacks = _lacks(self._value(options, case))
+        lacks = _is_undefined(self._value(options, case))
         if lacks or not self._decided(options):
             return lacks or None
         return bool(self._seen(("options", id(options)), lambda known: not all(evaluate(options, known) or [""]), case))
@@ -257,19 +272,19 @@ class StepOutcomes:
             if isinstance(hole, Hole):
                 yield self._lacks_hole(hole, case)
         for passage in passages:
-            held = self._value(passage.when, case) if passage.when is not None else frozenset((YES,))
-            yield _lacks(held)
-            if YES not in held:
+            held = self._value(passage.when, case) if passage.when is not None else frozenset((HOLDS,))
+            yield _is_undefined(held)
+            if HOLDS not in held:
                 continue
             for part in passage.parts:
                 if isinstance(part, Hole):
                     lacks = self._lacks_hole(part, case)
-                    yield None if lacks and NO in held else lacks
+                    yield None if lacks and FAILS in held else lacks
 
     def _lacks_hole(self, hole: Hole, case: Case) -> bool | None:
         if isinstance(hole.expr, Ref) and hole.type.kind in BOUNDED and self._decided(hole.expr):
             return False  # names of a case are defined; a number may be out of bounds
-        return _lacks(self._value(hole.expr, case))
+        return _is_undefined(self._value(hole.expr, case))
 
     def _lacking_shots(self, shots: Shots, case: Case) -> Iterator[bool | None]:
         """For each condition and text of shots, yield whether it is undefined; None if a reply or the shots' rows
@@ -277,10 +292,10 @@ class StepOutcomes:
 
         A condition that is undefined for a row excludes that row, and matters only if it depends on a reply.
         """
-        yield False if shots.drawn is None else _lacks(self._value(shots.drawn, case))
+        yield False if shots.drawn is None else _is_undefined(self._value(shots.drawn, case))
         if shots.where is not None:
             for part in subexpressions(shots.where):
-                if isinstance(part, Ref) and self._step_of(part) is not None and VOID in self._value(part, case):
+                if isinstance(part, Ref) and self._step_of(part) is not None and UNDEFINED in self._value(part, case):
                     yield None
         for texts in (shots.prompt, shots.reply):
             for lacks in self._lacking_texts(texts, case):
@@ -299,21 +314,21 @@ class StepOutcomes:
             case Ref():
                 return self._yielded(expr, case)
             case Unary(operator="not", value=value):
-                swapped = {YES: NO, NO: YES, VOID: VOID}
+                swapped = {HOLDS: FAILS, FAILS: HOLDS, UNDEFINED: UNDEFINED}
                 return frozenset(swapped[each] for each in self._value(value, case))
             case Binary(operator="and" | "or", left=left, right=right):
-                ends = NO if expr.operator == "and" else YES
+                ends = FAILS if expr.operator == "and" else HOLDS
                 first = self._value(left, case)
-                after = self._value(right, case) if first - {ends, VOID} else frozenset[str]()
-                return (first & {ends, VOID}) | after
+                after = self._value(right, case) if first - {ends, UNDEFINED} else frozenset[str]()
+                return (first & {ends, UNDEFINED}) | after
         parts = [self._value(part, case) for part in parts_of(expr)]
         if isinstance(expr, RecordValue):  # one field may be undefined while another is read
-            return UNSURE if any(VOID in part for part in parts) else OPEN
-        if isinstance(expr, Call) and expr.function in LAZY:  # an undefined argument may not be evaluated
-            return UNSURE if any(VOID in part for part in parts) or _is_partial(expr) else OPEN
-        if any(part == {VOID} for part in parts):
-            return frozenset((VOID,))
-        return UNSURE if _is_partial(expr) or any(VOID in part for part in parts) else OPEN
+            return ANY_STATE if any(UNDEFINED in part for part in parts) else DEFINED
+        if isinstance(expr, Call) and expr.function in LAZY_FUNCTIONS:  # an undefined argument may not be evaluated
+            return ANY_STATE if any(UNDEFINED in part for part in parts) or _is_partial(expr) else DEFINED
+        if any(part == {UNDEFINED} for part in parts):
+            return frozenset((UNDEFINED,))
+        return ANY_STATE if _is_partial(expr) or any(UNDEFINED in part for part in parts) else DEFINED
 
     def _yielded(self, ref: Ref, case: Case) -> frozenset[str]:
         """Return the possible states of a name. A conversation's turn, a judge and an embedding model can
@@ -321,11 +336,11 @@ class StepOutcomes:
         """
         step = self._step_of(ref)
         if step is None:
-            return OPEN
+            return DEFINED
         done = self._done(step, case)
         if True not in done:
-            return frozenset((VOID,))
-        return OPEN if done == {True} and not _may_lack(step, ref) else UNSURE
+            return frozenset((UNDEFINED,))
+        return DEFINED if done == {True} and not _may_lack(step, ref) else ANY_STATE
 
     def _step_of(self, ref: Ref) -> Step | None:
         """Return the step of a name; for a name of a pair, the step of either side."""
@@ -358,20 +373,20 @@ class StepOutcomes:
 
 def _earlier(step: Step) -> tuple[Expr, ...]:
     """Return the conditions of the earlier scores of the same name."""
-    return (step.earlier or ()) if isinstance(step, Judging) else ()
+    return (step.earlier or ()) if isinstance(step, JudgedStep) else ()
 
 
 def _outcome(expr: Expr, case: Case) -> str:
     """Return the state of an expression that a case determines."""
     try:
-        return YES if evaluate(expr, case) else NO
+        return HOLDS if evaluate(expr, case) else FAILS
     except Unavailable:
-        return VOID
+        return UNDEFINED
 
 
-def _lacks(value: frozenset[str]) -> bool | None:
+def _is_undefined(value: frozenset[str]) -> bool | None:
     """Return true if a value is undefined; None if it may be."""
-    return VOID in value if len(value) == 1 or VOID not in value else None
+    return UNDEFINED in value if len(value) == 1 or UNDEFINED not in value else None
 
 
 def _may_lack(step: Step, ref: Ref) -> bool:
@@ -397,7 +412,7 @@ def _is_partial(part: Expr) -> bool:
                 return len(columns) > 1 or "" in columns
             if function in ("examples_for", "siblings"):
                 return len(args) + len(named) > 2  # a field that rows may lack
-            return function == "readable" or function not in FUNCTIONS or lack_of(part) is not None
+            return function == "readable" or function not in FUNCTIONS or undefinedness_of(part) is not None
     return False
 
 
@@ -429,7 +444,7 @@ class CallRange:
 
 
 def loop_calls(
-    places: Sequence[tuple[StepOutcomes, Step]], known: Sequence[Case] | None, count: int, certain: bool
+    places: Sequence[tuple[StepReachability, Step]], known: Sequence[Case] | None, count: int, certain: bool
 ) -> tuple[CallRange, tuple[int, int]]:
     """Return the range of elements that a judge is asked about in all cases, and the least and most in one case.
 
@@ -444,7 +459,7 @@ def loop_calls(
     return CallRange(sum(most), sum(least) if certain else 0, sum(most)), row
 
 
-def _in_case(places: Sequence[tuple[StepOutcomes, Step]], case: Case) -> tuple[int, int]:
+def _in_case(places: Sequence[tuple[StepReachability, Step]], case: Case) -> tuple[int, int]:
     """Return the least and most elements in a case, over all steps and treatments that ask the same."""
     certain, possible = set[Places](), set[Places]()
     for outcomes, step in places:
@@ -472,7 +487,7 @@ def _listed(loops: Sequence[Loop], names: Mapping[str, Any]) -> Iterator[tuple[P
         for inside in elements(loop, names):
             sure = loop.where is None or _decides(loop.where, inside)
             if not sure or loop.where is None or evaluate(loop.where, inside):
-                place = inside[PLACE + loop.alias]
+                place = inside[INDEX_PREFIX + loop.alias]
                 yield from (((place, *inner), sure and each) for inner, each in _listed(rest, inside))
     except Unavailable:
         return
@@ -490,11 +505,11 @@ def _possible(loop: Loop, names: Mapping[str, Any]) -> Iterator[int]:
         yield from every
         return
     looked_at = names_in(loop.of) | (set() if loop.where is None else names_in(loop.where))
-    unknown = {name: Missing(name, UNKNOWN) for name in looked_at - names.keys() - {loop.alias}}
+    unknown = {name: MissingValue(name, UNKNOWN) for name in looked_at - names.keys() - {loop.alias}}
     try:
         for inside in elements(loop, {**names, **unknown}):
             if _may_hold(loop.where, inside):
-                yield inside[PLACE + loop.alias]
+                yield inside[INDEX_PREFIX + loop.alias]
     except Unavailable as reason:
         if reason.status == UNKNOWN:
             yield from every
@@ -526,7 +541,7 @@ class RetrievalCorpus:
     queries: tuple[Expr, ...]
 
 
-def embedding_pools(program: Program, scenario: Scenario) -> dict[str, RetrievalCorpus]:
+def retrieval_corpora(program: Program, scenario: Scenario) -> dict[str, RetrievalCorpus]:
     """Return the corpus of every step that embeds."""
     return {
         step.name: _pool(program, step)
@@ -556,10 +571,10 @@ def _sides(step: Retrieve) -> Iterator[tuple[Expr, Expr]]:
 def _texts(program: Program, step: Retrieve, elements: list[Expr]) -> frozenset[str] | None:
     """Return the texts of all elements; None if they depend on the row or on generated rows."""
     used = {part.dataset for part in subexpressions(step.source) if isinstance(part, Data)}
-    whole = all(name in program.rowsets and program.rowsets[name].known for name in used)
+    whole = all(name in program.top_level_datasets and program.top_level_datasets[name].known for name in used)
     if names_in(step.source) or not whole or any(part.op == "tree" for part in subexpressions(step.source)):
         return None
-    data = {name: [row.values for row in program.rowsets[name].rows] for name in used}
+    data = {name: [row.values for row in program.top_level_datasets[name].rows] for name in used}
     found: set[str] = set()
     try:
         for element in evaluate(step.source, {DATA: data}):
@@ -576,8 +591,8 @@ def _texts(program: Program, step: Retrieve, elements: list[Expr]) -> frozenset[
 
 def _values(program: Program, expr: Expr) -> Iterator[str]:
     match expr:
-        case Data(dataset=name, field=field) if name in program.rowsets:
-            loaded = program.rowsets[name]
+        case Data(dataset=name, field=field) if name in program.top_level_datasets:
+            loaded = program.top_level_datasets[name]
             if not loaded.known:
                 yield from (f"row {number}" for number in range(loaded.count))
             for row in loaded.rows:
@@ -624,7 +639,7 @@ class SharedStep:
     samples: int
     repeats: int = 1
     """How many times each of its judges is asked."""
-    places: list[tuple[StepOutcomes, Step]] = field(default_factory=list)
+    places: list[tuple[StepReachability, Step]] = field(default_factory=list)
     arms: list[dict[str, str]] = field(default_factory=list)
 
 
@@ -633,13 +648,13 @@ def count_calls(
     cases: CountedCases,
     roles: Mapping[str, Role],
     scorers: Mapping[str, Scorer],
-    pool: Mapping[str, RetrievalCorpus],
+    corpora: Mapping[str, RetrievalCorpus],
 ) -> list[CallCount]:
     """Return the calls of every step of a scenario. Steps that treatments share are counted once.
 
     `pool` has the corpus of each step that embeds.
     """
-    counter = _Counter(scenario, cases, roles, scorers, pool)
+    counter = _Counter(scenario, cases, roles, scorers, corpora)
     return list(counter.counts())
 
 
@@ -656,7 +671,7 @@ def count_embeddings_once(counts: Iterable[CallCount], scenarios: Iterable[Scena
 
 def _named_by(step: Step) -> tuple[str, ...]:
     """Return the steps whose replies or verdicts a step refers to. Each of their samples gives another call of it."""
-    return step.judged if isinstance(step, Judging) else step.needs
+    return step.judged if isinstance(step, JudgedStep) else step.needs
 
 
 class _Counter:
@@ -685,7 +700,9 @@ class _Counter:
         for treatment in self.scenario.treatments:
             times: dict[str, tuple[str, ...]] = {}
             samples: dict[str, int] = {}
-            places = StepOutcomes(treatment.steps, self.cases.names if self.cases.known is not None else frozenset())
+            places = StepReachability(
+                treatment.steps, self.cases.names if self.cases.known is not None else frozenset()
+            )
             for step in treatment.steps:
                 times[step.name] = self._times(step, times)
                 before = [] if isinstance(step, SampleList) else [samples[name] for name in _named_by(step)]
@@ -835,7 +852,7 @@ class _Counter:
             row=row,
         )
 
-    def _span(self, places: Sequence[tuple[StepOutcomes, Step]]) -> CallRange:
+    def _span(self, places: Sequence[tuple[StepReachability, Step]]) -> CallRange:
         """Return the number of cases in which a step runs in some treatment. If a reply decides, the case counts
         towards the most.
         """

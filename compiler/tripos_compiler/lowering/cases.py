@@ -24,12 +24,12 @@ from tripos_compiler.resolve.program import (
     LoadedRow,
     Program,
     Typed,
-    has_lost_part,
-    has_lost_values,
+    has_skipped_part,
+    has_skipped_values,
     product_of,
     row_binding,
 )
-from tripos_compiler.resolve.python_functions import is_known_early
+from tripos_compiler.resolve.python_functions import is_compile_time
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 from tripos_compiler.source.tree import Name, Syntax
@@ -68,7 +68,7 @@ def lower_context(program: Program, statement: Statement) -> ScenarioCases:
     """Return the axes of a scenario in order. The language is always one of them."""
     written = statement.one_of("context")
     names = product_of(program, written.syntax("axes")) if written is not None else []
-    if written is None and has_lost_part(program, statement):
+    if written is None and has_skipped_part(program, statement):
         names = None  # it may have named any axis
     cases = ScenarioCases([], {}, sound=names is not None)
     unknown = False
@@ -129,7 +129,7 @@ def _count(program: Program, statement: Statement, cases: ScenarioCases) -> None
         tied = [(axis.name, " and ".join(f"`{name}`" for name in sorted(axes_in_guards(axis)))) for axis in cases.axes]
         note = ", ".join(f"`{name}` by {others}" for name, others in tied if others)
         message, notes = "no combination of these axes is allowed", [f"restricted are {note}"]
-        if not has_lost_values(program, *(axis.name for axis in cases.axes)):
+        if not has_skipped_values(program, *(axis.name for axis in cases.axes)):
             program.diagnostics.error("E0603", message, written.head, help=help_, notes=notes)
         cases.sound = False
 
@@ -179,7 +179,7 @@ def lower_rows(program: Program, statement: Statement, cases: ScenarioCases) -> 
             loaded = _local(program, statement, local[name.text], cases)
             program.index.use(name.span, local[name.text].name().span)
         elif name.text in program.declared.get("dataset", {}):
-            loaded = program.rowsets.get(name.text)
+            loaded = program.top_level_datasets.get(name.text)
             program.index.use(name.span, program.declared["dataset"][name.text].span)
         else:
             program.unknown("dataset", name, tuple(local))
@@ -212,7 +212,7 @@ def lower_rows(program: Program, statement: Statement, cases: ScenarioCases) -> 
     cases.loaded = loaded
     cases.from_file = loaded.known
     cases.scope[alias.text] = row_binding(loaded, alias.text, alias.span)
-    _keep(program, statement, cases, loaded, alias, over)
+    _count_rows(program, statement, cases, loaded, alias, over)
     return cases
 
 
@@ -226,7 +226,7 @@ def _local(program: Program, scenario: Statement, statement: Statement, cases: S
     return lower_scenario_dataset(program, statement, scenario.name().text, axes, scope)
 
 
-def _keep(
+def _count_rows(
     program: Program,
     scenario: Statement,
     cases: ScenarioCases,
@@ -240,15 +240,15 @@ def _keep(
     if condition is not None:
         program.index.scopes.append((condition.span, scope))
     where = Elaborator(program, scope).condition(condition) if condition is not None else None
-    early = where is None or condition is None or is_known_early(program, where.expr, condition.span)
+    early = where is None or condition is None or is_compile_time(program, where.expr, condition.span)
     cases.sound = cases.sound and loaded.sound and early and (where is not None or condition is None)
-    _say_their_axes(program, scenario, cases, loaded)
+    _check_axis_fields(program, scenario, cases, loaded)
     if not cases.sound:
         return
     cases.rows = Rows(dataset=loaded.dataset.name, alias=alias.text, where=where.expr if where else None)
     if not loaded.known:
-        _keep_made(program, cases, loaded, where.expr if where else None)
-    elif not _keep_read(program, scenario, cases, loaded, alias, where, condition):
+        _count_generated_rows(program, cases, loaded, where.expr if where else None)
+    elif not _count_file_rows(program, scenario, cases, loaded, alias, where, condition):
         return
     if cases.count == 0:
         span = (over or scenario).head
@@ -257,7 +257,7 @@ def _keep(
         cases.sound = False
 
 
-def _looked_into(program: Program, where: Expr, condition: Syntax) -> dict[str, Any] | None:
+def _condition_data(program: Program, where: Expr, condition: Syntax) -> dict[str, Any] | None:
     """Return the data sets and trees that a condition reads, in the form that `evaluate` takes.
 
     Reports rows that are known only during a run, and returns None.
@@ -267,7 +267,7 @@ def _looked_into(program: Program, where: Expr, condition: Syntax) -> dict[str, 
     for part in subexpressions(where):
         match part:
             case Data(dataset=name):
-                loaded = program.rowsets.get(name)
+                loaded = program.top_level_datasets.get(name)
                 if loaded is None or not loaded.known or not loaded.sound:
                     message = f"this is decided before a run, and the rows of `{name}` are only known in one"
                     help_ = "choose the rows where they are made: `dataset kept from … where …`, and run over those"
@@ -279,7 +279,7 @@ def _looked_into(program: Program, where: Expr, condition: Syntax) -> dict[str, 
     return {DATA: data, TREES: trees}
 
 
-def _keep_read(
+def _count_file_rows(
     program: Program,
     scenario: Statement,
     cases: ScenarioCases,
@@ -290,7 +290,7 @@ def _keep_read(
 ) -> bool:
     """Count the rows of a file. Returns False if the condition is undefined for one of them, which is reported."""
     cases.kept = []
-    whole = _looked_into(program, where.expr, condition) if where is not None and condition is not None else {}
+    whole = _condition_data(program, where.expr, condition) if where is not None and condition is not None else {}
     if whole is None:
         cases.sound = False
         return False
@@ -314,7 +314,7 @@ def _keep_read(
     return True
 
 
-def _say_their_axes(program: Program, scenario: Statement, cases: ScenarioCases, loaded: LoadedDataset) -> None:
+def _check_axis_fields(program: Program, scenario: Statement, cases: ScenarioCases, loaded: LoadedDataset) -> None:
     """Check that the rows have a field for each axis of the context."""
     types = {f.name: f.type for f in loaded.dataset.fields}
     names = set(types) | set(loaded.poisoned)
@@ -335,7 +335,7 @@ def _say_their_axes(program: Program, scenario: Statement, cases: ScenarioCases,
             cases.sound = False
 
 
-def _keep_made(program: Program, cases: ScenarioCases, loaded: LoadedDataset, where: Expr | None) -> None:
+def _count_generated_rows(program: Program, cases: ScenarioCases, loaded: LoadedDataset, where: Expr | None) -> None:
     """Count the rows of a generated data set.
 
     If the rows are written for every cell, their cells are known, and so is every condition on the cells alone.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Label, nearest
 from tripos_compiler.lowering.asks import may_answer
-from tripos_compiler.lowering.requests import Question, lower_question
-from tripos_compiler.lowering.steps import Steps, mention_question, warn_unasked
+from tripos_compiler.lowering.requests import Request, lower_request
+from tripos_compiler.lowering.steps import Steps, note_shown_names, warn_undefined_request
 from tripos_compiler.plan import Converse, DialogueType, Speaker, TextType, Until
 from tripos_compiler.resolve.program import Binding, Typed
 from tripos_compiler.source.tree import Name, Number
@@ -38,7 +38,7 @@ def lower_converse(steps: Steps, statement: Statement) -> bool:
         for role, question in known
     )
     for _, question in known:
-        warn_unasked(steps, question, when if isinstance(when, Typed) else None)
+        warn_undefined_request(steps, question, when if isinstance(when, Typed) else None)
     steps.lowered.append(
         Converse(
             name=name.text,
@@ -51,20 +51,20 @@ def lower_converse(steps: Steps, statement: Statement) -> bool:
             fingerprint="",
         )
     )
-    steps.wholes[name.text] = name
+    steps.model_steps[name.text] = name
     fields = {"text": Binding((name.text, "text"), TextType(), span=name.span)}
     steps.scope[name.text] = Binding((name.text, "turns"), DialogueType(), fields, span=name.span)
     steps.define("converse", name, DialogueType())
     for _, question in known:
-        mention_question(steps, question)
+        note_shown_names(steps, question)
     return True
 
 
-def _speaker(steps: Steps, statement: Statement) -> Question | None:
+def _speaker(steps: Steps, statement: Statement) -> Request | None:
     role = statement.name()
     if not steps.program.is_declared("role", role) or not may_answer(steps, role):
         return None
-    return lower_question(steps.program, dict(steps.scope), statement, steps.rows)
+    return lower_request(steps.program, dict(steps.scope), statement, steps.rows)
 
 
 def _two(steps: Steps, statement: Statement, written: list[Statement]) -> bool:

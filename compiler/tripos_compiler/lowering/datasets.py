@@ -21,7 +21,7 @@ from tripos_compiler.library.types import type_notation, without_optional
 from tripos_compiler.plan import DataField, DataFile, Dataset, Join, Type, digest
 from tripos_compiler.resolve.program import Binding, LoadedDataset, LoadedRow, Program, Scope, Typed, row_fields
 from tripos_compiler.source.data_classes import dataclass
-from tripos_compiler.source.inputs import DataError, FoundFile, JoinedFiles
+from tripos_compiler.source.inputs import DataError, JoinedFiles, ResolvedFile
 from tripos_compiler.source.text import Span
 from tripos_compiler.source.tree import BinaryExpr, Name, Syntax, Text
 from tripos_compiler.typecheck.expressions import Elaborator
@@ -40,7 +40,7 @@ AS_TEXT = "format the column as text and type it again: else `007` is kept as 7,
 
 
 @dataclass(frozen=True)
-class Read:
+class RowsRead:
     """The files as the plan records them, and their typed rows, divided into new ones and repetitions."""
 
     files: tuple[DataFile, ...]
@@ -53,7 +53,7 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnPlan:
     """A data set to read, with the place of its path and the places at which mistakes in each field are reported."""
 
     dataset: Dataset
@@ -64,7 +64,7 @@ class Columns:
 
 
 @dataclass
-class Lacking:
+class MissingColumn:
     """The rows of a file that lack a column, as long as no row has it."""
 
     of: DataField
@@ -72,7 +72,7 @@ class Lacking:
     first: list[int] = field(default_factory=list)
 
 
-def read_files(program: Program, columns: Columns, files: list[FoundFile]) -> Read | None:
+def read_files(program: Program, columns: ColumnPlan, files: list[ResolvedFile]) -> RowsRead | None:
     """Read the files of a data set. Reports mistakes and returns None."""
     reading = _Reading(program, columns)
     described = [reading.file(file) for file in files]
@@ -80,13 +80,13 @@ def read_files(program: Program, columns: Columns, files: list[FoundFile]) -> Re
     if not reading.good:
         return None
     by_folder = any(len(marks) > 1 for marks in reading.media.values())
-    return Read(tuple(described), tuple(reading.rows), tuple(reading.repeated), by_folder, reading.keys_of_rows())
+    return RowsRead(tuple(described), tuple(reading.rows), tuple(reading.repeated), by_folder, reading.keys_of_rows())
 
 
 class _Reading:
     """State of reading the files of one data set."""
 
-    def __init__(self, program: Program, columns: Columns) -> None:
+    def __init__(self, program: Program, columns: ColumnPlan) -> None:
         self.program = program
         self.columns = columns
         self.fields = columns.dataset.fields
@@ -106,11 +106,11 @@ class _Reading:
         self.parts = {each.name: 0 for each in self.fields if _is_text(each)}
         """By text field, the number of rows with a list or record in it, as long as every row has one."""
 
-    def file(self, file: FoundFile) -> DataFile:
+    def file(self, file: ResolvedFile) -> DataFile:
         """Read and check one file, and return its record in the plan."""
         count, bad = 0, 0
         repeats: list[int] = []
-        unseen = {each.name: Lacking(each) for each in self.fields if each.type.kind != "optional"}
+        unseen = {each.name: MissingColumn(each) for each in self.fields if each.type.kind != "optional"}
         had: dict[str, None] = {}
         dates: dict[str, list[int]] = {}
         marks: list[str] = []
@@ -184,7 +184,12 @@ class _Reading:
         self.good = False
 
     def _has_columns(
-        self, file: FoundFile, number: int, raw: dict[str, Any], unseen: dict[str, Lacking], had: dict[str, None]
+        self,
+        file: ResolvedFile,
+        number: int,
+        raw: dict[str, Any],
+        unseen: dict[str, MissingColumn],
+        had: dict[str, None],
     ) -> bool:
         """Return true if the row has every column that was missing so far.
 
@@ -222,7 +227,7 @@ class _Reading:
             if _is_text(each) and isinstance(find_value(each, raw)[1], DateCell):
                 dates.setdefault(each.name, []).append(number)
 
-    def _repeats(self, file: FoundFile, number: int, row: dict[str, Any], warn: bool) -> bool:
+    def _repeats(self, file: ResolvedFile, number: int, row: dict[str, Any], warn: bool) -> bool:
         """Return true if a row repeats an earlier one; otherwise keep it."""
         loaded = LoadedRow(row, file.path, number)
         earlier = self.seen.setdefault(int(item_id(row), 16), loaded)
@@ -249,11 +254,11 @@ class _Reading:
         message = f"{path}{more} {'have' if more else 'has'} no column {columns}"
         self._error("E0304", message, *self.columns.places[field.name], help=help_)
 
-    def _nothing(self, file: FoundFile, number: int, field: DataField) -> None:
+    def _nothing(self, file: ResolvedFile, number: int, field: DataField) -> None:
         message = f"row {number} of {file.path} has nothing in `{field.name}`"
         self._error("E0305", message, *self.columns.places[field.name], help=_allow(field))
 
-    def _misfit(self, file: FoundFile, number: int, misfit: Misfit) -> None:
+    def _misfit(self, file: ResolvedFile, number: int, misfit: Misfit) -> None:
         """Report a value that does not fit its field, with the most specific hint."""
         field = next(each for each in self.fields if each.name == misfit.field)
         if misfit.value is None:
@@ -357,7 +362,7 @@ def lower_joins(program: Program, statement: Statement, dataset: Dataset) -> Fou
     return FoundJoins(tuple(joins), tuple(found)) if len(joins) == len(list(statement.of("join"))) else None
 
 
-def _columns(program: Program, file: FoundFile) -> tuple[set[str], int]:
+def _columns(program: Program, file: ResolvedFile) -> tuple[set[str], int]:
     """Return the columns of a file and its number of rows."""
     names, count = set(file.captures), 0
     for record in program.data.rows(file):
@@ -393,7 +398,7 @@ def lower_file(program: Program, statement: Statement, name: str) -> LoadedDatas
         dataset = dataset.model_copy(update={"key": key.expr})
     places = {each: (head,) for each, head in fields.heads.items()}
     joins = lower_joins(program, statement, dataset)
-    return _read(program, statement, fields, dataset, Columns(dataset, path.span, places), joins)
+    return _read(program, statement, fields, dataset, ColumnPlan(dataset, path.span, places), joins)
 
 
 def lower_like(program: Program, statement: Statement, name: str) -> LoadedDataset | None:
@@ -401,7 +406,7 @@ def lower_like(program: Program, statement: Statement, name: str) -> LoadedDatas
     other = statement.name("dataset")
     if not program.is_declared("dataset", other):
         return None
-    model = program.rowsets.get(other.text)
+    model = program.top_level_datasets.get(other.text)
     if model is None:
         return None
     if model.made is not None or not model.dataset.source:
@@ -416,7 +421,7 @@ def lower_like(program: Program, statement: Statement, name: str) -> LoadedDatas
     fields.sound = not model.poisoned and bool(given.fields)
     places = {each.name: (path.span, Label(model.spans[each.name], "the field")) for each in given.fields}
     joins = FoundJoins(given.joins, model.joined) if model.joined is not None else None
-    return _read(program, statement, fields, dataset, Columns(dataset, path.span, places), joins)
+    return _read(program, statement, fields, dataset, ColumnPlan(dataset, path.span, places), joins)
 
 
 def check_origins(program: Program) -> None:
@@ -424,11 +429,11 @@ def check_origins(program: Program) -> None:
 
     Then the given data is probably incomplete, and sample rows take the place of the missing part.
     """
-    given = next((each for each in program.rowsets.values() if each.origin == "given"), None)
+    given = next((each for each in program.top_level_datasets.values() if each.origin == "given"), None)
     if given is None:
         return
     theirs = bare_name(given.dataset.name)
-    for each in program.rowsets.values():
+    for each in program.top_level_datasets.values():
         if each.origin == "shipped" and each.span is not None:
             name, source = bare_name(each.dataset.name), each.dataset.source
             message = f"the rows of `{name}` ship with the benchmark, and those of `{theirs}` come from a given folder"
@@ -463,7 +468,7 @@ def _read(
     statement: Statement,
     fields: Fields,
     dataset: Dataset,
-    columns: Columns,
+    columns: ColumnPlan,
     joins: FoundJoins | None,
 ) -> LoadedDataset:
     """Return a data set with the rows of its files. Without `joins`, which were reported, it is not read."""
@@ -549,20 +554,20 @@ def _field(program: Program, statement: Statement) -> DataField | None:
         help_ = f"did you mean the axis `{close}`?" if close else f"write its type: `{typed_so}`"
         program.diagnostics.error("E0302", f"field `{name.text}` has no type", name.span, help=help_, unknown=name.text)
         type_ = None
-    columns = _files_columns(program, statement.find("columns"), name)
+    columns = _column_names(program, statement.find("columns"), name)
     if type_ is None or columns is None:
         return None
     return DataField(name=name.text, type=type_, columns=columns, secret=secret)
 
 
-def _files_columns(program: Program, syntax: Syntax | None, name: Name) -> tuple[str, ...] | None:
+def _column_names(program: Program, syntax: Syntax | None, name: Name) -> tuple[str, ...] | None:
     match syntax:
         case None:
             return (name.text,)
         case Text(value=value):
             return (value,)
         case BinaryExpr(operator="or", left=left, right=right):
-            first, second = _files_columns(program, left, name), _files_columns(program, right, name)
+            first, second = _column_names(program, left, name), _column_names(program, right, name)
             return None if first is None or second is None else (*first, *second)
     help_ = 'write `from "Column"`, or `from "One" or "Other"`'
     program.diagnostics.error("E0106", "a column is named by a string", syntax.span, help=help_)

@@ -17,7 +17,7 @@ from tripos_compiler.diagnostics.diagnostic import Label
 from tripos_compiler.library.functions.trees import ParsedTree, TreeFault, joined_trees, read_tree
 from tripos_compiler.library.types import type_notation
 from tripos_compiler.plan import (
-    SAID_WITH_CALLS,
+    TOOL_REPLY_FIELDS,
     Arm,
     ArmValue,
     Axis,
@@ -41,12 +41,12 @@ from tripos_compiler.resolve.program import (
     Binding,
     Program,
     forget_diagnostics,
-    has_lost_part,
-    has_lost_values,
+    has_skipped_part,
+    has_skipped_values,
     locale_of,
 )
-from tripos_compiler.resolve.python_functions import is_known_early, read_tool_function
-from tripos_compiler.source.inputs import DataError, FoundFile
+from tripos_compiler.resolve.python_functions import is_compile_time, read_tool_function
+from tripos_compiler.source.inputs import DataError, ResolvedFile
 from tripos_compiler.source.text import Span
 from tripos_compiler.source.tree import Name, Number, RangeExpr, Syntax, Text
 from tripos_compiler.typecheck.expressions import Elaborator
@@ -323,7 +323,7 @@ def _axis(program: Program, statement: Statement, scope: dict[str, Binding]) -> 
                 typed = Elaborator(program, others).condition(condition)
                 good = good and typed is not None
                 guard = typed.expr if typed is not None else None
-                good = good and (guard is None or is_known_early(program, guard, condition.span))
+                good = good and (guard is None or is_compile_time(program, guard, condition.span))
         for value in members:
             name = value.name()
             earlier = seen.setdefault(name.text, value)
@@ -340,7 +340,7 @@ def _axis(program: Program, statement: Statement, scope: dict[str, Binding]) -> 
             values.append(AxisValue(name=name.text, labels=labels or {}, group=group, guard=guard))
     if not values:
         message = f"axis `{statement.name().text}` has no values"
-        if not has_lost_values(program, statement.name().text):
+        if not has_skipped_values(program, statement.name().text):
             program.diagnostics.error("E0603", message, statement.head, help="write one value a line in its block")
         return None
     return Axis(name=statement.name().text, values=tuple(values)) if good else None
@@ -397,11 +397,11 @@ def _metric(program: Program, dimension: str, statement: Statement) -> Metric | 
     labels = [label for ask in asks for label in ask.labels()]
     mark = len(program.diagnostics.items)
     question = program.localised(labels, asks[0].head, f"the question of `{name}`")
-    if has_lost_part(program, statement):
+    if has_skipped_part(program, statement):
         forget_diagnostics(program, mark, "E0402")
     mark = len(program.diagnostics.items)
     levels = _levels(program, statement, bounds)
-    if has_lost_part(program, statement):
+    if has_skipped_part(program, statement):
         forget_diagnostics(program, mark, "E0604")
     if title is None or bounds is None or question is None or levels is None:
         return None
@@ -505,7 +505,7 @@ def _lower_function(program: Program, statement: Statement, tool: Tool) -> None:
     read = read_tool_function(program, statement)
     name = tool_function_name(tool.name)
     if read is None:
-        program.diagnostics.lost_names.add(name)
+        program.diagnostics.skipped_names.add(name)
         return
     plugin, python = read
     (_, *taken), of = python.parameters, tool.arguments.fields
@@ -513,7 +513,7 @@ def _lower_function(program: Program, statement: Statement, tool: Tool) -> None:
     def differs(message: str, where: Span, help_: str) -> None:
         notes = [f"declared: `{tool.name}({', '.join(of)})`", f"in Python: `{python.written}`"]
         program.diagnostics.error("E0313", message, where, Label(python.span, "the function"), help=help_, notes=notes)
-        program.diagnostics.lost_names.add(name)
+        program.diagnostics.skipped_names.add(name)
 
     for parameter in statement.of("tool_parameter"):
         own = parameter.name()
@@ -534,7 +534,7 @@ def _is_name(program: Program, statement: Statement) -> bool:
     """Return true if a tool can have its name; otherwise report it."""
     name = statement.name()
     message = help_ = ""
-    if name.text in SAID_WITH_CALLS:
+    if name.text in TOOL_REPLY_FIELDS:
         message = f"no tool can be called `{name.text}`"
         help_ = "a reply with calls has a value of that name already; take another"
     elif len(name.text) > LONGEST or not SENT.fullmatch(name.text):
@@ -604,7 +604,7 @@ def approved_name(path: str) -> str | None:
     return own.with_name(f"{own.stem.removesuffix(DRAFT)}{own.suffix}").as_posix()
 
 
-def tree_files(program: Program, path: Text, found: Sequence[FoundFile]) -> tuple[TreeFile, ...]:
+def tree_files(program: Program, path: Text, found: Sequence[ResolvedFile]) -> tuple[TreeFile, ...]:
     """Return the files of a tree with their approvals. Reports files that are not approved.
 
     Skips approvals, and drafts whose approved file is also there. Raises `DataError` if no file is left or an approval
@@ -637,7 +637,7 @@ def tree_files(program: Program, path: Text, found: Sequence[FoundFile]) -> tupl
     return tuple(files)
 
 
-def _approval(program: Program, path: Text, file: FoundFile) -> tuple[str, str] | None:
+def _approval(program: Program, path: Text, file: ResolvedFile) -> tuple[str, str] | None:
     """Return the approved SHA-256 and the person who approved it; None without an approval. Raises `DataError`."""
     own = file.location if PurePosixPath(path.value).is_absolute() else file.path
     try:
@@ -662,7 +662,7 @@ def lower_trees(program: Program) -> None:
         if tree is not None:
             program.trees.setdefault(tree.name, tree)
         else:
-            program.diagnostics.lost_names.add(statement.name().text)  # so that its uses are not reported
+            program.diagnostics.skipped_names.add(statement.name().text)  # so that its uses are not reported
 
 
 def branches_of(program: Program, name: str) -> Mapping[str, Any] | None:
@@ -718,7 +718,7 @@ def _tree(program: Program, statement: Statement) -> Tree | None:
     )
 
 
-def _read(program: Program, path: Text, file: FoundFile) -> ParsedTree | None:
+def _read(program: Program, path: Text, file: ResolvedFile) -> ParsedTree | None:
     """Return the tree of one file. Reports mistakes and returns None."""
     read = read_tree(program.data.document(file))
     if not read.faults:
@@ -733,6 +733,6 @@ def _read(program: Program, path: Text, file: FoundFile) -> ParsedTree | None:
     return None
 
 
-def _where(file: FoundFile, fault: TreeFault) -> str:
+def _where(file: ResolvedFile, fault: TreeFault) -> str:
     line = "" if fault.line is None else f", line {fault.line}"
     return f"{file.path}{line}: {fault.message}"

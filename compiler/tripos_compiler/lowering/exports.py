@@ -24,7 +24,7 @@ from tripos_compiler.language.rendering import media_printed
 from tripos_compiler.library.types import fits, type_notation
 from tripos_compiler.lowering.measures.aggregates import find_measure, find_operand
 from tripos_compiler.lowering.measures.dimensions import (
-    Parted,
+    Groupable,
     check_own_line,
     dimension_text,
     read_dimension,
@@ -34,7 +34,6 @@ from tripos_compiler.lowering.measures.measures import read_measures
 from tripos_compiler.lowering.measures.typed_figures import FigureContext, LoweredMeasure, Operand
 from tripos_compiler.plan import (
     Ask,
-    AskedAs,
     Axis,
     BoolType,
     ChoiceType,
@@ -49,6 +48,7 @@ from tripos_compiler.plan import (
     RecordType,
     Retrieve,
     Scenario,
+    ScenarioRequest,
     Subset,
     Template,
     TextType,
@@ -79,7 +79,7 @@ TEXTS = ("prompt", "system", *SETTINGS)
 
 
 @dataclass(frozen=True)
-class Origin:
+class RowSource:
     """The source of rows: the path or generated data set in the spec, its files, and their hashes."""
 
     written: str
@@ -88,11 +88,11 @@ class Origin:
     joined: frozenset[str] = frozenset()
     """Hashes of the joined files. Two data sets can join the same files without a common row."""
 
-    def shares(self, other: Origin) -> bool:
+    def shares(self, other: RowSource) -> bool:
         """Return true if rows of one may be rows of the other.
 
-        >>> Origin("data/*.json").shares(Origin("data/physics.json")), Origin("a.json").shares(Origin("b.json"))
-        (True, False)
+        >>> RowSource("data/*.json").shares(RowSource("data/physics.json")),
+        RowSource("a.json").shares(RowSource("b.json")) (True, False)
         """
         if self.hashes & (other.hashes | other.joined) or self.joined & other.hashes:
             return True
@@ -100,13 +100,13 @@ class Origin:
         return _any_means(self.written, others) or _any_means(other.written, own)
 
 
-def _of_files(near: str, path: str, loaded: LoadedDataset | None) -> Origin:
+def _of_files(near: str, path: str, loaded: LoadedDataset | None) -> RowSource:
     """Return the origin of rows that a spec at `near` reads from `path`, with the files found for it."""
     files = loaded.dataset.files if loaded is not None else ()
     every = loaded.dataset.every_file if loaded is not None else ()
     paths = frozenset(path_beside(near, file.path) for file in files)
     joined = frozenset(file.sha256 for file in every[len(files) :])
-    return Origin(path_beside(near, path), paths, frozenset(file.sha256 for file in files), joined)
+    return RowSource(path_beside(near, path), paths, frozenset(file.sha256 for file in files), joined)
 
 
 def _any_means(written: str, paths: Iterable[str]) -> bool:
@@ -116,7 +116,7 @@ def _any_means(written: str, paths: Iterable[str]) -> bool:
 
 
 @dataclass
-class Splits:
+class TrainingOverlap:
     """Overlap queries for the top-level data sets of a program, all of which must be lowered."""
 
     program: Program
@@ -127,7 +127,7 @@ class Splits:
         return {each.name().text: each for each in reversed(self.program.of(*KINDS["dataset"]))}
 
     @cached_property
-    def asked(self) -> frozenset[Origin]:
+    def asked(self) -> frozenset[RowSource]:
         """The origins of the rows that scenarios run over."""
         return frozenset(origin for each in self.program.of("scenario") for origin in self._run_over(each))
 
@@ -137,20 +137,20 @@ class Splits:
         """
         return any(self._is_asked(origin) for origin in self.origins(name, self.statements[name]))
 
-    def own(self, name: str, statement: Statement) -> Origin:
+    def own(self, name: str, statement: Statement) -> RowSource:
         """Return the origin of a data set without its sources."""
         if statement.construct == "made":
-            return Origin(f"dataset {name}")
+            return RowSource(f"dataset {name}")
         path = statement.text("path").value
-        return _of_files(statement.span.source.path, path, self.program.rowsets.get(name))
+        return _of_files(statement.span.source.path, path, self.program.top_level_datasets.get(name))
 
-    def origins(self, name: str, statement: Statement, seen: frozenset[str] = frozenset()) -> Iterator[Origin]:
+    def origins(self, name: str, statement: Statement, seen: frozenset[str] = frozenset()) -> Iterator[RowSource]:
         """Yield the origin of a data set and, recursively, of its sources."""
         yield self.own(name, statement)
         for source in sorted(_taken_from(statement) & set(self.statements) - seen):
             yield from self.origins(source, self.statements[source], seen | {name})
 
-    def _run_over(self, scenario: Statement) -> Iterator[Origin]:
+    def _run_over(self, scenario: Statement) -> Iterator[RowSource]:
         local = [inner for inner in scenario.body if inner.construct in KINDS["dataset"]]
         over = scenario.one_of("over")
         name = over.name("dataset").text if over is not None else ""
@@ -161,7 +161,7 @@ class Splits:
         if name in self.statements:
             yield from self.origins(name, self.statements[name])
 
-    def _is_asked(self, origin: Origin) -> bool:
+    def _is_asked(self, origin: RowSource) -> bool:
         return any(origin.shares(other) for other in self.asked)
 
 
@@ -190,7 +190,7 @@ def rows_of_file(program: Program, dataset: Name, reason: str) -> LoadedDataset 
     """
     if not program.is_declared("dataset", dataset):
         return None
-    loaded = program.rowsets.get(dataset.text)
+    loaded = program.top_level_datasets.get(dataset.text)
     if loaded is None or not loaded.sound:
         return None
     if not loaded.known:
@@ -225,7 +225,9 @@ def lower_partner(
     return Partner(dataset=loaded.dataset.name, alias=alias.text, where=where), loaded, binding
 
 
-def lower_asked_as(program: Program, statement: Statement, rows: Mapping[str, LoadedDataset]) -> AskedAs | None:
+def lower_scenario_request(
+    program: Program, statement: Statement, rows: Mapping[str, LoadedDataset]
+) -> ScenarioRequest | None:
     """Return the request of a scenario's step about one of `rows`, by default the first. Reports a mistake and returns
     None.
 
@@ -246,7 +248,7 @@ def lower_asked_as(program: Program, statement: Statement, rows: Mapping[str, Lo
     treatment = _treatment(program, statement, scenario, step)
     if treatment is None or not _fits(program, scenario, rows[alias], named):
         return None
-    return AskedAs(scenario=scenario.name, step=step.text, about=alias, arms=treatment.arms)
+    return ScenarioRequest(scenario=scenario.name, step=step.text, about=alias, arms=treatment.arms)
 
 
 def _treatment(program: Program, statement: Statement, scenario: Scenario, step: Name) -> Treatment | None:
@@ -325,7 +327,7 @@ NOT_PAIRED = ("best", "pairs", "rows", "only", "format")
 TURN = RecordType(fields={"speaker": TextType(), "text": TextType()})
 
 
-def misplaced(program: Program, statement: Statement) -> bool:
+def report_misplaced(program: Program, statement: Statement) -> bool:
     """Report constructs of the other kind of export. Returns true if there are any."""
     paired = statement.one_of("pairs_from") is not None or statement.one_of("examples_from") is not None
     found = [inner for inner in statement.body if inner.construct in (NOT_PAIRED if paired else ONLY_PAIRED)]
@@ -347,7 +349,7 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
     if loaded is None:
         return None
     examples = pairs.construct == "examples_from"
-    if examples and not _apart(program, loaded.dataset.name, dataset):
+    if examples and not _check_not_evaluated(program, loaded.dataset.name, dataset):
         return None
     alias = pairs.find_name("alias") or dataset
     scope = {alias.text: row_binding(loaded, alias.text, alias.span)}
@@ -360,7 +362,7 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
     groups = [lowering.value(each.syntax("value"), TextType(), "a group") for each in statement.of("pair_group")]
     prompt = _prompt(program, scope, statement)
     replies = [lowering.reply(each) for each in statement.of("pair_reply")]
-    held = _held_out(program, statement)
+    held = _held_out_datasets(program, statement)
     margin = pairs.find("number")
     use = statement.one_of("pair_use")
     if not replies:
@@ -401,7 +403,7 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
 
 def _asked(
     program: Program, statement: Statement, scope: dict[str, Binding], rows: dict[str, LoadedDataset], examples: bool
-) -> tuple[AskedAs | None, Partner | None] | None:
+) -> tuple[ScenarioRequest | None, Partner | None] | None:
     """Return the request of a scenario that replaces the prompt, and the partner row, which is added to `scope` and
     `rows`.
 
@@ -416,7 +418,7 @@ def _asked(
     beside = None
     if partner is not None:
         found = lower_partner(program, partner, scope)
-        if found is None or not _apart(program, found[0].dataset, partner.name("dataset")):
+        if found is None or not _check_not_evaluated(program, found[0].dataset, partner.name("dataset")):
             return None
         beside, rows[found[0].alias], scope[found[0].alias] = found
     if asked_as is None:
@@ -427,11 +429,11 @@ def _asked(
             "E0202", message, asked_as.head, Label(own[0].head, "the first"), help="remove one of them"
         )
         return None
-    asks = lower_asked_as(program, asked_as, rows)
+    asks = lower_scenario_request(program, asked_as, rows)
     return None if asks is None else (asks, beside)
 
 
-def _held_out(program: Program, statement: Statement) -> tuple[str, ...] | None:
+def _held_out_datasets(program: Program, statement: Statement) -> tuple[str, ...] | None:
     """Return the data sets whose texts are held out; None if one is not read from a file, which is reported."""
     holds = statement.one_of("holds")
     if holds is None:
@@ -454,9 +456,9 @@ def _held_out(program: Program, statement: Statement) -> tuple[str, ...] | None:
     return tuple(found)
 
 
-def _apart(program: Program, dataset: str, written: Name) -> bool:
+def _check_not_evaluated(program: Program, dataset: str, written: Name) -> bool:
     """Return true if no scenario asks about the rows of a data set; otherwise report it."""
-    if not Splits(program).asked_about(dataset):
+    if not TrainingOverlap(program).asked_about(dataset):
         return True
     message = f"the rows of `{dataset}` are asked themselves, and who learned them would be graded on them"
     program.diagnostics.error("E0504", message, written.span, help="take a split that no scenario runs over")
@@ -610,7 +612,7 @@ def lower_exports(program: Program) -> None:
 def _export(program: Program, reading: FigureContext, statement: Statement) -> Export | Pairing | None:
     """Lower one export. Reports mistakes and returns None."""
     name = statement.name()
-    if misplaced(program, statement):
+    if report_misplaced(program, statement):
         return None
     paired, examples = statement.one_of("pairs_from"), statement.one_of("examples_from")
     if paired is not None and examples is not None:
@@ -643,7 +645,7 @@ def _export(program: Program, reading: FigureContext, statement: Statement) -> E
         _best(reading, chosen) if best is not None else _pairs(reading, chosen, rows.name("step") if step else None)
     )
     margin = _margin(program, chosen)
-    held = _exports_held_out(program, holds)
+    held = _held_out_subsets(program, holds)
     if not role or not step or where is False or measure is None or margin is None or held is None:
         return None
     format_: Literal["chat", "completion"] = "chat"
@@ -752,7 +754,7 @@ def _best(reading: FigureContext, statement: Statement) -> tuple[str, tuple[str,
             _note(reading.program, syntax)
             per.append(text)
             continue
-        if read_dimension(reading.program, syntax, [leaf.parted for leaf in known.figured.leaves]) is not None:
+        if read_dimension(reading.program, syntax, [leaf.parted for leaf in known.typed_figure.leaves]) is not None:
             goes = ", ".join(f"`{dim}`" for dim in known.measure.by)
             help_ = f"it goes by {goes}" if goes else f"leave out `per`, or take the measure by `{text}`"
             reading.error("E0621", f"`{known.measure.name}` does not go by `{text}`", syntax.span, help_)
@@ -806,7 +808,7 @@ def _margin(program: Program, statement: Statement) -> float | None:
     return float(written.value)
 
 
-def _exports_held_out(program: Program, statement: Statement | None) -> tuple[str, ...] | None:
+def _held_out_subsets(program: Program, statement: Statement | None) -> tuple[str, ...] | None:
     """Return the subsets that are held out; None if one is wrong."""
     if statement is None:
         return ()
@@ -885,7 +887,7 @@ def _dimensions(program: Program, statement: Statement) -> tuple[str, ...] | Non
         return None
     if len(program.scenarios) < len(program.declared.get("scenario", {})):
         return None  # a scenario with a reported mistake may have the dimension
-    parted = Parted("this benchmark", tuple(program.scenarios.values()), frozenset({"scenario"}), arms=False)
+    parted = Groupable("this benchmark", tuple(program.scenarios.values()), frozenset({"scenario"}), arms=False)
     return read_dimensions(program, statement.many("dims"), [parted])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tripos_compiler.language.references import expressions_of, names_in, paths_in, printed_axes, row_identity
 from tripos_compiler.language.rendering import OPENINGS
-from tripos_compiler.library.registry import READER, RETRIEVING, raised_version, version_of
+from tripos_compiler.library.registry import READER_VERSION, RETRIEVAL_VERSION, version_fingerprint, version_of
 from tripos_compiler.plan import (
     EXPRESSIONS,
     Ask,
@@ -24,7 +24,7 @@ from tripos_compiler.plan import (
     DeclaredSettings,
     Expr,
     Grade,
-    Judging,
+    JudgedStep,
     Metric,
     Part,
     Retrieve,
@@ -35,8 +35,8 @@ from tripos_compiler.plan import (
     Step,
     Verdict,
     digest,
-    written,
-    written_parts,
+    serialized_form,
+    serialized_parts,
 )
 from tripos_compiler.resolve.program import Program
 
@@ -150,8 +150,8 @@ class StepFingerprints:
 
         No other step depends on these, so a new version causes no new calls.
         """
-        looks = isinstance(step, Judging) or any(self._is_reply(path) for path in _paths(step))
-        raised = raised_version("reader", READER) if looks else []
+        looks = isinstance(step, JudgedStep) or any(self._is_reply(path) for path in _paths(step))
+        raised = version_fingerprint("reader", READER_VERSION) if looks else []
         return [source, raised] if raised else source
 
     def _is_reply(self, path: tuple[str, ...]) -> bool:
@@ -180,10 +180,10 @@ class StepFingerprints:
         return digest([self.place, self._own(talk), OPENINGS, self._needed(talk.needs)])
 
     def _retrieve(self, step: Retrieve) -> str:
-        raised = raised_version("retrieve", RETRIEVING)
+        raised = version_fingerprint("retrieve", RETRIEVAL_VERSION)
         return digest([self.place, self._own(step), self._needed(step.needs), *raised])
 
-    def _judgement(self, step: Judging) -> str:
+    def _judgement(self, step: JudgedStep) -> str:
         """Return the fingerprint of a judge's reply: the scorer's texts, the rubric, its inputs, and their
         dependencies.
         """
@@ -227,12 +227,12 @@ class StepFingerprints:
     def _deciding(self, step: Step) -> list[object]:
         """Return the conditions of a step that decide which of its replies are requested."""
         found: list[object] = [] if step.when is None else [self._condition(step.when)]
-        if isinstance(step, Judging) and step.earlier:
+        if isinstance(step, JudgedStep) and step.earlier:
             found.append([self._condition(each) for each in step.earlier])
         if isinstance(step, Verdict):
             cut = (each for each in step.loops if each.where is not None or each.most is not None)
             found += [[each.alias, _json_part(each.where), self.outside(each.where), each.most] for each in cut]
-        if isinstance(step, Judging) and (judge := self.program.scorers[step.scorer]).then is not None:
+        if isinstance(step, JudgedStep) and (judge := self.program.scorers[step.scorer]).then is not None:
             found.append([judge.then, judge.unsure_below])
         return found
 
@@ -240,7 +240,7 @@ class StepFingerprints:
         """Return the content of a part: every field that counts and is not its default, the labels it prints or offers,
         and what its expressions read from outside.
         """
-        hidden, axes = _APART[type(part)], self.program.axes
+        hidden, axes = _IGNORED_FIELDS[type(part)], self.program.axes
         labels = [[each.labels for each in axes[name].values] for name in sorted(printed_axes(part)) if name in axes]
         counting = tuple(getattr(part, name) for name in type(part).model_fields if name not in hidden)
         inputs = [self.outside(expr) for expr in expressions_of(counting)]
@@ -251,7 +251,7 @@ class StepFingerprints:
         library functions.
         """
         found: list[object] = []
-        for part in () if expr is None else written_parts(expr):
+        for part in () if expr is None else serialized_parts(expr):
             if isinstance(part, Data):
                 found.append(self._data(part.dataset))
             elif isinstance(part, TreeValue) and part.tree in self.program.trees:
@@ -260,7 +260,7 @@ class StepFingerprints:
                 plugin = self.program.plugins[part.function]
                 found.append([plugin.function, plugin.version, _json_part(plugin.returns)])
             elif isinstance(part, Call):
-                found += raised_version(part.function, version_of(part.function))
+                found += version_fingerprint(part.function, version_of(part.function))
         return found
 
     def _data(self, name: str) -> object:
@@ -278,7 +278,7 @@ def _paths(step: Score | Column) -> Iterator[tuple[str, ...]]:
         yield from paths_in(expr)
 
 
-def _about_elements(step: Judging) -> Judging:
+def _about_elements(step: JudgedStep) -> JudgedStep:
     """Return a step without the conditions of its loops, because the verdict on an element is independent of other
     elements.
     """
@@ -289,7 +289,7 @@ def _about_elements(step: Judging) -> Judging:
 
 
 _STEP = frozenset(("step", "name", "of", "needs", "inputs", "when", "earlier", "condition", "judgement", "fingerprint"))
-_APART: Mapping[type[Part], frozenset[str]] = {
+_IGNORED_FIELDS: Mapping[type[Part], frozenset[str]] = {
     Ask: _STEP | {"samples", "shots", "element"},
     Converse: _STEP | {"repeat"},
     Retrieve: _STEP,
@@ -307,5 +307,5 @@ _APART: Mapping[type[Part], frozenset[str]] = {
 
 def _json_part(part: Part | None) -> Any:
     if isinstance(part, EXPRESSIONS):
-        part = written(part)
+        part = serialized_form(part)
     return None if part is None else part.model_dump(mode="json")

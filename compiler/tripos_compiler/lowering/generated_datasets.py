@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.table import SETTINGS
-from tripos_compiler.language.references import expressions_of, is_only_looked_at, names_in, paths_in, subexpressions
+from tripos_compiler.language.references import (
+    expressions_of,
+    is_used_by_lookups_only,
+    names_in,
+    paths_in,
+    subexpressions,
+)
 from tripos_compiler.library.types import element_type, type_notation, without_optional
 from tripos_compiler.lowering.call_counts import may_be_undefined
 from tripos_compiler.lowering.datasets import lower_file, lower_key, lower_like
 from tripos_compiler.lowering.generation_sources import (
-    MadeStep,
-    Making,
+    GenerationLowering,
+    GenerationStep,
     bind_axis,
     count_rows,
     is_counted,
@@ -24,7 +30,7 @@ from tripos_compiler.lowering.generation_sources import (
     lower_start,
     walk_calls,
 )
-from tripos_compiler.lowering.requests import Question, lower_question, lower_returns, returned_record
+from tripos_compiler.lowering.requests import Request, lower_request, lower_returns, returned_record
 from tripos_compiler.plan import (
     Ask,
     Axis,
@@ -34,8 +40,8 @@ from tripos_compiler.plan import (
     Derived,
     Distinct,
     Expr,
+    GeneratedDataset,
     ListType,
-    Made,
     Part,
     PathType,
     RecordType,
@@ -55,7 +61,7 @@ from tripos_compiler.resolve.program import (
     Program,
     Scope,
     Typed,
-    has_lost_part,
+    has_skipped_part,
     numbers_of,
 )
 from tripos_compiler.source.tree import Name, Number
@@ -68,18 +74,18 @@ ABOVE = 0.8
 """The default overlap from which on two texts are nearly the same."""
 
 
-def lower_distinct(making: Making) -> tuple[Distinct, ...]:
+def lower_distinct(making: GenerationLowering) -> tuple[Distinct, ...]:
     """Return every `distinct VALUE from OTHERS [above NUMBER]` of a data set. Reports mistakes.
 
     The run compares the texts and shows them to nobody, so the other texts may be secret.
     """
     written = making.statement.of("distinct")
-    found = [each for each in (_lowered(making, statement) for statement in written) if each is not None]
+    found = [each for each in (_lower_distinct(making, statement) for statement in written) if each is not None]
     making.sound = making.sound and len(found) == len(written)
     return tuple(found)
 
 
-def _lowered(making: Making, statement: Statement) -> Distinct | None:
+def _lower_distinct(making: GenerationLowering, statement: Statement) -> Distinct | None:
     value, others = statement.syntax("value"), statement.syntax("others")
     typed = making.elaborator(making.row(), value.span).expression(value, TextType(), "what is compared")
     above = _above(making, statement)
@@ -97,7 +103,7 @@ def _lowered(making: Making, statement: Statement) -> Distinct | None:
     return Distinct(value=typed.expr, others=among.expr, above=above)
 
 
-def _above(making: Making, statement: Statement) -> float | None:
+def _above(making: GenerationLowering, statement: Statement) -> float | None:
     written = statement.find("number")
     if not isinstance(written, Number):
         return ABOVE
@@ -117,7 +123,7 @@ CHOSEN = SetType(of=TextType())
 """The reply at every node of a walk: some of its branches."""
 
 
-def lower_author(making: Making) -> None:
+def lower_author(making: GenerationLowering) -> None:
     """Lower the role that writes the rows, if there is one."""
     statement, role = making.statement, making.statement.find_name("role")
     if role is None:
@@ -127,7 +133,7 @@ def lower_author(making: Making) -> None:
             making.error("E0206", message, said.head, help=f"say who writes the rows: `dataset {making.own} by ROLE …`")
             making.open = True
         return
-    making.maker(role)
+    making.may_generate(role)
     texts = [inner for inner in statement.body if inner.construct in ("prompt", "system", *SETTINGS)]
     making.too_early(name for inner in texts for name in free_variables_of(inner))
     question = _question(making, making.scope, statement)
@@ -141,10 +147,10 @@ def lower_author(making: Making) -> None:
     making.steps.append(_ask(making, "prompt", role, question, record))
 
 
-def lower_walk(making: Making, statement: Statement) -> None:
+def lower_walk(making: GenerationLowering, statement: Statement) -> None:
     """Lower `walk NAME through TREE by ROLE { … }`."""
     name, tree, role = statement.name(), statement.name("tree"), statement.name("role")
-    may = making.maker(role)
+    may = making.may_generate(role)
     declared = making.program.is_declared("tree", tree)
     scope = making.row()
     if "branches" in scope:
@@ -170,7 +176,7 @@ def lower_walk(making: Making, statement: Statement) -> None:
     making.steps.append(Walk(tree=tree.text, ask=ask, below=below, starts=starts))
 
 
-def _beside(making: Making, statement: Statement, question: Question | None) -> Type | None:
+def _beside(making: GenerationLowering, statement: Statement, question: Request | None) -> Type | None:
     """Return the type of a walk's reply: the chosen branches, and the other fields of `returns`.
 
     These fields are stored with the reply and are not fields of the row.
@@ -194,7 +200,7 @@ def _beside(making: Making, statement: Statement, question: Question | None) -> 
     return RecordType(fields={name.text: CHOSEN, **record.fields}) if record is not None and sound else None
 
 
-def lower_derived(making: Making, statement: Statement) -> None:
+def lower_derived(making: GenerationLowering, statement: Statement) -> None:
     """Lower `let NAME = VALUE`: a field computed from the row."""
     name, value = statement.name(), statement.syntax("value")
     typed = making.elaborator(making.row(), value.span).expression(value)
@@ -207,11 +213,11 @@ def lower_derived(making: Making, statement: Statement) -> None:
         making.steps.append(Derived(name=name.text, value=typed.expr))
 
 
-def lower_verify(making: Making, statement: Statement, number: int) -> None:
+def lower_verify(making: GenerationLowering, statement: Statement, number: int) -> None:
     """Lower `verify by ROLE { … }`, the `number`th of this data set."""
     role = statement.name("role")
     title = "verify" if number == 1 else f"verify_{number}"
-    may = making.maker(role)
+    may = making.may_generate(role)
     scope = making.row()
     question = _question(making, scope, statement)
     record = _returned(making, statement, question)
@@ -240,7 +246,7 @@ def lower_verify(making: Making, statement: Statement, number: int) -> None:
     making.steps.append(Verify(ask=_ask(making, title, role, question, record), require=tuple(known)))
 
 
-def lower_conditions(making: Making) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
+def lower_conditions(making: GenerationLowering) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
     """Return the conditions of `require` and the values of `unique`."""
     scope = making.row()
     required = [_condition(making, scope, inner) for inner in making.statement.of("require")]
@@ -254,21 +260,21 @@ def lower_conditions(making: Making) -> tuple[tuple[Expr, ...], tuple[Expr, ...]
     return known
 
 
-def _condition(making: Making, scope: Scope, statement: Statement) -> Expr | None:
+def _condition(making: GenerationLowering, scope: Scope, statement: Statement) -> Expr | None:
     condition = statement.syntax("cond")
     typed = making.elaborator(scope, condition.span).condition(condition)
     return typed.expr if typed is not None else None
 
 
-def _question(making: Making, scope: Scope, statement: Statement) -> Question | None:
+def _question(making: GenerationLowering, scope: Scope, statement: Statement) -> Request | None:
     """Lower the request to a role."""
-    question = lower_question(making.program, dict(scope), statement)
+    question = lower_request(making.program, dict(scope), statement)
     if question is not None:
         making.mention(question)
     return question
 
 
-def _prompted(making: Making, statement: Statement, message: str) -> bool:
+def _prompted(making: GenerationLowering, statement: Statement, message: str) -> bool:
     if statement.of("prompt"):
         return True
     lacking = statement.block.span if statement.block is not None else None
@@ -276,7 +282,7 @@ def _prompted(making: Making, statement: Statement, message: str) -> bool:
     return False
 
 
-def _returned(making: Making, statement: Statement, question: Question | None) -> RecordType | None:
+def _returned(making: GenerationLowering, statement: Statement, question: Request | None) -> RecordType | None:
     """Return the record type of a reply, even if another part of the request is wrong."""
     if question is not None:
         return returned_record(making.program, statement, question.returns)
@@ -289,7 +295,7 @@ def _returned(making: Making, statement: Statement, question: Question | None) -
     return returned_record(making.program, statement, None if isinstance(returns, bool) else returns)
 
 
-def _written(making: Making, statement: Statement, record: RecordType | None) -> None:
+def _written(making: GenerationLowering, statement: Statement, record: RecordType | None) -> None:
     """Add the fields that a role writes."""
     first: dict[str, Name] = {}
     for returns in statement.of("returns"):
@@ -301,7 +307,7 @@ def _written(making: Making, statement: Statement, record: RecordType | None) ->
             making.add("field", name.text, name.span, type_, secret=is_secret(inner))
 
 
-def _ask(making: Making, name: str, role: Name, question: Question, returns: Type) -> Ask:
+def _ask(making: GenerationLowering, name: str, role: Name, question: Request, returns: Type) -> Ask:
     ask = Ask(
         name=name,
         role=role.text,
@@ -324,7 +330,7 @@ RETRIES = 3
 MOST_RETRIES = 100
 
 
-def lower_made(
+def lower_generated(
     program: Program,
     statement: Statement,
     name: str,
@@ -337,9 +343,9 @@ def lower_made(
     Inside a scenario, `axes` and `scope` are those of its context. Returns None if the fields of its rows are unknown
     because of a reported mistake.
     """
-    making = Making(program, statement, name, [], {})
+    making = GenerationLowering(program, statement, name, [], {})
     if scenario is None:
-        _own_name(making)
+        _check_name(making)
         lower_context(making)
     else:
         _given_context(making, axes or [], scope or {})
@@ -358,7 +364,7 @@ def lower_made(
     require, unique = lower_conditions(making)
     distinct = lower_distinct(making)
     key = _key(making)
-    _something(making)
+    _require_content(making)
     count, retries = _count(making), _retries(making)
     _language(making)
     _mentions(making)
@@ -370,9 +376,9 @@ def lower_made(
         place = statement.find("filter") or statement.find("source")
         help_ = "look at `where`" if statement.find("filter") is not None else "its source is empty"
         making.error("E0603", "this data set has no row", place.span if place else statement.head, help=help_)
-    made: Made | None = None
+    made: GeneratedDataset | None = None
     if making.sound:
-        made = Made(
+        made = GeneratedDataset(
             name=name,
             scenario=scenario,
             source=source,
@@ -394,7 +400,7 @@ def lower_made(
     return None if making.open else _loaded(making, made)
 
 
-def _loaded(making: Making, made: Made | None) -> LoadedDataset:
+def _loaded(making: GenerationLowering, made: GeneratedDataset | None) -> LoadedDataset:
     return LoadedDataset(
         Dataset(name=making.name, source="", fields=tuple(making.fields), files=()),
         (),
@@ -409,7 +415,7 @@ def _loaded(making: Making, made: Made | None) -> LoadedDataset:
     )
 
 
-def _own_name(making: Making) -> None:
+def _check_name(making: GenerationLowering) -> None:
     context = making.statement.one_of("context")
     name = making.statement.name()
     if context is not None and name.text in making.program.declared.get("axis", {}):
@@ -417,7 +423,7 @@ def _own_name(making: Making) -> None:
         making.error("E0202", message, name.span, help="take another name")
 
 
-def _given_context(making: Making, axes: list[Axis], scope: Scope) -> None:
+def _given_context(making: GenerationLowering, axes: list[Axis], scope: Scope) -> None:
     """Take the context of the scenario. An axis with a reported mistake becomes a field without a type."""
     name = making.statement.name()
     making.axes = list(axes)
@@ -433,7 +439,7 @@ def _given_context(making: Making, axes: list[Axis], scope: Scope) -> None:
         making.error("E0107", "inside a scenario the scenario's context holds", context.head, help=help_)
 
 
-def _key(making: Making) -> Typed | bool | None:
+def _key(making: GenerationLowering) -> Typed | bool | None:
     """Return the key that groups rows, an expression of their fields; None without one, False if it is wrong."""
     written = making.statement.one_of("key")
     if written is None:
@@ -448,7 +454,7 @@ def _key(making: Making) -> Typed | bool | None:
     return lower_key(making.program, written, scope)
 
 
-def _something(making: Making) -> None:
+def _require_content(making: GenerationLowering) -> None:
     """Report a data set without anything that determines its rows."""
     statement = making.statement
     if any(inner.construct in (*ASKED, "walk", "let", "verify") for inner in statement.body):
@@ -461,13 +467,13 @@ def _something(making: Making) -> None:
         making.open = True
 
 
-def _asks(making: Making) -> bool:
+def _asks(making: GenerationLowering) -> bool:
     """Return true if a role is asked."""
     asked = any(inner.construct in ("walk", "verify") for inner in making.statement.body)
     return asked or making.statement.find_name("role") is not None
 
 
-def _count(making: Making) -> int:
+def _count(making: GenerationLowering) -> int:
     written = making.statement.one_of("count")
     value = written.syntax("count") if written is not None else None
     if written is None or not isinstance(value, Number):
@@ -481,12 +487,12 @@ def _count(making: Making) -> int:
     return max(1, int(value.value))
 
 
-def _retries(making: Making) -> int:
+def _retries(making: GenerationLowering) -> int:
     written = making.statement.one_of("retries")
     value = written.syntax("count") if written is not None else None
     if written is None or not isinstance(value, Number):
         return RETRIES if _asks(making) else 0
-    if not _asks(making) and not has_lost_part(making.program, making.statement):
+    if not _asks(making) and not has_skipped_part(making.program, making.statement):
         message = "nobody is asked for these rows, so another attempt would be the same"
         making.error("E0107", message, written.head, help="leave it out: a row that is refused is left out")
     elif value.value > MOST_RETRIES:
@@ -495,7 +501,7 @@ def _retries(making: Making) -> int:
     return int(value.value)
 
 
-def _language(making: Making) -> None:
+def _language(making: GenerationLowering) -> None:
     """Require a language for every request."""
     several = len(making.program.languages) > 1
     if not several or making.open or "language" in making.spans or not _asks(making):
@@ -506,7 +512,7 @@ def _language(making: Making) -> None:
     making.error("E0401", message, where, help="write `context language`, or make it from rows that say it")
 
 
-def _mentions(making: Making) -> None:
+def _mentions(making: GenerationLowering) -> None:
     """Report every axis of the data set's own context that no prompt mentions."""
     context = making.statement.one_of("context")
     if context is None or not making.sound or not _asks(making):
@@ -521,7 +527,7 @@ def _mentions(making: Making) -> None:
         making.error("E0401", f"no prompt mentions `{axis.name}`{where}", context.head, help=help_)
 
 
-def _print(making: Making, made: Made) -> str:
+def _print(making: GenerationLowering, made: GeneratedDataset) -> str:
     """Return the fingerprint of the rows: their source, context, steps and conditions."""
     outside = making.prints.outside
 
@@ -529,7 +535,7 @@ def _print(making: Making, made: Made) -> str:
         counting = tuple(getattr(part, name) for name in type(part).model_fields if name not in but)
         return [part.model_dump(mode="json", exclude=set(but)), [outside(expr) for expr in expressions_of(counting)]]
 
-    def step_print(step: MadeStep) -> object:
+    def step_print(step: GenerationStep) -> object:
         match step:
             case Ask():
                 return step.fingerprint
@@ -559,7 +565,7 @@ def _print(making: Making, made: Made) -> str:
 # Calls and bounds
 
 
-def generation_calls(program: Program, made: Made) -> list[CallCount]:
+def generation_calls(program: Program, made: GeneratedDataset) -> list[CallCount]:
     """Return the calls that generating the rows takes.
 
     A walk counts as one path from its start to a leaf; at least as its first call, where nothing is chosen, and at most
@@ -567,7 +573,7 @@ def generation_calls(program: Program, made: Made) -> list[CallCount]:
     if the source rows or the row itself can be refused before it, or if the data set is only looked up row by row, so
     that not all of it need be generated.
     """
-    looked_at = is_only_looked_at(made.name, tuple(program.scenarios.values()), tuple(program.made.values()))
+    looked_at = is_used_by_lookups_only(made.name, tuple(program.scenarios.values()), tuple(program.made.values()))
     certain = not looked_at and not _from_fewer(program, made) and not _fails_before(made)
     counts: list[CallCount] = []
     for step in made.steps:
@@ -595,13 +601,13 @@ def generation_calls(program: Program, made: Made) -> list[CallCount]:
     return counts
 
 
-def may_have_fewer_rows(program: Program, made: Made) -> bool:
+def may_have_fewer_rows(program: Program, made: GeneratedDataset) -> bool:
     """Return true if a run may have fewer rows than counted, because some are refused or a model declines."""
     refused = bool(made.require or made.unique or made.distinct)
     return refused or bool(made.asks) or _fails_before(made) or _from_fewer(program, made)
 
 
-def _fails_before(made: Made) -> bool:
+def _fails_before(made: GeneratedDataset) -> bool:
     """Return true if a row can be refused before a model is asked about it."""
     late: set[str] = set()
     taken: list[Expr] = []
@@ -628,7 +634,7 @@ def _fields_of(step: Ask | Walk | Derived | Verify) -> tuple[str, ...]:
     return () if isinstance(step, Verify) else (step.name,)
 
 
-def _from_fewer(program: Program, made: Made) -> bool:
+def _from_fewer(program: Program, made: GeneratedDataset) -> bool:
     """Return true if a run may have fewer source rows than counted."""
     used = {part.dataset for part in subexpressions(made.source) if isinstance(part, Data)} if made.source else set()
     unknown = made.where is not None and not is_counted(program, made.source, made.where)
@@ -645,7 +651,7 @@ def lower_datasets(program: Program, memory: Memory | None = None) -> None:
     """
     kept = memory.datasets if memory is not None else LoweredCache()
     around = program.of("benchmark", "axis", *KINDS["scorer"])  # a key may be a formula
-    kept.enter((*around, frozenset(program.diagnostics.lost_names), program.data))
+    kept.enter((*around, frozenset(program.diagnostics.skipped_names), program.data))
     _Order(program, kept).run()
 
 
@@ -659,12 +665,12 @@ def lower_scenario_dataset(
     """
     name = f"{scenario}.{statement.name().text}"
     program.index.define("dataset", statement.name().text, statement.name().span, f"scenario {scenario}")
-    loaded = _ordering_lowered(program, statement, name, scenario, axes, scope)
+    loaded = _lower_by_construct(program, statement, name, scenario, axes, scope)
     _keep(program, name, loaded)
     return loaded
 
 
-def _ordering_lowered(
+def _lower_by_construct(
     program: Program,
     statement: Statement,
     name: str,
@@ -677,7 +683,7 @@ def _ordering_lowered(
             return lower_file(program, statement, name)
         case "like":
             return lower_like(program, statement, name)
-    return lower_made(program, statement, name, scenario, axes, scope)
+    return lower_generated(program, statement, name, scenario, axes, scope)
 
 
 def _keep(program: Program, name: str, loaded: LoadedDataset | None) -> None:
@@ -709,7 +715,7 @@ class _Order:
             if self.by_name[name] is statement:
                 self._visit(name, ())
             else:  # its repeated name was reported; its content is still checked
-                _ordering_lowered(self.program, statement, name)
+                _lower_by_construct(self.program, statement, name)
 
     def _visit(self, name: str, path: tuple[str, ...]) -> None:
         if name in path:
@@ -717,24 +723,24 @@ class _Order:
         if name in self.done or name in path:
             return
         statement = self.by_name[name]
-        for needed in sorted(_needed(statement) & set(self.by_name)):
+        for needed in sorted(_dependencies(statement) & set(self.by_name)):
             self._visit(needed, (*path, name))
         self.done.add(name)
         if name in self.circular:
             return
         loaded = self._file(statement, name)
         if loaded is not None:
-            self.program.rowsets[name] = loaded
+            self.program.top_level_datasets[name] = loaded
         _keep(self.program, name, loaded)
 
     def _file(self, statement: Statement, name: str) -> LoadedDataset | None:
         """Lower a data set. One that is read from a file and depends on no other is cached."""
         if statement.construct != "dataset":
-            return _ordering_lowered(self.program, statement, name)
+            return _lower_by_construct(self.program, statement, name)
         lowered = self.kept.find(statement)
         if lowered is None:
             own = fork_program(self.program)
-            lowered = program_additions(self.program, own, _ordering_lowered(own, statement, name))
+            lowered = program_additions(self.program, own, _lower_by_construct(own, statement, name))
             self.kept.keep(statement, lowered)
         lowered.add_to(self.program)
         loaded: LoadedDataset | None = lowered.result
@@ -752,7 +758,7 @@ class _Order:
         self.circular.update(circle)
 
 
-def _needed(statement: Statement) -> set[str]:
+def _dependencies(statement: Statement) -> set[str]:
     """Return the names in a statement that mean data sets."""
     if statement.construct == "like":
         return {statement.name("dataset").text}

@@ -20,7 +20,7 @@ from tripos_compiler.library.types import element_type, type_notation
 from tripos_compiler.lowering.datasets import bare_name
 from tripos_compiler.lowering.declarations import branches_of
 from tripos_compiler.lowering.fingerprints import StepFingerprints
-from tripos_compiler.lowering.requests import Question
+from tripos_compiler.lowering.requests import Request
 from tripos_compiler.plan import (
     Ask,
     Axis,
@@ -30,8 +30,8 @@ from tripos_compiler.plan import (
     DataField,
     Derived,
     Expr,
+    GeneratedDataset,
     Literal_,
-    Made,
     Type,
     Verify,
     Walk,
@@ -42,11 +42,11 @@ from tripos_compiler.resolve.program import (
     Program,
     Scope,
     Typed,
-    has_lost_values,
+    has_skipped_values,
     record_fields,
     row_fields,
 )
-from tripos_compiler.resolve.python_functions import is_known_early
+from tripos_compiler.resolve.python_functions import is_compile_time
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 from tripos_compiler.source.tree import BinaryExpr, Name, Syntax
@@ -56,11 +56,11 @@ from tripos_compiler.typecheck.types import axis_type
 
 # State of the lowering
 
-MadeStep = Ask | Walk | Derived | Verify
+GenerationStep = Ask | Walk | Derived | Verify
 
 
 @dataclass
-class Making:
+class GenerationLowering:
     """A generated data set while it is lowered.
 
     `scope` binds the axes and the source's rows. If `open`, the rows may have fields with unknown names because of a
@@ -76,7 +76,7 @@ class Making:
     fields: list[DataField] = field(default_factory=list)
     poisoned: list[str] = field(default_factory=list)
     spans: dict[str, Span] = field(default_factory=dict)
-    steps: list[MadeStep] = field(default_factory=list)
+    steps: list[GenerationStep] = field(default_factory=list)
     mentioned: dict[str, set[str]] = field(default_factory=dict)
     """By language, the names that its prompts print."""
     open: bool = False
@@ -157,7 +157,7 @@ class Making:
         self.program.index.scopes.append((span, scope))
         return Elaborator(self.program, scope)
 
-    def maker(self, role: Name) -> bool:
+    def may_generate(self, role: Name) -> bool:
         """Return true if a role may generate rows, which must be the same for all compared models; otherwise
         report it.
         """
@@ -174,7 +174,7 @@ class Making:
         self.error("E0208", message, role.span, help="declare a role of its own: `role author`")
         return False
 
-    def mention(self, question: Question) -> None:
+    def mention(self, question: Request) -> None:
         """Record the names that a request prints."""
         by_settings = {name for each in question.lowered.expressions for name in names_in(each)}
         for language in self.program.languages:
@@ -190,7 +190,7 @@ MOST_TRIED = 1_000_000
 """The most combinations of rows and cells for which a condition is evaluated; with more, all of them are counted."""
 
 
-def lower_context(making: Making) -> None:
+def lower_context(making: GenerationLowering) -> None:
     """Lower `context AXES` of a top-level data set. Its axes become fields."""
     program = making.program
     written = making.statement.one_of("context")
@@ -218,13 +218,13 @@ def lower_context(making: Making) -> None:
             making.error("E0607", message, name.span, help=f"add it: `context … * {other} * {name.text}`")
     if written is not None and making.sound and count_context(making, written) == 0:
         making.sound = False
-        if has_lost_values(making.program, *(axis.name for axis in making.axes)):
+        if has_skipped_values(making.program, *(axis.name for axis in making.axes)):
             return
         message = "no combination of these axes is allowed"
         making.error("E0603", message, written.head, help="look at the `when` conditions of the groups")
 
 
-def bind_axis(making: Making, axis: Axis, name: Name) -> None:
+def bind_axis(making: GenerationLowering, axis: Axis, name: Name) -> None:
     """Bind an axis as a name and add it as a field."""
     declared = making.program.declared.get("axis", {}).get(axis.name)
     span = declared.span if declared is not None else name.span
@@ -232,7 +232,7 @@ def bind_axis(making: Making, axis: Axis, name: Name) -> None:
     making.add("", axis.name, span, axis_type(axis))
 
 
-def count_context(making: Making, where: Statement | None) -> int:
+def count_context(making: GenerationLowering, where: Statement | None) -> int:
     """Return the number of cells of the context."""
     try:
         return count_cells(making.axes)
@@ -243,7 +243,7 @@ def count_context(making: Making, where: Statement | None) -> int:
         return 1
 
 
-def _product(making: Making, syntax: Syntax) -> Iterator[Name]:
+def _product(making: GenerationLowering, syntax: Syntax) -> Iterator[Name]:
     match syntax:
         case Name():
             yield syntax
@@ -255,7 +255,7 @@ def _product(making: Making, syntax: Syntax) -> Iterator[Name]:
             making.error("E0106", "a context is a product of axes", syntax.span, help="write `context level * subject`")
 
 
-def lower_source(making: Making) -> Expr | None:
+def lower_source(making: GenerationLowering) -> Expr | None:
     """Lower `from SOURCE [as ALIAS]`. The rows' fields are taken over, or the values themselves under the alias.
 
     Returns None without a source, or if it was reported.
@@ -299,7 +299,7 @@ def lower_source(making: Making) -> Expr | None:
     return typed.expr
 
 
-def _source_rows(making: Making, written: Name) -> LoadedDataset | None:
+def _source_rows(making: GenerationLowering, written: Name) -> LoadedDataset | None:
     program = making.program
     if written.text in program.declared.get("tree", {}) and written.text not in program.declared.get("dataset", {}):
         help_ = f"take its leaves: `from leaves({written.text}) as point`"
@@ -307,14 +307,14 @@ def _source_rows(making: Making, written: Name) -> LoadedDataset | None:
         return None
     if not program.is_declared("dataset", written):
         return None
-    loaded = program.rowsets.get(written.text)
+    loaded = program.top_level_datasets.get(written.text)
     if loaded is None:
         return None
     making.sound = making.sound and loaded.sound
     return loaded
 
 
-def _named(making: Making, alias: Name) -> bool:
+def _named(making: GenerationLowering, alias: Name) -> bool:
     """Bind the name of the source's rows, whose fields are not known yet. Reports a name that is taken."""
     taken = "an axis of this context" if alias.text in making.scope else ""
     if alias.text == making.own:
@@ -328,13 +328,13 @@ def _named(making: Making, alias: Name) -> bool:
     return True
 
 
-def _unknown(making: Making) -> None:
+def _unknown(making: GenerationLowering) -> None:
     """Mark the fields of the source as unknown."""
     making.open = True
     making.sound = False
 
 
-def _carry_rows(making: Making, loaded: LoadedDataset) -> None:
+def _carry_rows(making: GenerationLowering, loaded: LoadedDataset) -> None:
     assert making.alias is not None
     alias = making.alias.text
     making.scope[alias] = Binding((alias,), None, row_fields(loaded, alias), span=making.alias.span)
@@ -345,7 +345,7 @@ def _carry_rows(making: Making, loaded: LoadedDataset) -> None:
         making.add("", each.name, span, each.type, making.alias.span)
 
 
-def _carry_values(making: Making, alias: Name, typed: Typed) -> None:
+def _carry_values(making: GenerationLowering, alias: Name, typed: Typed) -> None:
     of = element_type(typed.type)
     assert of is not None
     fields = record_fields((alias.text,), of, alias.span)
@@ -357,7 +357,7 @@ def _carry_values(making: Making, alias: Name, typed: Typed) -> None:
         making.add("field", alias.text, alias.span, of)
 
 
-def lower_filter(making: Making) -> Typed | bool | None:
+def lower_filter(making: GenerationLowering) -> Typed | bool | None:
     """Return the condition of `where FILTER`; None without one, False if it is wrong."""
     written = making.statement.find("filter")
     if written is None or making.statement.find("source") is None:
@@ -365,10 +365,10 @@ def lower_filter(making: Making) -> Typed | bool | None:
     if making.too_early(free_variables(written)):
         return False
     typed = making.elaborator(dict(making.scope), written.span).condition(written)
-    return typed if typed is not None and is_known_early(making.program, typed.expr, written.span) else False
+    return typed if typed is not None and is_compile_time(making.program, typed.expr, written.span) else False
 
 
-def count_rows(making: Making, source: Expr | None, where: Expr | None, count: int) -> int:
+def count_rows(making: GenerationLowering, source: Expr | None, where: Expr | None, count: int) -> int:
     """Return an upper bound of the rows: `count` for every cell and every source row for which `where` holds."""
     in_cells = count_context(making, making.statement.one_of("context"))
     if source is None:
@@ -408,7 +408,7 @@ def known_rows(program: Program, source: Expr) -> list[Any] | None:
     trees: dict[str, Mapping[str, Any]] = {}
     for part in subexpressions(source):
         if isinstance(part, Data):
-            loaded = program.rowsets.get(part.dataset)
+            loaded = program.top_level_datasets.get(part.dataset)
             if loaded is None or not loaded.known or not loaded.sound:
                 return None
             data[part.dataset] = [row.values for row in loaded.rows]
@@ -430,9 +430,11 @@ def known_rows(program: Program, source: Expr) -> list[Any] | None:
 def _at_most(program: Program, source: Expr) -> int:
     """Return an upper bound of the rows of a source that is known only during a run."""
     if isinstance(source, Data):
-        loaded = program.rowsets.get(source.dataset)
+        loaded = program.top_level_datasets.get(source.dataset)
         return loaded.count if loaded is not None else 0
-    return sum(program.rowsets[part.dataset].count for part in subexpressions(source) if isinstance(part, Data))
+    return sum(
+        program.top_level_datasets[part.dataset].count for part in subexpressions(source) if isinstance(part, Data)
+    )
 
 
 # Starts and calls of walks
@@ -440,7 +442,7 @@ def _at_most(program: Program, source: Expr) -> int:
 SHOWN = 3
 
 
-def lower_start(making: Making, statement: Statement, tree: Name) -> tuple[Expr, dict[str, str]] | None:
+def lower_start(making: GenerationLowering, statement: Statement, tree: Name) -> tuple[Expr, dict[str, str]] | None:
     """Return the expression of `below START`, and for the values of a choice the top branches they mean, by name or
     label.
 
@@ -478,7 +480,7 @@ def lower_start(making: Making, statement: Statement, tree: Name) -> tuple[Expr,
 
 
 def _written(
-    making: Making, span: Span, tree: Name, path: Literal_, branches: Mapping[str, Any]
+    making: GenerationLowering, span: Span, tree: Name, path: Literal_, branches: Mapping[str, Any]
 ) -> tuple[Expr, dict[str, str]] | None:
     """Return a path written in the spec. Reports one that does not exist and returns None."""
     try:
@@ -497,7 +499,7 @@ def _paths(branches: Mapping[str, Any], above: str = "") -> Iterator[str]:
         yield from _paths(below, f"{above}{name}{BETWEEN}")
 
 
-def _meant(making: Making, type_: Type, branches: Mapping[str, Any]) -> dict[str, str]:
+def _meant(making: GenerationLowering, type_: Type, branches: Mapping[str, Any]) -> dict[str, str]:
     """Return the top branches that the values of a choice mean."""
     assert type_.kind == "choice"
     axis = making.program.axes.get(type_.axis) if type_.axis is not None else None
@@ -531,7 +533,7 @@ class WalkCalls:
     widest: int
 
 
-def walk_calls(program: Program, made: Made, step: Walk) -> WalkCalls:
+def walk_calls(program: Program, made: GeneratedDataset, step: Walk) -> WalkCalls:
     """Return the number of calls of a walk, one for every inner node it visits.
 
     If the start of a row is not known before a run, it counts as the costliest possible start.
@@ -559,7 +561,7 @@ def walk_calls(program: Program, made: Made, step: Walk) -> WalkCalls:
     )
 
 
-def _starts(program: Program, made: Made, step: Walk) -> Counter[str] | None:
+def _starts(program: Program, made: GeneratedDataset, step: Walk) -> Counter[str] | None:
     """Return how many rows start at each node; None if this is not known for every row before a run."""
     rows = known_rows(program, made.source) if made.source is not None else None
     conditions = [expr for expr in (step.below, made.where) if expr is not None]

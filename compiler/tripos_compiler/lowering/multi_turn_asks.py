@@ -17,23 +17,23 @@ from tripos_compiler.language.references import names_in, subexpressions
 from tripos_compiler.library.types import type_notation
 from tripos_compiler.lowering.call_counts import is_evaluable
 from tripos_compiler.lowering.folding import map_part
-from tripos_compiler.lowering.requests import Question, lower_question
+from tripos_compiler.lowering.requests import Request, lower_request
 from tripos_compiler.lowering.steps import (
-    NOT_ASKED,
-    NOT_DECIDED,
-    AskCount,
-    Judging,
+    CONDITION_UNDEFINED,
+    REQUEST_UNDEFINED,
+    RepeatBound,
     Steps,
-    length_in,
-    mention_question,
-    warn_unasked,
+    VerdictBuilder,
+    list_length,
+    note_shown_names,
     warn_undefined,
+    warn_undefined_request,
 )
 from tripos_compiler.plan import (
     CALLED,
     LIMIT,
     SAID,
-    SAID_IN_LOOP,
+    TOOL_LOOP_FIELDS,
     Ask,
     Binary,
     Call,
@@ -56,8 +56,8 @@ from tripos_compiler.plan import (
     Tool,
     Type,
     Unary,
-    loop_type,
     tool_function_name,
+    tool_loop_type,
 )
 from tripos_compiler.resolve.program import Binding, Typed
 from tripos_compiler.source.data_classes import dataclass
@@ -69,7 +69,7 @@ from tripos_compiler.typecheck.expressions import Elaborator
 # Tool loops
 
 MOST_TURNS = 50
-SO_FAR = "so_far"
+STATE_SO_FAR = "so_far"
 """The field of a turn with the state of the loop up to it."""
 
 
@@ -78,7 +78,7 @@ class LoopUser:
     """The role that answers turns without a tool call, its request, and the texts by which it ends the loop."""
 
     role: Name
-    question: Question
+    question: Request
     ends: tuple[str, ...]
 
     def ended(self, said: Expr) -> Expr:
@@ -119,12 +119,12 @@ def lower_state(
         good = False
     for tool in tools:
         name = tool_function_name(tool.name)
-        if name not in program.plugins and name not in program.diagnostics.lost_names:
+        if name not in program.plugins and name not in program.diagnostics.skipped_names:
             help_ = f'write `tool {tool.name} from "tools.py:{tool.name}" "…" {{ … }}`'
             message = f"`{tool.name}` has no function, so nothing comes of its calls"
             program.diagnostics.error("E0206", message, written.head, help=help_)
         good = good and name in program.plugins
-        if tool.name in SAID_IN_LOOP:
+        if tool.name in TOOL_LOOP_FIELDS:
             help_ = "the reply has a value of that name already; take another"
             program.diagnostics.error("E0207", f"no tool can be called `{tool.name}` here", written.head, help=help_)
             good = False
@@ -205,21 +205,21 @@ def _user(steps: Steps, statement: Statement, may_answer: MayAnswer) -> LoopUser
             program.diagnostics.error("E0803", message, text.span, help='write what is said: "done"')
             good = False
         ends.append(text.value)
-    question = lower_question(program, dict(steps.scope), written, steps.rows)
+    question = lower_request(program, dict(steps.scope), written, steps.rows)
     return LoopUser(role, question, tuple(ends)) if question is not None and good else False
 
 
-def lower_loop(steps: Steps, statement: Statement, first: Ask, loop: ToolLoop) -> None:
+def add_loop_turns(steps: Steps, statement: Statement, first: Ask, loop: ToolLoop) -> None:
     """Add an ask for each possible turn. `first` has what they share, and what is sent first."""
     name, user = statement.name(), loop.user
-    warn_undefined(steps, loop.state, NOT_ASKED)
+    warn_undefined(steps, loop.state, REQUEST_UNDEFINED)
     if user is not None:
-        warn_unasked(steps, user.question, None)
-        mention_question(steps, user.question)
+        warn_undefined_request(steps, user.question, None)
+        note_shown_names(steps, user.question)
     turns: list[_LoopTurn] = []
     for number in range(1, loop.most + 1):
         before = turns[-1] if turns else None
-        state = loop.state.expr if before is None else Ref(path=(before.ask.name, SO_FAR, "state"))
+        state = loop.state.expr if before is None else Ref(path=(before.ask.name, STATE_SO_FAR, "state"))
         acts = tuple(Call(function=tool_function_name(tool.name), args=(state,)) for tool in first.tools)
         ask = first.model_copy(
             update={"name": f"{name.text}({number})", "acts": acts, "user": user.role.text if user else None}
@@ -233,9 +233,9 @@ def lower_loop(steps: Steps, statement: Statement, first: Ask, loop: ToolLoop) -
         for each in (ask, answer):
             if each is not None:
                 steps.lowered.append(each)
-                steps.wholes[each.name] = name
-    type_ = loop_type(first.tools, called=bool(loop.ends))
-    steps.scope[name.text] = _whole(name, type_, turns)
+                steps.model_steps[each.name] = name
+    type_ = tool_loop_type(first.tools, called=bool(loop.ends))
+    steps.scope[name.text] = _loop_binding(name, type_, turns)
     steps.define("ask", name, type_)
 
 
@@ -290,7 +290,7 @@ class _LoopTurn:
 
     def _without_call(self, field: str, *, last: bool) -> Expr:
         """Return the value of a field if no call ends the loop."""
-        found = Ref(path=(self.ask.name, SO_FAR, field))
+        found = Ref(path=(self.ask.name, STATE_SO_FAR, field))
         if self.said is None or self.user is None:
             return found
         if field == "turns":
@@ -321,7 +321,7 @@ def _answer(first: Ask, turn: Ask, user: LoopUser) -> Ask:
         name=f"{turn.script}.{user.role.text}{number}",
         role=user.role.text,
         system=user.question.system.texts if user.question.system else None,
-        chat=Ref(path=(turn.name, SO_FAR, "turns")),
+        chat=Ref(path=(turn.name, STATE_SO_FAR, "turns")),
         opened=True,
         samples=first.samples,
         settings=user.question.settings,
@@ -330,7 +330,7 @@ def _answer(first: Ask, turn: Ask, user: LoopUser) -> Ask:
     )
 
 
-def _whole(name: Name, type_: RecordType, turns: Sequence[_LoopTurn]) -> Binding:
+def _loop_binding(name: Name, type_: RecordType, turns: Sequence[_LoopTurn]) -> Binding:
     """Return the binding of a loop's name: its last text, and the fields of its result."""
 
     def at_the_end(field: str) -> Expr:
@@ -353,19 +353,19 @@ TEXTS = ListType(of=TextType())
 MOST_PROMPTS = 20
 ASKER = "user"
 """The speaker of the prompts in a dialogue."""
-BESIDE = ("prompt", "returns", "plain", "likelihood", "tools", "state")
+NOT_WITH_PROMPTS = ("prompt", "returns", "plain", "likelihood", "tools", "state")
 """Constructs that an ask with several prompts cannot have."""
 
 
 @dataclass(frozen=True)
-class PromptList:
+class PromptSequence:
     """The prompts of an ask: a list with at most `most` elements."""
 
     prompts: Typed
     most: int
 
 
-def lower_script(steps: Steps, statement: Statement) -> PromptList | bool | None:
+def lower_prompts(steps: Steps, statement: Statement) -> PromptSequence | bool | None:
     """Return the prompts of an ask with several; None without `prompts`, False if they are wrong, which is reported."""
     written = statement.one_of("prompts")
     program, good = steps.program, True
@@ -375,7 +375,7 @@ def lower_script(steps: Steps, statement: Statement) -> PromptList | bool | None
             program.diagnostics.error("E0107", "`until` ends an ask with several `prompts`", end.head, help=help_)
             good = False
         return None if good else False
-    for construct in BESIDE:
+    for construct in NOT_WITH_PROMPTS:
         for other in statement.of(construct):
             message = f"an ask with `prompts` takes no `{construct}`"
             program.diagnostics.error("E0107", message, other.head, help="remove one of the two, or ask in two steps")
@@ -388,17 +388,17 @@ def lower_script(steps: Steps, statement: Statement) -> PromptList | bool | None
         message = f"an ask has between 1 and {MOST_PROMPTS} prompts"
         program.diagnostics.error("E0803", message, count.span, help=f"write a number up to {MOST_PROMPTS}")
         good = False
-    return PromptList(prompts, most) if prompts is not None and good else False
+    return PromptSequence(prompts, most) if prompts is not None and good else False
 
 
-def lower_turns(steps: Steps, statement: Statement, first: Ask, script: PromptList) -> bool:
+def add_prompt_turns(steps: Steps, statement: Statement, first: Ask, script: PromptSequence) -> bool:
     """Add an ask for each possible prompt. `first` has what they share, and what comes before them.
 
     Returns False if a condition that ends them is wrong, which is reported.
     """
     name, languages, items = statement.name(), steps.program.languages, steps.program.diagnostics.items
     prompts, most = script.prompts.expr, script.most
-    warn_undefined(steps, script.prompts, NOT_ASKED)
+    warn_undefined(steps, script.prompts, REQUEST_UNDEFINED)
     count = Call(function="length", args=(prompts,))
     turns: list[Ask] = []
     ends: list[Expr] = []
@@ -421,7 +421,7 @@ def lower_turns(steps: Steps, statement: Statement, first: Ask, script: PromptLi
             turn = turn.model_copy(update=before)
         turns.append(turn)
         steps.lowered.append(turn)
-        steps.wholes[turn.name] = name
+        steps.model_steps[turn.name] = name
         if number + 1 < most:
             mark = len(items)
             end = _end(steps, statement, turns, prompts)
@@ -430,8 +430,8 @@ def lower_turns(steps: Steps, statement: Statement, first: Ask, script: PromptLi
             if number:  # reported with the first turn
                 del items[mark:]
             ends += end
-    steps.scripts.append(AskCount(statement.of("prompts")[0].syntax("count").span, prompts, most, "prompts"))
-    steps.scope[name.text] = _scripts_whole(name, turns, prompts, ends)
+    steps.repeat_bounds.append(RepeatBound(statement.of("prompts")[0].syntax("count").span, prompts, most, "prompts"))
+    steps.scope[name.text] = _prompts_binding(name, turns, prompts, ends)
     steps.define("ask", name, TextType())
     return True
 
@@ -440,23 +440,23 @@ def _end(steps: Steps, statement: Statement, turns: Sequence[Ask], prompts: Expr
     """Return the conditions of `until` after these turns; None if one is wrong."""
     name, found = statement.name(), list[Expr]()
     outer = steps.scope
-    steps.scope = {**outer, name.text: _scripts_whole(name, turns, prompts, [])}
+    steps.scope = {**outer, name.text: _prompts_binding(name, turns, prompts, [])}
     try:
         for written in statement.of("ends"):
             condition = written.syntax("cond")
             if len(turns) == 1:
                 steps.program.index.scopes.append((condition.span, steps.scope))
-            typed = Elaborator(steps.program, steps.scope, Judging(steps)).condition(condition)
+            typed = Elaborator(steps.program, steps.scope, VerdictBuilder(steps)).condition(condition)
             if typed is None:
                 return None
-            warn_undefined(steps, typed, NOT_DECIDED)
+            warn_undefined(steps, typed, CONDITION_UNDEFINED)
             found.append(typed.expr)
     finally:
         steps.scope = outer
     return [_joined("or", found)] if found else []
 
 
-def _scripts_whole(name: Name, turns: Sequence[Ask], prompts: Expr, ends: Sequence[Expr]) -> Binding:
+def _prompts_binding(name: Name, turns: Sequence[Ask], prompts: Expr, ends: Sequence[Expr]) -> Binding:
     """Return the binding of an ask's name after at most these turns: its last reply, with all replies and the dialogue
     as fields.
 
@@ -502,7 +502,7 @@ MOST_ELEMENTS = 50
 
 
 @dataclass(frozen=True)
-class AskedList:
+class ElementAsks:
     """The list of an ask for each element: the element's name in the spec and in the plan, its type, and the upper
     bound of the length.
 
@@ -518,7 +518,7 @@ class AskedList:
     replied: tuple[Expr, ...] = ()
 
 
-def lower_asked_list(steps: Steps, statement: Statement) -> AskedList | None:
+def lower_element_asks(steps: Steps, statement: Statement) -> ElementAsks | None:
     """Return the list of `each NAME in LIST [where COND] [at most COUNT]`. Reports a mistake and returns None."""
     program, elaborator = steps.program, steps.elaborator()
     for construct, keyword in (("prompts", "prompts"), ("ends", "until"), ("state", "state")):
@@ -535,13 +535,13 @@ def lower_asked_list(steps: Steps, statement: Statement) -> AskedList | None:
         of, replied = steps.asked[written.of.text]
     elif loop.where is not None or checked.listed.kind != "list":
         of = Each(loop=loop.model_copy(update={"most": None}), value=Ref(path=(loop.alias,)))
-    warn_undefined(steps, Typed(of, ListType(of=checked.element), checked.may), NOT_ASKED)
+    warn_undefined(steps, Typed(of, ListType(of=checked.element), checked.may), REQUEST_UNDEFINED)
     most = _most_elements(steps, written, loop, of)
     if most is None:
         return None
     if written.most is not None:
-        steps.scripts.append(AskCount(written.most.span, of, most, "elements"))
-    return AskedList(written.name, loop.alias, of, checked.element, most, checked.inside.scope, tuple(replied))
+        steps.repeat_bounds.append(RepeatBound(written.most.span, of, most, "elements"))
+    return ElementAsks(written.name, loop.alias, of, checked.element, most, checked.inside.scope, tuple(replied))
 
 
 def _most_elements(steps: Steps, written: LoopSyntax, loop: Loop, of: Expr) -> int | None:
@@ -557,7 +557,7 @@ def _most_elements(steps: Steps, written: LoopSyntax, loop: Loop, of: Expr) -> i
         if steps.cases is None and diagnostics.failed:  # the missing rows were reported
             return 1
         if steps.cases is not None:
-            most = max((length_in(of, names) or 0 for names in steps.cases), default=0) or 1
+            most = max((list_length(of, names) or 0 for names in steps.cases), default=0) or 1
     if most is None:
         message = "a list that only a run knows has no bound, and a role is asked about each of its elements"
         help_ = f"say how many it may have: `each {written.name.text} in … at most 20`"
@@ -570,7 +570,7 @@ def _most_elements(steps: Steps, written: LoopSyntax, loop: Loop, of: Expr) -> i
     return most
 
 
-def lower_asks(steps: Steps, statement: Statement, ask: Ask, listed: AskedList) -> bool:
+def add_element_asks(steps: Steps, statement: Statement, ask: Ask, listed: ElementAsks) -> bool:
     """Add an ask for each possible element. `ask` refers to the element by its name.
 
     Returns False if a field of the result would have the element's name, which is reported.
@@ -595,11 +595,11 @@ def lower_asks(steps: Steps, statement: Statement, ask: Ask, listed: AskedList) 
         asked_when += [Binary(operator="<=", left=count, right=Literal_(value=listed.most))]
         asked_when += [Binary(operator=">", left=count, right=Literal_(value=place))]
         named = {"name": f"{name.text}({place + 1})", "element": place, "when": _joined("and", asked_when)}
-        put = partial(_put, steps.program.index.places, listed.alias, element)
+        put = partial(_substitute_element, steps.program.index.places, listed.alias, element)
         one = map_part(ask.model_copy(update={"when": None}), put)
         one = one.model_copy(update=named)
         steps.lowered.append(one)
-        steps.wholes[one.name] = name
+        steps.model_steps[one.name] = name
         said = {each: Ref(path=(one.name, each)) for each in read}
         records.append(RecordValue(fields={own.text: element, **said}))
     steps.asked[name.text] = (listed.of, records)
@@ -616,7 +616,7 @@ def lower_asks(steps: Steps, statement: Statement, ask: Ask, listed: AskedList) 
     return True
 
 
-def _put(places: dict[int, tuple[object, Span]], alias: str, element: Expr, part: Expr) -> Expr:
+def _substitute_element(places: dict[int, tuple[object, Span]], alias: str, element: Expr, part: Expr) -> Expr:
     """Return an element, or a field of it, in place of its name. Copies the source span of the name in `places`."""
     if not isinstance(part, Ref) or part.path[0] != alias:
         return part

@@ -19,11 +19,11 @@ from itertools import islice
 from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.language.evaluation import Fault, NoValue, Unavailable, evaluate
-from tripos_compiler.language.near_duplicates import HeldOutTexts, NearCopies, learned_texts
+from tripos_compiler.language.evaluation import InternalError, NoValue, Unavailable, evaluate
+from tripos_compiler.language.near_duplicates import HeldOutTexts, NearCopies, training_texts
 from tripos_compiler.language.references import (
+    direct_dependencies,
     names_in,
-    names_used,
     paths_in,
     step_expressions,
     subexpressions,
@@ -31,7 +31,7 @@ from tripos_compiler.language.references import (
 )
 from tripos_compiler.library.definedness import arguments_of
 from tripos_compiler.lowering.cases import ScenarioCases
-from tripos_compiler.lowering.steps import Steps, length_in
+from tripos_compiler.lowering.steps import Steps, list_length
 from tripos_compiler.plan import (
     Ask,
     Binary,
@@ -41,7 +41,7 @@ from tripos_compiler.plan import (
     Data,
     Derived,
     Expr,
-    Made,
+    GeneratedDataset,
     Pairing,
     Retrieve,
     Rows,
@@ -51,7 +51,7 @@ from tripos_compiler.plan import (
     Template,
     Treatment,
     Type,
-    written,
+    serialized_form,
 )
 from tripos_compiler.resolve.program import LoadedDataset, LoadedRow, Program
 from tripos_compiler.source.data_classes import dataclass
@@ -97,7 +97,7 @@ def check_shown(program: Program, steps: Steps, cases: ScenarioCases, rows: Sequ
         for source in _sources(program, step):
             found = list(_asked_in(program, source, cases.loaded, cases.alias, rows))
             if found:
-                _warn(program, source, found, "this scenario", steps.wholes[step.name].span)
+                _warn(program, source, found, "this scenario", steps.model_steps[step.name].span)
 
 
 def check_learned(program: Program) -> None:
@@ -136,7 +136,7 @@ def check_learned(program: Program) -> None:
                 break
 
 
-def check_kept_out(program: Program) -> None:
+def check_held_out(program: Program) -> None:
     """Warn of exports whose rows have a text of rows that are asked about, or that the export holds out, in any
     field.
     """
@@ -159,7 +159,7 @@ def check_kept_out(program: Program) -> None:
             continue
         outside = {dataset: [row.values for row in loaded.rows] for dataset, loaded in program.loaded.items()}
         kept = [row for row in learned.rows[:MOST_ROWS] if _holds(export.where, {**outside, export.alias: row.values})]
-        texts = [learned_texts(export, {**outside, export.alias: row.values}) for row in kept]
+        texts = [training_texts(export, {**outside, export.alias: row.values}) for row in kept]
         for held, why, rows in apart:
             where = None if rows is None else rows.where
             if (held, str(where)) not in known:
@@ -195,7 +195,7 @@ def _sources(program: Program, step: object) -> Iterator[ExposedRows]:
     match step:
         case Ask():
             for shots in step.shots:
-                loaded = program.rowsets.get(shots.dataset) or program.loaded.get(shots.dataset)
+                loaded = program.top_level_datasets.get(shots.dataset) or program.loaded.get(shots.dataset)
                 if loaded is not None and loaded.known:
                     fields = _fields(shots.prompt.values(), shots.alias)
                     mends = f"take those rows out of `{shots.dataset}`, or give both data sets a `key` that they share"
@@ -307,7 +307,7 @@ COMPARING = frozenset({"same_number", "exact"})
 
 
 @dataclass(frozen=True)
-class Trial:
+class ProbeReply:
     """A reply to every row: the same `value`, or `of` applied to the row. With `wins`, it answers nothing and is
     reported if it is right.
     """
@@ -326,25 +326,25 @@ def check_replies(
     The scores of one name in several arms are tried together: a reply must be right in all of them to win.
     """
     assert cases.kept is not None and cases.alias is not None
-    named: dict[str, dict[str, _Scored | None]] = {}
+    named: dict[str, dict[str, _ProbedScore | None]] = {}
     for treatment in scenario.treatments:
         for step in treatment.steps:
             if not isinstance(step, Score) or not step.truth or step.element is not None:
                 continue
             if step.fingerprint not in named.setdefault(step.name, {}):
-                named[step.name][step.fingerprint] = _Scored.of(program, treatment, step, cases)
+                named[step.name][step.fingerprint] = _ProbedScore.of(program, treatment, step, cases)
     for name, found in named.items():
         tried = [each for each in found.values() if each is not None]
         if tried and len(tried) == len(found):
-            _Tried(program, tuple(tried), cases.kept, shown).report(steps.scores[name][0].span)
+            _ProbedScores(program, tuple(tried), cases.kept, shown).report(steps.scores[name][0].span)
 
 
 @dataclass(frozen=True)
-class _Tried:
+class _ProbedScores:
     """The scores of one name, one for each arm in which it differs, over the same rows."""
 
     program: Program
-    scored: tuple[_Scored, ...]
+    scored: tuple[_ProbedScore, ...]
     rows: Sequence[Mapping[str, Any]]
     shown: frozenset[str]
 
@@ -365,7 +365,7 @@ class _Tried:
             self.program.diagnostics.warning("W1002", message, where, help=help_)
 
     def _try_all(
-        self, name: str, trials: Sequence[Trial], sample: Sequence[Mapping[str, Any]], where: Span
+        self, name: str, trials: Sequence[ProbeReply], sample: Sequence[Mapping[str, Any]], where: Span
     ) -> list[int]:
         """Warn of a constant that wins. Returns the numbers of rows for which no reply is right."""
         # A score that reads no row is a rule of form, such as a length, which an empty reply may satisfy.
@@ -387,7 +387,7 @@ class _Tried:
         numbered = enumerate(self.rows, 1)
         return [number for number, names in numbered if any(_lacks_tool(*pair, names) for pair in pairs)]
 
-    def _share(self, trial: Trial, rows: Sequence[Mapping[str, Any]]) -> float:
+    def _share(self, trial: ProbeReply, rows: Sequence[Mapping[str, Any]]) -> float:
         """Return the share of rows for which a reply is right; 0 once it cannot win, or if the score applies to too few
         rows.
         """
@@ -401,7 +401,7 @@ class _Tried:
                 return 0.0
         return right / (right + wrong) if right + wrong >= FEWEST else 0.0
 
-    def _without_answer(self, trials: Sequence[Trial], sample: Sequence[Mapping[str, Any]]) -> list[int]:
+    def _without_answer(self, trials: Sequence[ProbeReply], sample: Sequence[Mapping[str, Any]]) -> list[int]:
         """Return the numbers of rows for which no reply is right, if nearly all others have one.
 
         For calls of tools, no answer is tried.
@@ -417,7 +417,7 @@ class _Tried:
             return []
         return [number for number, names in enumerate(self.rows, 1) if self._lacks(trials, names)]
 
-    def _lacks(self, trials: Sequence[Trial], names: Mapping[str, Any]) -> bool | None:
+    def _lacks(self, trials: Sequence[ProbeReply], names: Mapping[str, Any]) -> bool | None:
         """Return true if no reply is right for the row in some arm; None if the score does not apply to it."""
         applies = False
         for each in self.scored:
@@ -433,7 +433,7 @@ class _Tried:
 
 
 @dataclass(frozen=True)
-class _Scored:
+class _ProbedScore:
     """A score of the reply of one ask."""
 
     score: Score
@@ -442,7 +442,7 @@ class _Scored:
     rows: Sequence[Mapping[str, Any]]
 
     @classmethod
-    def of(cls, program: Program, treatment: Treatment, score: Score, cases: ScenarioCases) -> _Scored | None:
+    def of(cls, program: Program, treatment: Treatment, score: Score, cases: ScenarioCases) -> _ProbedScore | None:
         """Return the score to try; None if it depends on more than one reply and the row."""
         assert cases.kept is not None and cases.alias is not None
         exprs = [score.value, *([score.when] if score.when is not None else []), *(score.earlier or ())]
@@ -486,7 +486,7 @@ class _Scored:
             if self.ask.name in names_in(said) and self.ask.name not in names_in(key):
                 yield said, key
 
-    def right(self, trial: Trial, names: Mapping[str, Any]) -> bool | None:
+    def right(self, trial: ProbeReply, names: Mapping[str, Any]) -> bool | None:
         """Return true if the score is true for a trial reply, whatever its type; None if the score does not apply."""
         try:
             value = trial.value if trial.of is None else trial.of(names)
@@ -498,7 +498,7 @@ class _Scored:
             return bool(evaluate(self.score.value, known))
         except (
             Unavailable,
-            Fault,
+            InternalError,
             LookupError,
             AttributeError,
             TypeError,
@@ -516,13 +516,13 @@ class _Scored:
             return {**said, **dict.fromkeys(returns.fields, value)}
         return {**said, "value": value}
 
-    def trials(self, shown: frozenset[str]) -> Iterator[Trial]:
+    def trials(self, shown: frozenset[str]) -> Iterator[ProbeReply]:
         """Yield the replies to try: constants, the most frequent answers, the answer of each row, and its question."""
         type_ = self._type()
         plain = type_ is None or type_.kind == "text"
         values: list[Any] = list(CONSTANTS) if type_ is None or plain else list(_values(type_))
         wanted: dict[str, Callable[[Mapping[str, Any]], Any]] = {
-            written(key).model_dump_json(): partial(_trial_replies_value, key) for _, key in self._compared()
+            serialized_form(key).model_dump_json(): partial(_evaluate_or_none, key) for _, key in self._compared()
         }
         fields = sorted(path[1] for path in paths_in(self.score.value) if path[0] == self.alias and len(path) > 1)
         wanted |= {field: partial(_field, self.alias, field) for field in fields}
@@ -532,11 +532,11 @@ class _Scored:
                 value for value, _ in Counter(given).most_common(2) if value not in values and _fits(value, type_)
             ]
         for value in values:
-            yield Trial("an empty reply" if value in ("", []) else f"the reply `{_printed(value)}`", True, value)
+            yield ProbeReply("an empty reply" if value in ("", []) else f"the reply `{_printed(value)}`", True, value)
         for name, each in wanted.items():
-            yield Trial(name, False, of=each)
+            yield ProbeReply(name, False, of=each)
         if plain and shown - {"*"}:
-            yield Trial("the question itself as the reply", True, of=partial(_question, self.alias, sorted(shown)))
+            yield ProbeReply("the question itself as the reply", True, of=partial(_question, self.alias, sorted(shown)))
 
     def _type(self) -> Type | None:
         """Return the type of the part of the reply that is scored; None for its text."""
@@ -549,17 +549,17 @@ class _Scored:
         return returns.fields.get(used[0]) if used else None
 
 
-def _trial_replies_value(expr: Expr, names: Mapping[str, Any]) -> Any:
+def _evaluate_or_none(expr: Expr, names: Mapping[str, Any]) -> Any:
     try:
         return evaluate(expr, names)
-    except (Unavailable, Fault, LookupError, AttributeError, TypeError, ValueError):
+    except (Unavailable, InternalError, LookupError, AttributeError, TypeError, ValueError):
         return None
 
 
 def _lacks_tool(tools: Expr, allowed: Expr, names: Mapping[str, Any]) -> bool:
     """Return true if a right call uses a tool that the row does not have."""
-    there = {each["name"] for each in _trial_replies_value(tools, names) or ()}
-    return any(name not in there for each in _trial_replies_value(allowed, names) or () for name in each)
+    there = {each["name"] for each in _evaluate_or_none(tools, names) or ()}
+    return any(name not in there for each in _evaluate_or_none(allowed, names) or () for name in each)
 
 
 def _field(alias: str, field: str, names: Mapping[str, Any]) -> Any:
@@ -605,7 +605,7 @@ def _no_option(options: Expr, key: Expr, names: Mapping[str, Any]) -> bool:
     """Return true if the right letter names none of the options."""
     try:
         count, letter = len(evaluate(options, names)), evaluate(key, names)
-    except (Unavailable, Fault, LookupError, TypeError):
+    except (Unavailable, InternalError, LookupError, TypeError):
         return False
     return letter is None or str(letter).strip().upper() not in {chr(ord("A") + place) for place in range(count)}
 
@@ -640,11 +640,11 @@ def check_protocol(
 
 def _samples_alike(program: Program, steps: Steps) -> None:
     sampled = [step for step in steps.lowered if isinstance(step, Ask) and step.samples > 1]
-    for name, step in {steps.wholes[step.name].text: step for step in sampled}.items():
+    for name, step in {steps.model_steps[step.name].text: step for step in sampled}.items():
         if step.settings.copies:
             message = f"`{name}` is sampled {step.samples} times at temperature 0: the replies are copies"
             help_ = "raise the temperature, or ask once: copies of a reply make no figure more certain"
-            program.diagnostics.warning("W1007", message, steps.wholes[step.name].span, help=help_)
+            program.diagnostics.warning("W1007", message, steps.model_steps[step.name].span, help=help_)
 
 
 def _told(step: Step) -> Iterator[Expr]:
@@ -723,7 +723,7 @@ def _options(
         for expr in step_expressions(step):
             for call in (part for part in subexpressions(expr) if isinstance(part, Call) and part.function in LETTERED):
                 options = arguments_of(call)[LETTERED[call.function]]
-                key = written(options).model_dump_json()
+                key = serialized_form(options).model_dump_json()
                 if not names_in(options) <= known or key in seen:
                     continue
                 where = _place(steps, step)
@@ -764,9 +764,9 @@ def _keys(program: Program, rows: Sequence[Mapping[str, Any]], steps: Steps) -> 
 
 def _prompts(program: Program, rows: Sequence[Mapping[str, Any]], steps: Steps) -> None:
     """Report rows with more prompts or elements than the bound."""
-    for counted in steps.scripts:
+    for counted in steps.repeat_bounds:
         longer = [
-            number for number, names in enumerate(rows, 1) if (length_in(counted.listed, names) or 0) > counted.most
+            number for number, names in enumerate(rows, 1) if (list_length(counted.listed, names) or 0) > counted.most
         ]
         if longer:
             more = f", and {len(longer) - 1} more have too many" if len(longer) > 1 else ""
@@ -801,13 +801,13 @@ def _has_double(options: Expr, names: Mapping[str, Any]) -> bool:
 def _place(steps: Steps, step: Step) -> Span:
     if step.name in steps.scores:
         return steps.scores[step.name][0].span
-    return steps.wholes[step.name].span if step.name in steps.wholes else steps.spans[step.name].span
+    return steps.model_steps[step.name].span if step.name in steps.model_steps else steps.spans[step.name].span
 
 
 # Unused declarations
 
 
-def said_in(made: Made) -> dict[str, set[str]]:
+def names_in_requests(made: GeneratedDataset) -> dict[str, set[str]]:
     """Return, by language, the names that are printed when the rows of a data set are written."""
     asks = [step if isinstance(step, Ask) else step.ask for step in made.steps if not isinstance(step, Derived)]
     found: dict[str, set[str]] = {}
@@ -827,7 +827,7 @@ def check_unused_axes(program: Program, statement: Statement, cases: ScenarioCas
     if written is None:
         return
     made = program.made.get(cases.rows.dataset) if cases.rows is not None else None
-    for language, names in (said_in(made) if made is not None else {}).items():
+    for language, names in (names_in_requests(made) if made is not None else {}).items():
         steps.mentioned.setdefault(language, set()).update(names)
     for axis in cases.axes:
         if axis.name == "language":
@@ -853,9 +853,11 @@ OF_USE = frozenset({"W0209", "W0610", "W0611"})
 
 def check_unused_steps(program: Program, statement: Statement, scenario: Scenario, steps: Steps) -> None:
     """Warn of replies that nothing uses, and of arms that change nothing."""
-    taken = {name for treatment in scenario.treatments for step in treatment.steps for name in names_used(step)}
+    taken = {
+        name for treatment in scenario.treatments for step in treatment.steps for name in direct_dependencies(step)
+    }
     left = [step for step in steps.lowered if isinstance(step, Ask | Converse | Retrieve) and step.name not in taken]
-    for name in {steps.wholes[step.name].text: steps.wholes[step.name] for step in left}.values():
+    for name in {steps.model_steps[step.name].text: steps.model_steps[step.name] for step in left}.values():
         # the last turn of an ask with several prompts is not used by another
         message = f"nothing uses the result of `{name.text}`"
         help_ = "score it, put it in a prompt, or remove the step: its calls are paid for"

@@ -36,11 +36,11 @@ from tripos_compiler.plan import (
     canonical,
 )
 from tripos_compiler.replies.text import nfkc
-from tripos_compiler.resolve.program import Binding, Program, Scope, forget_diagnostics, has_lost_part
+from tripos_compiler.resolve.program import Binding, Program, Scope, forget_diagnostics, has_skipped_part
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.tree import Name, Number, Text
 from tripos_compiler.typecheck.expressions import Elaborator
-from tripos_compiler.typecheck.templates import FilledHole, Localised, lower_texts
+from tripos_compiler.typecheck.templates import CheckedHole, LocalizedTemplate, lower_texts
 from tripos_compiler.typecheck.types import read_type, record_type, type_parts
 
 # Lines of a setting that never count
@@ -66,17 +66,19 @@ class ConditionalLine:
 
 
 @dataclass(frozen=True)
-class RowsAsked:
+class RowSelection:
     """The rows of the requests: their name, and the condition that selects them."""
 
     alias: str | None = None
     where: Expr | None = None
 
 
-ANY_ROWS = RowsAsked()
+ANY_ROWS = RowSelection()
 
 
-def check_lines(program: Program, scope: Scope, name: str, lines: Sequence[ConditionalLine], rows: RowsAsked) -> None:
+def check_lines(
+    program: Program, scope: Scope, name: str, lines: Sequence[ConditionalLine], rows: RowSelection
+) -> None:
     """Report lines of a setting that never count, and warn of values that several lines leave out."""
     last = next((place for place, each in enumerate(lines) if each.statement.find("cond") is None), None)
     if name != ADDED and last is not None:
@@ -90,7 +92,7 @@ def check_lines(program: Program, scope: Scope, name: str, lines: Sequence[Condi
     if not cases or any(each.when is None for each in cases):
         return
     conditions = [each.when for each in cases if each.when is not None]
-    tried = _tried(scope, conditions, rows) or _tried(scope, conditions, RowsAsked(rows.alias))
+    tried = _tried(scope, conditions, rows) or _tried(scope, conditions, RowSelection(rows.alias))
     if tried:
         _check_tried(program, name, lines, cases, tried)
 
@@ -139,7 +141,7 @@ def _left_out(tried: Sequence[tuple[Try, Sequence[bool]]]) -> str | None:
     return f"{told} and {len(values) - SHOWN} more" if len(values) > SHOWN else told
 
 
-def _tried(scope: Scope, conditions: Sequence[Expr], rows: RowsAsked) -> list[tuple[Try, Sequence[bool]]] | None:
+def _tried(scope: Scope, conditions: Sequence[Expr], rows: RowSelection) -> list[tuple[Try, Sequence[bool]]] | None:
     """Return the outcome of each condition for all possible rows, by the values that the conditions depend on.
 
     Returns None if there are too many combinations, or if a condition is undefined.
@@ -177,7 +179,7 @@ def _looked_at(
     return values
 
 
-def _says_its_axis(path: Path, type_: Type, rows: RowsAsked) -> bool:
+def _says_its_axis(path: Path, type_: Type, rows: RowSelection) -> bool:
     """Return true for the field of a row that has the row's value of an axis."""
     return len(path) == 2 and path[0] == rows.alias and type_.kind == "choice" and type_.axis == path[1]
 
@@ -248,7 +250,7 @@ class LoweredSettings:
     """The settings of a block, and the conditions they depend on, which they reveal to the model."""
 
     declared: DeclaredSettings
-    conditions: tuple[FilledHole, ...] = ()
+    conditions: tuple[CheckedHole, ...] = ()
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -263,7 +265,7 @@ class _ReadSettings:
     program: Program
     scope: Scope
     cases: list[SettingCase] = field(default_factory=list)
-    conditions: dict[str, FilledHole] = field(default_factory=dict)
+    conditions: dict[str, CheckedHole] = field(default_factory=dict)
     """By source text: the same condition is one condition, whatever settings have it."""
     sound: bool = True
 
@@ -279,7 +281,7 @@ class _ReadSettings:
             if typed is None:
                 self.sound = False
                 return None
-            self.conditions[text] = FilledHole(typed, written.span, condition=True)
+            self.conditions[text] = CheckedHole(typed, written.span, condition=True)
         return self.conditions[text].typed.expr
 
     def add(self, name: str, value: Any, when: Expr | None, language: str | None = None) -> None:
@@ -288,7 +290,7 @@ class _ReadSettings:
 
 
 def lower_settings(
-    program: Program, scope: Scope, statement: Statement, rows: RowsAsked = ANY_ROWS
+    program: Program, scope: Scope, statement: Statement, rows: RowSelection = ANY_ROWS
 ) -> LoweredSettings | None:
     """Return the settings in a block; None if a condition is wrong.
 
@@ -405,11 +407,11 @@ def _record(program: Program, written: Sequence[Statement], *, outermost: bool =
 
 
 @dataclass(frozen=True)
-class Question:
+class Request:
     """A checked request: texts, reply type and settings."""
 
-    system: Localised | None
-    prompt: Localised | None
+    system: LocalizedTemplate | None
+    prompt: LocalizedTemplate | None
     returns: Type | None
     lowered: LoweredSettings
 
@@ -419,12 +421,14 @@ class Question:
         return self.lowered.declared
 
     @property
-    def told(self) -> list[FilledHole]:
+    def told(self) -> list[CheckedHole]:
         """The holes and conditions whose values the request reveals to the role."""
         return [hole for part in (self.prompt, self.system) if part is not None for hole in part.told()]
 
 
-def lower_question(program: Program, scope: Scope, statement: Statement, rows: RowsAsked = ANY_ROWS) -> Question | None:
+def lower_request(
+    program: Program, scope: Scope, statement: Statement, rows: RowSelection = ANY_ROWS
+) -> Request | None:
     """Return the request of a block with `prompt`, `system`, `returns` and settings. Reports mistakes and returns None.
 
     Whether a prompt is required is checked by the caller.
@@ -433,13 +437,13 @@ def lower_question(program: Program, scope: Scope, statement: Statement, rows: R
     mark = len(program.diagnostics.items)
     prompt = lower_texts(program, scope, prompts, "the prompt") if prompts else None
     system = lower_texts(program, scope, systems, "the system message") if systems else None
-    if has_lost_part(program, statement):
+    if has_skipped_part(program, statement):
         forget_diagnostics(program, mark, "E0402")  # the skipped part may be the text in the other language
     returns = lower_returns(program, statement)
     settings = lower_settings(program, scope, statement, rows)
     if (prompts and prompt is None) or (systems and system is None) or returns is False or settings is None:
         return None
-    return Question(system, prompt, None if isinstance(returns, bool) else returns, settings)
+    return Request(system, prompt, None if isinstance(returns, bool) else returns, settings)
 
 
 def lower_returns(program: Program, statement: Statement) -> Type | bool | None:

@@ -7,9 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import product
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.language.references import CALLING, judged_names, names_used, roles_called, with_dependencies
+from tripos_compiler.language.references import (
+    CALLING,
+    direct_dependencies,
+    judge_input_names,
+    roles_called,
+    transitive_dependencies,
+)
 from tripos_compiler.lowering.asks import lower_ask, lower_shown_options
-from tripos_compiler.lowering.call_counts import CountedCases, count_calls, embedding_pools
+from tripos_compiler.lowering.call_counts import CountedCases, count_calls, retrieval_corpora
 from tripos_compiler.lowering.cases import lower_arms_of, lower_context, lower_rows
 from tripos_compiler.lowering.conversations import lower_converse
 from tripos_compiler.lowering.declarations import plain_title
@@ -28,7 +34,7 @@ from tripos_compiler.plan import (
     Converse,
     Expr,
     Grade,
-    Judging,
+    JudgedStep,
     Retrieve,
     SampleList,
     Scenario,
@@ -42,7 +48,7 @@ from tripos_compiler.resolve.program import Program, locale_in
 
 # Steps under each combination of arms
 
-SCORING = (Score, Grade, Compare)
+SCORING_STEPS = (Score, Grade, Compare)
 
 
 def treatments(steps: Steps, arms: Sequence[Arm]) -> tuple[Treatment, ...]:
@@ -83,25 +89,25 @@ def _under(
             _asks_nothing(steps, folded.name, chosen, reported)
             gone.add(folded.name)
             continue
-        missing = sorted(names_used(folded) & gone)
+        missing = sorted(direct_dependencies(folded) & gone)
         if missing:
             gone |= _yields(folded)
             if isinstance(folded, CALLING) and not isinstance(folded, Verdict | SampleList):
                 _not_held(steps, folded.name, missing[0], chosen, reported)
             continue
-        uses = with_dependencies(kept, names_used(folded), whole=False)
+        uses = transitive_dependencies(kept, direct_dependencies(folded), whole=False)
         whole = _with_needs(steps, folded, uses, kept, samples)
         if whole is None:
             _scores_nothing(steps, folded, chosen, reported)
             continue
         score = _only_score(steps, whole) if isinstance(whole, Verdict) else whole
-        if isinstance(score, SCORING) and _has_namesakes(steps, score, chosen, labels):
+        if isinstance(score, SCORING_STEPS) and _has_namesakes(steps, score, chosen, labels):
             after = _after_namesakes(whole, score.name, kept)
             if after is None and whole is score:
                 continue
             whole = after or whole
-        if isinstance(whole, Judging):
-            inputs = tuple(sorted(with_dependencies(kept, judged_names(whole), whole=False)))
+        if isinstance(whole, JudgedStep):
+            inputs = tuple(sorted(transitive_dependencies(kept, judge_input_names(whole), whole=False)))
             whole = whole.model_copy(update={"inputs": None if inputs == whole.needs else inputs})
         finished = prints.of(whole)
         if isinstance(finished, CALLING):
@@ -115,16 +121,16 @@ def _has_namesakes(
     steps: Steps, step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]
 ) -> bool:
     """Return true if several scores of one name may apply under these arms."""
-    named = [each for each in steps.lowered if isinstance(each, SCORING) and each.name == step.name]
+    named = [each for each in steps.lowered if isinstance(each, SCORING_STEPS) and each.name == step.name]
     return len(named) > 1 and sum(_fold(each, chosen, labels) is not None for each in named) > 1
 
 
 def _only_score(steps: Steps, verdict: Verdict) -> Step | None:
     """Return the first score that uses a verdict, if only scores of one name use it and some score names are shared."""
-    named = Counter(each.name for each in steps.lowered if isinstance(each, SCORING))
+    named = Counter(each.name for each in steps.lowered if isinstance(each, SCORING_STEPS))
     if max(named.values(), default=0) < 2:
         return None
-    users = [each for each in steps.lowered if verdict.name in names_used(each)]
+    users = [each for each in steps.lowered if verdict.name in direct_dependencies(each)]
     return users[0] if len({each.name for each in users}) == 1 else None
 
 
@@ -133,12 +139,12 @@ def _after_namesakes(step: Step, name: str, kept: Sequence[Step]) -> Step | None
 
     Returns None if one of them always holds, so that this one never applies.
     """
-    before = [each for each in kept if isinstance(each, SCORING) and each.name == name]
+    before = [each for each in kept if isinstance(each, SCORING_STEPS) and each.name == name]
     conditions = tuple(each.when for each in before if each.when is not None)
     if len(conditions) < len(before):
         return None
     step = step.model_copy(update={"earlier": conditions})
-    uses = with_dependencies(kept, names_used(step), whole=False)
+    uses = transitive_dependencies(kept, direct_dependencies(step), whole=False)
     return step.model_copy(update={"needs": tuple(sorted({*step.needs, *uses}))})
 
 
@@ -163,7 +169,7 @@ def _not_held(steps: Steps, name: str, missing: str, chosen: Mapping[str, str], 
     where = ", ".join(f"{arm} is {value}" for arm, value in chosen.items())
     message = f"`{name}` takes what `{missing}` yields, which does not take place where {where}"
     help_ = f"give `{name}` the condition of `{missing}`, or that part of its text"
-    span = steps.wholes[name].span
+    span = steps.model_steps[name].span
     steps.program.diagnostics.error("E0609", message, span, help=help_)
     steps.good = False
 
@@ -175,7 +181,7 @@ def _asks_nothing(steps: Steps, name: str, chosen: Mapping[str, str], reported: 
     where = ", ".join(f"{arm} is {value}" for arm, value in chosen.items())
     message = f"`{name}` asks nothing where {where}"
     help_ = "give it a prompt there, or the whole step the condition of its prompt"
-    steps.program.diagnostics.error("E0206", message, steps.wholes[name].span, help=help_)
+    steps.program.diagnostics.error("E0206", message, steps.model_steps[name].span, help=help_)
     steps.good = False
 
 
@@ -218,7 +224,7 @@ def _with_needs(
     # Values that depend on no reply, such as the right answer, belong to the last reply of the compared role.
     asked = [other for other in kept if other.name in uses and _is_replied(other, kept)]
     every = isinstance(step, Column | Score) and not asked
-    whole = with_dependencies(kept, uses)  # including the ask whose samples a list has
+    whole = transitive_dependencies(kept, uses)  # including the ask whose samples a list has
     called = [other for other in kept if isinstance(other, Ask | Converse) and (every or other.name in whole)]
     compared = [other for other in called if any(steps.kind(role) == "compared" for role in roles_called(other))]
     if not called:
@@ -308,7 +314,7 @@ LOWERED = {
 """The functions that lower the steps of a scenario, by construct."""
 APART = frozenset({"scenario", "measure", "expect", "subset", "export", "use"})
 """Top-level constructs that no scenario depends on."""
-SCENARIOS_SCORING = frozenset({"score", "grade", "compare"})
+SCORING_CONSTRUCTS = frozenset({"score", "grade", "compare"})
 
 
 def lower_scenarios(program: Program, memory: Memory | None = None) -> None:
@@ -319,7 +325,7 @@ def lower_scenarios(program: Program, memory: Memory | None = None) -> None:
         message = "this benchmark has no scenario"
         program.diagnostics.error("E0206", message, where, help=help_, lacking=program.lost)
     kept = memory.scenarios if memory is not None else LoweredCache()
-    kept.enter(_around(program))
+    kept.enter(_surroundings(program))
     for statement in program.of("scenario"):
         lowered = kept.find(statement)
         if lowered is None:
@@ -332,15 +338,15 @@ def lower_scenarios(program: Program, memory: Memory | None = None) -> None:
             program.scenarios[scenario.name] = scenario
 
 
-def _around(program: Program) -> tuple[object, ...]:
+def _surroundings(program: Program) -> tuple[object, ...]:
     """Return everything that a scenario can depend on besides its own statement: declarations outside scenarios, the
     names of the scenarios, and the data.
     """
     outside = [statement for statement in program.statements if statement.construct not in APART]
     names = frozenset(program.declared.get("scenario", {}))
-    lost = frozenset(program.diagnostics.lost_names)
+    lost = frozenset(program.diagnostics.skipped_names)
     functions = frozenset(each.version for each in program.plugins.values())
-    return (*outside, names, lost, functions, str(program.diagnostics.lost_files), program.data)
+    return (*outside, names, lost, functions, str(program.diagnostics.skipped_files), program.data)
 
 
 def _scenario(program: Program, statement: Statement) -> Scenario | None:
@@ -365,7 +371,7 @@ def _scenario(program: Program, statement: Statement) -> Scenario | None:
     for expect in statement.of("expect"):
         collect_columns(program, steps, expect)
     scored = any(
-        inner.construct in SCENARIOS_SCORING or has_unknown_aggregate(program, inner) for inner in statement.body
+        inner.construct in SCORING_CONSTRUCTS or has_unknown_aggregate(program, inner) for inner in statement.body
     )
     if not scored and not any(isinstance(step, Column) for step in steps.lowered) and steps.good:
         help_ = "add `score NAME = …` or `score SCORER(…)`"
@@ -399,6 +405,6 @@ def _scenario(program: Program, statement: Statement) -> Scenario | None:
     check_protocol(program, statement, scenario, cases, steps)
     names = frozenset({*scenario.axes, *([cases.alias] if cases.alias and cases.from_file else [])})
     counted = CountedCases(cases.count, names, cases.kept, cases.certain)
-    pool = embedding_pools(program, scenario)
+    pool = retrieval_corpora(program, scenario)
     program.calls += count_calls(scenario, counted, program.roles, program.scorers, pool)
     return scenario

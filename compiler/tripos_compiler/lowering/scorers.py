@@ -2,7 +2,7 @@
 allocation tables.
 
 A formula scorer or top-level `let` is an expression, which replaces its calls. Scorers that ask a judge or read data
-are lowered after the data sets (`Waiting`); the others before, because data sets and judges may use them.
+are lowered after the data sets (`DeferredScorers`); the others before, because data sets and judges may use them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tripos_compiler.plan import (
     Template,
     TextType,
     Type,
-    weighed_fields,
+    probability_fields,
 )
 from tripos_compiler.resolve.files import scorer_name
 from tripos_compiler.resolve.program import (
@@ -48,7 +48,7 @@ from tripos_compiler.resolve.program import (
     Scope,
     Typed,
     forget_diagnostics,
-    has_lost_part,
+    has_skipped_part,
     numbers_of,
 )
 from tripos_compiler.resolve.python_functions import SHIPPED, PythonFunction, ShippedProgram, read_program, read_python
@@ -67,8 +67,8 @@ from tripos_compiler.source.tree import (
     Text,
 )
 from tripos_compiler.typecheck.calls import DEEPEST_FORMULA, is_score
-from tripos_compiler.typecheck.expressions import Elaborator, holds_texts, joined
-from tripos_compiler.typecheck.templates import FilledHole, Localised, lower_texts
+from tripos_compiler.typecheck.expressions import Elaborator, holds_texts, join_call
+from tripos_compiler.typecheck.templates import CheckedHole, LocalizedTemplate, lower_texts
 from tripos_compiler.typecheck.types import named_choice, read_type
 
 # Parameters, functions and aggregates in Python
@@ -127,7 +127,7 @@ def lower_functions(program: Program) -> None:
         name = statement.name()
         if program.declared["function"][name.text] is not name:
             continue  # reported as declared twice
-        free = free_name(program, "function", name)
+        free = is_name_available(program, "function", name)
         found = read_python(program, statement)
         if found is None or not free:
             continue
@@ -149,7 +149,7 @@ def lower_aggregates(program: Program) -> None:
             help_ = 'it is written `aggregate NAME(a: list<number>) -> number from "file.py:function"`'
             program.diagnostics.error("E0106", "an aggregate needs a name and parameters", call.span, help=help_)
             continue
-        free = program.declared["aggregate"].get(name.text) is name and free_name(program, "aggregate", name)
+        free = program.declared["aggregate"].get(name.text) is name and is_name_available(program, "aggregate", name)
         parameters = lower_parameters(program, f"aggregate {name.text}", call.arguments)
         written = statement.syntax("type")
         returns = read_type(program, written)
@@ -190,7 +190,7 @@ def plugin_shown(plugin: Plugin) -> str:
     return f"{plugin.name}({parameters}) -> {type_notation(plugin.returns)}"
 
 
-def free_name(program: Program, kind: str, name: Name) -> bool:
+def is_name_available(program: Program, kind: str, name: Name) -> bool:
     """Return true if nothing else that can be called has this name; otherwise report it."""
     if name.text in FUNCTIONS:
         message = f"`{name.text}` is a function of the library"
@@ -287,7 +287,7 @@ SYSTEM = "Cosine similarity of the embeddings of two texts."
 
 
 @dataclass(frozen=True)
-class Gives:
+class ScorerOutput:
     """The output of a scorer. `type` None means the allocated metrics."""
 
     type: Type | None
@@ -302,7 +302,7 @@ class Gives:
         return type_notation(self.type) if self.source == "reply" else self.source
 
 
-def is_fair(program: Program, statement: Statement, role: Name, gives: Gives) -> bool:
+def is_fair(program: Program, statement: Statement, role: Name, gives: ScorerOutput) -> bool:
     """Return true if this role can give this output. Warns of a judge that is itself under test."""
     declared = program.roles.get(role.text)
     compared = declared is not None and declared.kind == "compared"
@@ -324,7 +324,7 @@ def is_fair(program: Program, statement: Statement, role: Name, gives: Gives) ->
     return not settings
 
 
-def lower_chat(program: Program, scope: Scope, statement: Statement, gives: Gives | None) -> Expr | bool | None:
+def lower_chat(program: Program, scope: Scope, statement: Statement, gives: ScorerOutput | None) -> Expr | bool | None:
     """Return the dialogue that a reward model judges; None without one, False if it is wrong."""
     written = statement.one_of("chat")
     if written is None:
@@ -401,13 +401,13 @@ def lower_program_scorer(program: Program, statement: Statement, name: Name, par
     )
     if plugin.external == "shipped":
         places = (parameters, name.span, statement.syntax("type").span)
-        if not _programs_agrees(program, plugin, SHIPPED[called], *places):
+        if not _program_agrees(program, plugin, SHIPPED[called], *places):
             return
     program.index.define("scorer", name.text, name.span, detail=plugin_shown(plugin))
     program.plugins.setdefault(name.text, plugin)
 
 
-def _programs_agrees(
+def _program_agrees(
     program: Program, plugin: Plugin, shipped: ShippedProgram, parameters: Parameters, name: Span, returns: Span
 ) -> bool:
     """Return true if a program of Tripos takes the parameters of a scorer and returns its type; reports every
@@ -439,7 +439,7 @@ def _programs_agrees(
 # Formulas and `let`
 
 
-def written(program: Program, value: Syntax) -> tuple[Syntax, tuple[Syntax, ...]] | None:
+def expand_text_holes(program: Program, value: Syntax) -> tuple[Syntax, tuple[Syntax, ...]] | None:
     """Return the value of a `let` with every text with holes replaced by the equivalent call of `join`, and the
     expressions in the holes.
 
@@ -455,7 +455,7 @@ def _rewritten(program: Program, value: Any, holes: list[Syntax]) -> Any:
     if isinstance(value, Text):
         if "{{" not in value.value:
             return value
-        return joined(value, holes, program.diagnostics)
+        return join_call(value, holes, program.diagnostics)
     if isinstance(value, tuple):
         return tuple(_rewritten(program, each, holes) for each in value)
     if not isinstance(value, Node):
@@ -473,11 +473,13 @@ def lower_formula(
     value = statement.syntax("value")
     if statement.construct == "formula":
         return FormulaScorer(name, parameters.types, value), parameters
-    found = written(program, value)
+    found = expand_text_holes(program, value)
     return None if found is None else (FormulaScorer(name, parameters.types, found[0], False, found[1]), parameters)
 
 
-def late_formulas(formulas: Sequence[FormulaScorer], judges: Set[str], data: Set[str]) -> dict[str, str]:
+def formulas_using_judges_or_data(
+    formulas: Sequence[FormulaScorer], judges: Set[str], data: Set[str]
+) -> dict[str, str]:
     """Return the formulas that ask a judge or read a data set, directly or by another formula, each with the reason."""
     uses = {formula.name.text: set(_called(formula.value)) for formula in formulas}
     late = dict.fromkeys(judges, "asks a judge")
@@ -530,7 +532,7 @@ def _circle(uses: Mapping[str, list[str]], waiting: Mapping[str, object]) -> lis
 def _check(program: Program, formula: FormulaScorer, parameters: Parameters, depth: int) -> None:
     name = formula.name
     program.index.scopes.append((formula.value.span, parameters.scope))
-    judge = _Judged(program) if formula.scores else None  # only a score can ask a judge
+    judge = _JudgePlaceholder(program) if formula.scores else None  # only a score can ask a judge
     elaborator = Elaborator(program, parameters.scope, judge)
     if not holds_texts(elaborator, formula.holes):
         return
@@ -554,7 +556,7 @@ def _check(program: Program, formula: FormulaScorer, parameters: Parameters, dep
     program.formulas[name.text] = formula
 
 
-class _Judged:
+class _JudgePlaceholder:
     """Placeholder for the verdicts of judges while a formula is checked, when there is no reply yet."""
 
     programs = True
@@ -562,13 +564,13 @@ class _Judged:
     def __init__(self, program: Program) -> None:
         self.program = program
 
-    def each(self, loop: Loop) -> _Judged:
+    def each(self, loop: Loop) -> _JudgePlaceholder:
         """Return the placeholder itself."""
         return self
 
     def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None:
         if scorer.gives is not None:
-            return Typed(Ref(path=(scorer.name,)), named_choice(scorer.says or scorer.gives))
+            return Typed(Ref(path=(scorer.name,)), named_choice(scorer.value_type or scorer.gives))
         message = f"`{scorer.name}` gives several metrics, which is no value"
         self.program.diagnostics.error("E0301", message, call.span, help="use a scorer that gives one value")
         return None
@@ -598,7 +600,7 @@ def _nodes(syntax: object) -> Iterator[Node]:
 
 # Scorers
 
-WRITTEN = {
+SCORER_SYNTAX = {
     "scorer": "scorer NAME(response: text) by ROLE { … }",
     "formula": "scorer NAME(response: text) = VALUE",
     "named": "let NAME(stem: text) = VALUE",
@@ -608,14 +610,14 @@ WRITTEN = {
 
 
 @dataclass(frozen=True)
-class Waiting:
+class DeferredScorers:
     """Scorers that are lowered after the data sets: judges, and formulas that ask them or read data."""
 
     judges: tuple[tuple[Statement, Name, Parameters | None], ...]
     formulas: tuple[tuple[FormulaScorer, Parameters], ...]
 
 
-def lower_early_scorers(program: Program) -> Waiting:
+def lower_early_scorers(program: Program) -> DeferredScorers:
     """Lower the scorers that data sets and judges may use: those in Python, programs, and formulas that ask no judge
     and read no data.
 
@@ -627,12 +629,12 @@ def lower_early_scorers(program: Program) -> Waiting:
         call = statement.syntax("call")
         name = scorer_name(call)
         if not isinstance(call, CallExpr) or name is None:
-            help_ = f"it is written `{WRITTEN[statement.construct]}`"
+            help_ = f"it is written `{SCORER_SYNTAX[statement.construct]}`"
             what = "a `let` at the top of a file" if statement.construct == "named" else "a scorer"
             program.diagnostics.error("E0106", f"{what} needs a name and parameters", call.span, help=help_)
             continue
         if program.declared["scorer"][name.text] is name:
-            free_name(program, "scorer", name)
+            is_name_available(program, "scorer", name)
         parameters = lower_parameters(program, f"scorer {name.text}", call.arguments)
         match statement.construct:
             case "scorer":
@@ -645,13 +647,15 @@ def lower_early_scorers(program: Program) -> Waiting:
                 formula = lower_formula(program, statement, name, parameters)
                 formulas.extend([formula] if formula is not None else [])
     data = frozenset(program.declared.get("dataset", {}))
-    late = late_formulas([formula for formula, _ in formulas], {name.text for _, name, _ in judges}, data)
+    late = formulas_using_judges_or_data(
+        [formula for formula, _ in formulas], {name.text for _, name, _ in judges}, data
+    )
     program.late = {**{name.text: "asks a judge" for _, name, _ in judges}, **late}
     lower_formulas(program, [each for each in formulas if each[0].name.text not in late])
-    return Waiting(tuple(judges), tuple(each for each in formulas if each[0].name.text in late))
+    return DeferredScorers(tuple(judges), tuple(each for each in formulas if each[0].name.text in late))
 
 
-def lower_scorers(program: Program, waiting: Waiting) -> None:
+def lower_scorers(program: Program, waiting: DeferredScorers) -> None:
     """Lower the judges, then the formulas that ask them or read data."""
     for statement, name, parameters in waiting.judges:
         lower = lower_similarity if gives_similarity(statement) else _judge
@@ -688,7 +692,7 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
     prompt = lower_texts(program, scope, prompts, "the prompt")
     systems = statement.of("system")
     system = lower_texts(program, scope, systems, "the system message") if systems else None
-    if has_lost_part(program, statement):
+    if has_skipped_part(program, statement):
         forget_diagnostics(program, mark, "E0402")  # the skipped part may be the text in the other language
     lowered = lower_settings(program, scope, statement)
     if lowered is None:
@@ -734,7 +738,7 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
     program.scorers.setdefault(name.text, scorer)
 
 
-def _may_weigh(program: Program, gives: Statement, name: Name, given: Gives | None, weighs: bool) -> bool:
+def _may_weigh(program: Program, gives: Statement, name: Name, given: ScorerOutput | None, weighs: bool) -> bool:
     """Return true unless a judge weighs token probabilities without requesting them, which is reported."""
     if given is None or not given.weighted or weighs:
         return True
@@ -757,8 +761,8 @@ def _check_arguments_shown(
     program: Program,
     name: Name,
     parameters: Parameters,
-    prompt: Localised,
-    system: Localised | None,
+    prompt: LocalizedTemplate,
+    system: LocalizedTemplate | None,
     others: Sequence[Expr],
 ) -> None:
     """Warn of parameters that a judge's texts do not show: it would grade something else, such as a question without
@@ -781,7 +785,7 @@ def _check_arguments_shown(
         program.diagnostics.warning("W1010", message, binding.span or name.span, help=help_)
 
 
-def _mentions_metrics(*groups: dict[str, tuple[FilledHole, ...]]) -> bool:
+def _mentions_metrics(*groups: dict[str, tuple[CheckedHole, ...]]) -> bool:
     languages = {language for group in groups for language in group}
     return all(
         any(hole.typed.type.kind == "metrics" for group in groups for hole in group.get(language, ()))
@@ -789,17 +793,17 @@ def _mentions_metrics(*groups: dict[str, tuple[FilledHole, ...]]) -> bool:
     )
 
 
-def _gives(program: Program, statement: Statement) -> Gives | None:
+def _gives(program: Program, statement: Statement) -> ScorerOutput | None:
     """Return the output of a scorer. Reports a type that is not a score and returns None."""
     written = statement.syntax("type")
     if statement.has("metrics"):
         if isinstance(written, Name) and written.text == "allocated":
-            return Gives(None)
+            return ScorerOutput(None)
         message = "metrics are given as `allocated metrics`"
         program.diagnostics.error("E0106", message, written.span, help="write `gives allocated metrics`")
         return None
     if isinstance(written, Name) and written.text == "reward":
-        return Gives(NumberType(), "reward")
+        return ScorerOutput(NumberType(), "reward")
     type_ = read_type(program, written, valued=True)
     if type_ is None:
         return None
@@ -812,7 +816,7 @@ def _gives(program: Program, statement: Statement) -> Gives | None:
         message = "the probabilities of tokens weigh the numbers of a scale"
         program.diagnostics.error("E0301", message, written.span, help=help_)
         return None
-    return Gives(type_, weighted=statement.has("weighted"))
+    return ScorerOutput(type_, weighted=statement.has("weighted"))
 
 
 # Cascades
@@ -842,7 +846,7 @@ def has_probabilities(type_: Type | None, *kinds: str) -> bool:
     """Return true if the type is of one of these kinds and token probabilities give the probability of each of its
     values.
     """
-    return type_ is not None and type_.kind in kinds and "probabilities" in weighed_fields(type_)
+    return type_ is not None and type_.kind in kinds and "probabilities" in probability_fields(type_)
 
 
 def is_cascade(statement: Statement) -> bool:

@@ -7,10 +7,17 @@ from dataclasses import replace
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Label
-from tripos_compiler.language.references import names_in, roles_called, with_dependencies
+from tripos_compiler.language.references import names_in, roles_called, transitive_dependencies
 from tripos_compiler.library.types import holds_media, type_notation, without_optional
 from tripos_compiler.lowering.folding import map_expression
-from tripos_compiler.lowering.steps import NOT_A_SIDE, NOT_JUDGED, SIDES, Judging, Steps, warn_undefined
+from tripos_compiler.lowering.steps import (
+    JUDGE_INPUT_UNDEFINED,
+    NOT_A_SIDE,
+    SIDES,
+    Steps,
+    VerdictBuilder,
+    warn_undefined,
+)
 from tripos_compiler.plan import (
     Ask,
     AtElement,
@@ -26,7 +33,7 @@ from tripos_compiler.plan import (
     Scorer,
     Type,
     Verdict,
-    written,
+    serialized_form,
 )
 from tripos_compiler.resolve.files import scorer_name
 from tripos_compiler.resolve.program import Binding, NamedColumn, Program, Scope, Typed
@@ -48,7 +55,7 @@ from tripos_compiler.typecheck.expressions import Elaborator
 def lower_score(steps: Steps, statement: Statement) -> bool:
     """Lower `score NAME = VALUE [when COND]`."""
     value, name = statement.syntax("value"), statement.name()
-    if not free(steps, name, statement):
+    if not is_score_name_available(steps, name, statement):
         return False
     steps.define("score", name, None, "a score")
     if not statement.has("each") and _judge_of(steps, value) is not None:
@@ -61,7 +68,7 @@ def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax)
     when = steps.condition(statement)
     condition = when.expr if isinstance(when, Typed) else None
     steps.program.index.scopes.append((value.span, dict(steps.scope)))
-    judging = Judging(steps, when if isinstance(when, Typed) else None, programs=True)
+    judging = VerdictBuilder(steps, when if isinstance(when, Typed) else None, programs=True)
     elaborator = steps.elaborator(judging)
     loop = scored_loop(elaborator, statement) if statement.has("each") else None
     listed = element_values(elaborator, value, loop) if loop is not None else None
@@ -87,7 +94,7 @@ def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax)
     judge = None if chosen is None else _judge_in(steps, typed.expr)
     if condition is not None and not steps.compared(condition, whole.expr):
         steps.baselines.append((name, value.span))
-    elif not answers(steps, value.span, condition, whole.expr):
+    elif not depends_on_compared_role(steps, value.span, condition, whole.expr):
         return False
     warn_undefined(steps, whole, "this score may be undefined", when if isinstance(when, Typed) else None)
     steps.lowered.append(
@@ -125,7 +132,7 @@ def _judge_of(steps: Steps, value: Syntax) -> Name | None:
     return name if name.text in declared and not computed else None
 
 
-def free(steps: Steps, name: Name, statement: Statement) -> bool:
+def is_score_name_available(steps: Steps, name: Name, statement: Statement) -> bool:
     """Return true if a score can have this name; otherwise report it.
 
     No scorer, metric or step may have it, and no other score unless both have a condition.
@@ -142,8 +149,8 @@ def free(steps: Steps, name: Name, statement: Statement) -> bool:
             message = f"`{name.text}` is a {kind} already, and their means would mix"
             steps.program.diagnostics.error("E0202", message, name.span, label, help="rename the score")
             return False
-    if name.text in steps.wholes:  # dependencies are looked up by step name
-        label = Label(steps.wholes[name.text].span, "declared here")
+    if name.text in steps.model_steps:  # dependencies are looked up by step name
+        label = Label(steps.model_steps[name.text].span, "declared here")
         message = f"`{name.text}` is a step of this scenario already"
         steps.program.diagnostics.error("E0202", message, name.span, label, help="rename one")
         return False
@@ -157,7 +164,7 @@ def free(steps: Steps, name: Name, statement: Statement) -> bool:
     return True
 
 
-def answers(steps: Steps, span: Span, *exprs: Expr | None) -> bool:
+def depends_on_compared_role(steps: Steps, span: Span, *exprs: Expr | None) -> bool:
     """Return true if a score depends on a reply of the compared role; otherwise report it."""
     if steps.compared(*exprs) or _of_row(steps, *exprs):
         return True
@@ -171,7 +178,7 @@ def answers(steps: Steps, span: Span, *exprs: Expr | None) -> bool:
 
 def _of_row(steps: Steps, *exprs: Expr | None) -> bool:
     """Return true if the expressions are verdicts on the row alone, and the compared role is asked too."""
-    found = with_dependencies(steps.lowered, steps.uses(*exprs))
+    found = transitive_dependencies(steps.lowered, steps.uses(*exprs))
     used = [step for step in steps.lowered if step.name in found]
     asked = any(steps.kind(role) == "compared" for step in steps.lowered for role in roles_called(step))
     return asked and bool(used) and all(isinstance(step, Verdict) for step in used)
@@ -187,7 +194,7 @@ def check_baselines(steps: Steps) -> bool:
     good = True
     for name, span in steps.baselines:
         if name.text not in about:
-            good = answers(steps, span) and good
+            good = depends_on_compared_role(steps, span) and good
     return good
 
 
@@ -210,7 +217,7 @@ def lower_grade(steps: Steps, statement: Statement, name: Name | None) -> bool:
     if not program.is_declared("scorer", function):
         return False
     if function.text in program.formulas or function.text in program.plugins:
-        return free(steps, function, statement) and _scored_value(steps, statement, function, call)
+        return is_score_name_available(steps, function, statement) and _scored_value(steps, statement, function, call)
     title = name.text if name is not None else function.text
     when = steps.condition(statement)
     scorer = program.scorers.get(function.text)
@@ -220,7 +227,7 @@ def lower_grade(steps: Steps, statement: Statement, name: Name | None) -> bool:
     args = scorer_arguments(steps.elaborator(), call, scorer)
     if args is None:
         return False
-    if name is None and not free(steps, function, statement):
+    if name is None and not is_score_name_available(steps, function, statement):
         return False
     metrics = _metrics(steps, scorer, statement, name)
     condition = when.expr if isinstance(when, Typed) else None
@@ -228,10 +235,10 @@ def lower_grade(steps: Steps, statement: Statement, name: Name | None) -> bool:
     of_row = any(names_in(expr) for expr in exprs.values()) and not steps.uses(condition, *exprs.values())
     if name is not None and scorer.gives is not None and scorer.then is None and of_row:
         return _scored_value(steps, statement, name, call)  # the verdict is on the row alone
-    if metrics is None or not answers(steps, call.span, condition, *exprs.values()):
+    if metrics is None or not depends_on_compared_role(steps, call.span, condition, *exprs.values()):
         return False
     for argument in args.values():
-        warn_undefined(steps, argument, NOT_JUDGED, when if isinstance(when, Typed) else None)
+        warn_undefined(steps, argument, JUDGE_INPUT_UNDEFINED, when if isinstance(when, Typed) else None)
     weights = program.weights.get(scorer.name, {}).get(steps.scenario, ()) if metrics else ()
     program.index.judged.setdefault((steps.scenario, title), call.span)
     steps.lowered.append(
@@ -299,11 +306,13 @@ def lower_column(steps: Steps, hint: str, syntax: Syntax, where: Syntax | None =
     loop = _loop_of_column(steps, syntax, where)
     if loop is False:
         return None
-    listed = element_values(steps.elaborator(Judging(steps)), syntax, loop) if isinstance(loop, LoopSyntax) else None
+    listed = (
+        element_values(steps.elaborator(VerdictBuilder(steps)), syntax, loop) if isinstance(loop, LoopSyntax) else None
+    )
     if isinstance(loop, LoopSyntax):
         typed = listed.one if listed is not None else None
     else:
-        typed = steps.elaborator(Judging(steps)).expression(syntax)
+        typed = steps.elaborator(VerdictBuilder(steps)).expression(syntax)
     if typed is None or not _kept(steps, typed.type, syntax):
         return None
     whole, when = typed if listed is None else listed.all, None
@@ -314,8 +323,8 @@ def lower_column(steps: Steps, hint: str, syntax: Syntax, where: Syntax | None =
             return None
         warn_undefined(steps, condition, "this condition may have no value, and what it decides on is undefined then")
         when = condition.expr
-    if not answers_or_data(steps, whole.expr):
-        answers(steps, syntax.span, whole.expr)
+    if not depends_on_reply_or_case(steps, whole.expr):
+        depends_on_compared_role(steps, syntax.span, whole.expr)
         return None
     warn_undefined(steps, whole, "what this measure looks at may be undefined")
     known = [step for step in steps.lowered if isinstance(step, Column)]
@@ -359,7 +368,7 @@ def _loop_of_column(steps: Steps, syntax: Syntax, where: Syntax | None) -> LoopS
         return None
     if not all(steps.elements[text] for text in used):
         return False
-    loops = {written(loop.of).model_dump_json() for text in used for _, loop in steps.elements[text]}
+    loops = {serialized_form(loop.of).model_dump_json() for text in used for _, loop in steps.elements[text]}
     if len(loops) > 1:
         name = next(iter(used.values()))
         message = "this looks at elements of two lists, which are no pairs"
@@ -381,7 +390,7 @@ def _of_retrieved(steps: Steps, expr: Expr) -> bool:
     return any(isinstance(step, Retrieve) and step.name in used for step in steps.lowered)
 
 
-def answers_or_data(steps: Steps, expr: Expr) -> bool:
+def depends_on_reply_or_case(steps: Steps, expr: Expr) -> bool:
     """Return true if a column depends on a reply or on the case, such as the right answer."""
     case = {name for name, binding in steps.scope.items() if binding.path[0] in {steps.alias, name}}
     steps_names = {step.name for step in steps.lowered}
@@ -408,7 +417,7 @@ def lower_compare(steps: Steps, statement: Statement) -> bool:
         help_ = "it is written `compare NAME using SCORER(…)`"
         program.diagnostics.error("E0106", "this is not a scorer applied", call.span, help=help_)
         return False
-    if not free(steps, name, statement) or not program.is_declared("scorer", call.function):
+    if not is_score_name_available(steps, name, statement) or not program.is_declared("scorer", call.function):
         return False
     for side in SIDES:
         if side in steps.scope:
@@ -435,7 +444,7 @@ def lower_compare(steps: Steps, statement: Statement) -> bool:
     if args is None:
         return False
     for argument in args.values():
-        warn_undefined(steps, argument, NOT_JUDGED, when if isinstance(when, Typed) else None)
+        warn_undefined(steps, argument, JUDGE_INPUT_UNDEFINED, when if isinstance(when, Typed) else None)
     exprs = {key: typed.expr for key, typed in args.items()}
     sides = _sides(exprs.values())
     if sides != set(SIDES):

@@ -13,11 +13,11 @@ from typing import Any
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Label
 from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.language.references import names_in, roles_called, subexpressions, with_dependencies
+from tripos_compiler.language.references import names_in, roles_called, subexpressions, transitive_dependencies
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.types import fits, type_notation
 from tripos_compiler.lowering.folding import map_expression, map_loop
-from tripos_compiler.lowering.requests import Question, RowsAsked
+from tripos_compiler.lowering.requests import Request, RowSelection
 from tripos_compiler.plan import (
     Ask,
     AtElement,
@@ -36,7 +36,7 @@ from tripos_compiler.plan import (
     Type,
     Verdict,
 )
-from tripos_compiler.resolve.program import Binding, Program, Scope, Typed, joint_lacks, record_fields
+from tripos_compiler.resolve.program import Binding, Program, Scope, Typed, record_fields, undefined_in
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 from tripos_compiler.source.tree import CallExpr, Name, Number, Syntax
@@ -49,13 +49,13 @@ from tripos_compiler.typecheck.types import named_choice
 SIDES = ("first", "second")
 """The names of the two models in a comparison."""
 NOT_A_SIDE = "`{}` names a side of the comparisons of this scenario"
-NOT_JUDGED = "what the judge is given may have no value, and it is not asked then"
-NOT_ASKED = "what is asked may have no value, and nothing is asked then"
-NOT_DECIDED = "this condition may have no value, and nothing is asked then"
+JUDGE_INPUT_UNDEFINED = "what the judge is given may have no value, and it is not asked then"
+REQUEST_UNDEFINED = "what is asked may have no value, and nothing is asked then"
+CONDITION_UNDEFINED = "this condition may have no value, and nothing is asked then"
 
 
 @dataclass(frozen=True)
-class AskCount:
+class RepeatBound:
     """The list of a repeated ask, and the upper bound of its length. `noun` names its elements in messages."""
 
     span: Span
@@ -65,7 +65,7 @@ class AskCount:
     noun: str
 
 
-def length_in(listed: Expr, names: Mapping[str, Any]) -> int | None:
+def list_length(listed: Expr, names: Mapping[str, Any]) -> int | None:
     """Return the length of a list in a case; None if it is unknown."""
     try:
         return len(evaluate(listed, names))
@@ -106,19 +106,19 @@ class Steps:
     """Every valid `options` so far."""
     elements: dict[str, list[tuple[LoopSyntax, Loop]]] = field(default_factory=dict)
     """The loops of element scores, by the element's name; empty if all of them are wrong."""
-    scripts: list[AskCount] = field(default_factory=list)
+    repeat_bounds: list[RepeatBound] = field(default_factory=list)
     """The lists of all repeated asks."""
     asked: dict[str, tuple[Expr, list[Expr]]] = field(default_factory=dict)
     """By name, each ask for the elements of a list: the list, and the expressions about an element with its reply."""
     cases: Sequence[Mapping[str, Any]] | None = None
     """The values of the names in every case, if they are known at compile time."""
-    wholes: dict[str, Name] = field(default_factory=dict)
+    model_steps: dict[str, Name] = field(default_factory=dict)
     """The declared names of the steps that call a model."""
 
     @property
-    def rows(self) -> RowsAsked:
+    def rows(self) -> RowSelection:
         """The rows that the steps ask about."""
-        return RowsAsked(self.alias, self.where)
+        return RowSelection(self.alias, self.where)
 
     def named(self, name: Name) -> bool:
         """Return true if a step that calls a model can have this name; otherwise report it."""
@@ -154,7 +154,7 @@ class Steps:
         if condition is None:
             return None
         self.program.index.scopes.append((condition.span, dict(self.scope)))
-        typed = self.elaborator(Judging(self)).condition(condition)
+        typed = self.elaborator(VerdictBuilder(self)).condition(condition)
         if typed is None:
             return False
         warn_undefined(self, typed, "this condition may have no value, and what it decides on is undefined then")
@@ -199,14 +199,14 @@ class Steps:
 
     def compared(self, *exprs: Expr | None) -> bool:
         """Return true if expressions depend on a reply of the compared role in any arm."""
-        found = with_dependencies(self.lowered, self.uses(*exprs))
+        found = transitive_dependencies(self.lowered, self.uses(*exprs))
         return any(
             self.kind(role) == "compared" for step in self.lowered if step.name in found for role in roles_called(step)
         )
 
     def replied(self, *exprs: Expr) -> bool:
         """Return true if expressions depend on a reply of any model."""
-        found = with_dependencies(self.lowered, self.uses(*exprs))
+        found = transitive_dependencies(self.lowered, self.uses(*exprs))
         return any(step.name in found for step in self.lowered if isinstance(step, Ask | Converse | Verdict))
 
 
@@ -214,7 +214,7 @@ class Steps:
 
 
 @dataclass
-class Judging:
+class VerdictBuilder:
     """Checker of judge calls in expressions. Each different call becomes one `Verdict` step."""
 
     steps: Steps
@@ -224,7 +224,7 @@ class Judging:
     programs: bool = False
     """Whether programs can be called too, as in the value of a score."""
 
-    def each(self, loop: Loop) -> Judging:
+    def each(self, loop: Loop) -> VerdictBuilder:
         """Return the checker for calls that are made for each element of a list."""
         return replace(self, loops=(*self.loops, loop))
 
@@ -269,7 +269,7 @@ class Judging:
         verdict: Expr = Ref(path=(found.name,))
         if loops:
             verdict = AtElement(of=Ref(path=(found.name,)), loops=aliases)
-        return Typed(verdict, named_choice(scorer.says or scorer.gives), joint_lacks(given.values()))
+        return Typed(verdict, named_choice(scorer.value_type or scorer.gives), undefined_in(given.values()))
 
     def _is_bounded(self, call: CallExpr, loops: Sequence[Loop]) -> bool:
         """Return true if the number of calls has an upper bound before a run; otherwise report it."""
@@ -369,13 +369,13 @@ def _is_plugged(part: Expr) -> bool:
 # Undefined values in requests
 
 
-def warn_unasked(steps: Steps, question: Question, when: Typed | None) -> None:
+def warn_undefined_request(steps: Steps, question: Request, when: Typed | None) -> None:
     """Warn of every hole and condition of a request that can be undefined."""
     for texts in (question.system, question.prompt):
         for hole in texts.told() if texts is not None else ():
-            warn_undefined(steps, hole.typed, NOT_DECIDED if hole.condition else NOT_ASKED, when)
+            warn_undefined(steps, hole.typed, CONDITION_UNDEFINED if hole.condition else REQUEST_UNDEFINED, when)
     for condition in question.lowered.conditions:
-        warn_undefined(steps, condition.typed, NOT_DECIDED, when)
+        warn_undefined(steps, condition.typed, CONDITION_UNDEFINED, when)
 
 
 def warn_undefined(steps: Steps, typed: Typed, what: str, when: Typed | None = None) -> None:
@@ -393,7 +393,7 @@ def warn_undefined(steps: Steps, typed: Typed, what: str, when: Typed | None = N
         steps.program.diagnostics.warning("W0320", f"{what}: {may.lack.why}", may.span, help=may.lack.guard)
 
 
-def mention_question(steps: Steps, question: Question, *more: Expr) -> None:
+def note_shown_names(steps: Steps, question: Request, *more: Expr) -> None:
     """Record the names that a request prints or depends on in each language, and those in `more` expressions."""
     said = {name for expr in (*more, *question.lowered.expressions) for name in names_in(expr)}
     for language in steps.program.languages:
@@ -460,7 +460,7 @@ def lower_retrieve(steps: Steps, statement: Statement) -> bool:
             fingerprint="",
         )
     )
-    steps.wholes[name.text] = name
+    steps.model_steps[name.text] = name
     type_ = ListType(of=element)
     steps.scope[name.text] = Binding((name.text,), type_, span=name.span)
     steps.define("retrieve", name, type_)
@@ -476,7 +476,7 @@ def _source(steps: Steps, statement: Statement, name: Name) -> tuple[Typed, Name
     if isinstance(written, Name) and not is_let:
         if not program.is_declared("dataset", written):
             return None
-        loaded = program.rowsets.get(written.text)
+        loaded = program.top_level_datasets.get(written.text)
         if loaded is None or not loaded.sound:
             return None
         alias = alias or written
@@ -499,7 +499,7 @@ def _source(steps: Steps, statement: Statement, name: Name) -> tuple[Typed, Name
         return None
     fields = record_fields((alias.text,), typed.type.of, alias.span)
     if isinstance(written, Name) and not is_let:
-        rows = program.rowsets[written.text]
+        rows = program.top_level_datasets[written.text]
         fields = {
             each.name: replace(
                 fields[each.name], secret=each.secret, span=rows.spans.get(each.name, fields[each.name].span)
@@ -513,7 +513,7 @@ def _rows(steps: Steps, written: Syntax) -> Typed | None:
     """Return all rows of the data set of that name, even if the current row has the same name."""
     if not isinstance(written, Name):
         return None
-    binding = rows_binding(steps.program.rowsets[written.text])
+    binding = rows_binding(steps.program.top_level_datasets[written.text])
     if binding.type is None or binding.value is None:
         return None
     return Typed(binding.value, binding.type)

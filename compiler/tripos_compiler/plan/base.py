@@ -59,10 +59,10 @@ class Canonical(BaseModel):
 
     @model_serializer(mode="wrap", return_type=dict[str, Any])
     def _canonical(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return leave_out(self, write(self))
+        return omit_defaults(self, write(self))
 
 
-def leave_out(part: Canonical, written: dict[str, Any]) -> dict[str, Any]:
+def omit_defaults(part: Canonical, written: dict[str, Any]) -> dict[str, Any]:
     """Remove the fields that have their default from a serialized part, and return it."""
     for name, default in _optional(type(part)):
         if name in written and getattr(part, name) == default:
@@ -123,6 +123,6 @@ class Ordered(Part):
 
     @model_serializer(mode="wrap", return_type=dict[str, Any])
     def _canonical(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        written = leave_out(self, write(self))
+        written = omit_defaults(self, write(self))
         names = list(getattr(self, self._mapping))
         return written if names == sorted(names) else written | {"order": names}

@@ -1,9 +1,9 @@
 """Types, expressions and templates of a plan, and common-subexpression elimination for expressions.
 
 In memory an expression shares the values of a `let` and of a formula's arguments, so it is a graph. Written out as a
-tree it doubles with each `let` that uses another twice. `share` names the repeated parts: the size of the serialized
-form and the cost of evaluation then grow only with the number of distinct parts. Parts are compared by content, not by
-identity, so an expression that is written out by hand is shared like one with `let`s.
+tree it doubles with each `let` that uses another twice. `share_parts` names the repeated parts: the size of the
+serialized form and the cost of evaluation then grow only with the number of distinct parts. Parts are compared by
+content, not by identity, so an expression that is written out by hand is shared like one with `let`s.
 """
 
 from __future__ import annotations
@@ -367,50 +367,50 @@ def parts_of(expr: Expr | Let) -> tuple[Expr, ...]:
 
 def map_parts(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """Return an expression with its direct subexpressions replaced by `change`; the same object if none changes."""
-    made = [change(part) for part in parts_of(expr)]
-    if all(one is other for one, other in zip(made, parts_of(expr), strict=True)):
+    changed = [change(part) for part in parts_of(expr)]
+    if all(one is other for one, other in zip(changed, parts_of(expr), strict=True)):
         return expr
     update: dict[str, Any]
     match expr:
         case Unary() | Binary() | Get() | AtElement():
             names = {Unary: ("value",), Binary: ("left", "right"), Get: ("of",), AtElement: ("of",)}[type(expr)]
-            update = dict(zip(names, made, strict=True))
+            update = dict(zip(names, changed, strict=True))
         case Items():
-            update = {"values": tuple(made)}
+            update = {"values": tuple(changed)}
         case RecordValue(fields=fields):
-            update = {"fields": dict(zip(fields, made, strict=True))}
+            update = {"fields": dict(zip(fields, changed, strict=True))}
         case Call(args=args, named=named):
-            update = {"args": tuple(made[: len(args)]), "named": dict(zip(named, made[len(args) :], strict=True))}
+            update = {"args": tuple(changed[: len(args)]), "named": dict(zip(named, changed[len(args) :], strict=True))}
         case Each(loop=loop):
-            where = made[1] if loop.where is not None else None
-            update = {"loop": loop.model_copy(update={"of": made[0], "where": where}), "value": made[-1]}
+            where = changed[1] if loop.where is not None else None
+            update = {"loop": loop.model_copy(update={"of": changed[0], "where": where}), "value": changed[-1]}
         case _:
             return expr
     return expr.model_copy(update=update)
 
 
-def share(expr: Expr, opaque: str | None = None, invariant: bool = False) -> Expr | Let:
+def share_parts(expr: Expr, opaque: str | None = None, invariant: bool = False) -> Expr | Let:
     """Return an expression with a name for each repeated part, or the expression itself if no part is repeated.
 
     Arguments of the function `opaque` are left unchanged. With `invariant`, loop-invariant parts are named too.
 
     >>> twice = Call(function="lower", args=(Ref(path=("a",)),))
-    >>> shared = share(Binary(operator="+", left=twice, right=twice))
+    >>> shared = share_parts(Binary(operator="+", left=twice, right=twice))
     >>> list(shared.values), shared.of.left.path, shared.of.right.path
     (['$1'], ('$1',), ('$1',))
     """
     return _shared(expr, opaque, invariant, count(1))
 
 
-def written(expr: Expr | Let) -> Expr | Let:
+def serialized_form(expr: Expr | Let) -> Expr | Let:
     """Return the serialized form of an expression: a long one has its repeated parts named."""
-    return expr if isinstance(expr, Let) or not _is_long(expr) else share(expr)
+    return expr if isinstance(expr, Let) or not _is_long(expr) else share_parts(expr)
 
 
-def written_parts(expr: Expr) -> Iterator[Expr]:
+def serialized_parts(expr: Expr) -> Iterator[Expr]:
     """Yield an expression and all its subexpressions, repeated as often as the serialized form repeats them.
 
-    >>> [part.op for part in written_parts(Unary(operator="not", value=Ref(path=("a",))))]
+    >>> [part.op for part in serialized_parts(Unary(operator="not", value=Ref(path=("a",))))]
     ['unary', 'ref']
     """
     if _is_long(expr):
@@ -420,7 +420,7 @@ def written_parts(expr: Expr) -> Iterator[Expr]:
         return
     yield expr
     for part in parts_of(expr):
-        yield from written_parts(part)
+        yield from serialized_parts(part)
 
 
 def _is_long(expr: Expr) -> bool:
@@ -431,7 +431,7 @@ def _is_long(expr: Expr) -> bool:
     return seen > LONG
 
 
-def unshared(let: Let) -> Expr:
+def expand_shared(let: Let) -> Expr:
     """Return the expression of a `Let` with names replaced by their parts; each part is one object wherever it is used.
     Raises `ValueError` if a part refers to itself."""
     found: dict[str, Expr | None] = {}
@@ -577,21 +577,21 @@ def _own(expr: Expr) -> tuple[Any, ...]:
     return ()
 
 
-long_forms.append(LongForm(written, unshared))
+long_forms.append(LongForm(serialized_form, expand_shared))
 
 
 _named: dict[int, tuple[ref[Expr], Expr | Let | None]] = {}
-"""Cache of `linear`: by `id`, a weak reference to the expression and its form with named parts, or None."""
+"""Cache of `with_shared_parts`: by `id`, a weak reference to the expression and its form with named parts, or None."""
 
 
-def linear(expr: Expr) -> Expr | Let:
+def with_shared_parts(expr: Expr) -> Expr | Let:
     """Return an expression with its repeated and loop-invariant parts named; the result is cached. Arguments of
     `reveal` are left unchanged because they distinguish one `reveal` from another."""
     known = _named.get(id(expr))
     if known is None or known[0]() is not expr:
         if type(expr) in LEAVES:
             return expr
-        shared = share(expr, opaque="reveal", invariant=True) if _may_share(expr) else expr
+        shared = share_parts(expr, opaque="reveal", invariant=True) if _may_share(expr) else expr
         place = id(expr)
         known = ref(expr, lambda gone: _forget(place, gone)), None if shared is expr else shared
         _named[place] = known

@@ -56,7 +56,7 @@ REFUSAL: Final = "refusal"
 BROKEN: Final = "error"
 """Finish reason for a reply that contains an error."""
 
-WORDS: Final[Mapping[Ending, tuple[str, ...]]] = {
+FINISH_REASONS: Final[Mapping[Ending, tuple[str, ...]]] = {
     Ending.STOP: ("stop", "end_turn", "stop_sequence", "COMPLETE", "eos", "eos_token", "endoftext"),
     Ending.LENGTH: (
         *("length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded"),
@@ -77,7 +77,7 @@ WORDS: Final[Mapping[Ending, tuple[str, ...]]] = {
 }
 """Finish reasons of providers, compared without regard to case. An unlisted or missing word is `UNKNOWN`; the listed
 words of `UNKNOWN` carry no information."""
-_ENDINGS: Final = {word.casefold(): ending for ending, words in WORDS.items() for word in words}
+_ENDINGS: Final = {word.casefold(): ending for ending, words in FINISH_REASONS.items() for word in words}
 
 
 def ending_of(word: str | None) -> Ending:
@@ -89,7 +89,7 @@ def ending_of(word: str | None) -> Ending:
     return Ending.UNKNOWN if word is None else _ENDINGS.get(word.casefold(), Ending.UNKNOWN)
 
 
-def words_of(*endings: Ending) -> tuple[str, ...]:
+def finish_reasons_of(*endings: Ending) -> tuple[str, ...]:
     """Return the finish reasons of endings in lower case, for example for a SQL condition on `lower(finish_reason)`."""
     return tuple(word for word, ending in _ENDINGS.items() if ending in endings)
 

@@ -11,12 +11,12 @@ from pydantic import Field
 
 from tripos_compiler.plan.base import Ordered, Part, digest, named
 from tripos_compiler.plan.expressions import Expr, Labels, NumberType, Template, Texts, Type
-from tripos_compiler.plan.steps import Ask, Converse, DeclaredSettings, Judging, Step
+from tripos_compiler.plan.steps import Ask, Converse, DeclaredSettings, JudgedStep, Step
 
 # Declarations
 
 
-class Settling(Part):
+class StoppingCriterion(Part):
     """Stopping rule of a run that continues until a figure is settled.
 
     A measure is settled once every two models differ in it, or once its interval extends at most `within` to either
@@ -35,10 +35,10 @@ class Benchmark(Part):
     languages: tuple[str, ...]
     headline: tuple[str, ...] = ()
     """Measures that stand for the benchmark, the most important first; empty if it names none."""
-    until: Settling | None = None
+    until: StoppingCriterion | None = None
 
 
-class Extended(Part):
+class ExtendedRelease(Part):
     """Release of another benchmark that this one extends: the SHA-256 of its manifest, and the scenarios and generated
     data sets that come from it."""
 
@@ -308,7 +308,7 @@ class Distinct(Part):
     above: float
 
 
-class Made(Part):
+class GeneratedDataset(Part):
     """Generated data set: rows written by a role, or derived row by row from another data set or from the leaves of a
     tree.
 
@@ -361,7 +361,7 @@ class PairedReply(Part):
     when: Expr | None = None
 
 
-class AskedAs(Part):
+class ScenarioRequest(Part):
     """Request of a scenario's step under the given arms, with the row known as `about` in place of a row of the
     scenario."""
 
@@ -396,7 +396,7 @@ class Pairing(Part):
     margin: float = 0.0
     groups: tuple[Expr, ...] = ()
     prompt: Template | None = None
-    asks: AskedAs | None = None
+    asks: ScenarioRequest | None = None
     beside: Partner | None = None
     replies: tuple[PairedReply, ...]
     holds_out: tuple[str, ...] = ()
@@ -410,7 +410,7 @@ class Pairing(Part):
 
 Missing = Literal["skip", "zero", "fail", "paired"]
 """Treatment of missing scores by an aggregate."""
-FIXED = ("scenario", "metric", "dimension", "evaluator", "pair")
+BUILT_IN_DIMENSIONS = ("scenario", "metric", "dimension", "evaluator", "pair")
 """Dimensions of figures in addition to axes, arms and fields of rows."""
 
 
@@ -512,7 +512,7 @@ class Measure(Part):
     random: tuple[str, ...] = ()
     """Random facets besides the items: roles whose judges, and arms whose values, are a sample of many. The interval
     generalizes over all of these."""
-    until: Settling | None = None
+    until: StoppingCriterion | None = None
     figure: Figure
 
     @property
@@ -550,7 +550,7 @@ class Expectation(Part):
     """See `Measure.random`."""
     coverage: float | None = None
     """Least share of its scores that must have a value, if the spec gives one."""
-    until: Settling | None = None
+    until: StoppingCriterion | None = None
 
     @property
     def least_coverage(self) -> float:
@@ -653,7 +653,7 @@ class Scenario(Part):
     def fingerprints(self) -> set[str]:
         """Fingerprints of all its steps, including those of judgements."""
         own = {step.fingerprint for step in self.steps}
-        return own | {step.judgement for step in self.steps if isinstance(step, Judging)}
+        return own | {step.judgement for step in self.steps if isinstance(step, JudgedStep)}
 
 
 class Scorer(Part):
@@ -698,7 +698,7 @@ class Scorer(Part):
         return self.source == "reply"
 
     @property
-    def says(self) -> Type | None:
+    def value_type(self) -> Type | None:
         """Return the type of its value in an expression."""
         return NumberType() if self.weighted else self.gives
 
@@ -752,7 +752,7 @@ class CallCount(Part):
 class Plan(Part):
     format: Literal["tripos.plan/3"] = PLAN_FORMAT
     benchmark: Benchmark
-    extends: tuple[Extended, ...] = ()
+    extends: tuple[ExtendedRelease, ...] = ()
     roles: tuple[Role, ...]
     axes: tuple[Axis, ...]
     arms: tuple[Arm, ...] = ()
@@ -760,7 +760,7 @@ class Plan(Part):
     plugins: tuple[Plugin, ...] = ()
     metrics: tuple[Metric, ...]
     datasets: tuple[Dataset, ...]
-    made: tuple[Made, ...] = ()
+    made: tuple[GeneratedDataset, ...] = ()
     scenarios: tuple[Scenario, ...]
     scorers: tuple[Scorer, ...]
     measures: tuple[Measure, ...]

@@ -23,7 +23,7 @@ from tripos_compiler.plan.expressions import (
     TextType,
     Type,
 )
-from tripos_compiler.plan.structured_replies import Tool, weighed_fields
+from tripos_compiler.plan.structured_replies import Tool, probability_fields
 
 # Settings of a request
 
@@ -121,7 +121,7 @@ NAMES = tuple(_Fields.model_fields)
 """Names of the settings."""
 REPEATED = "stop"
 """Setting whose given texts all apply; of every other setting the first value applies."""
-MOST_STOPS = 6
+MAX_STOP_CONDITIONS = 6
 """Largest number of conditions on `stop` whose combinations are enumerated."""
 
 
@@ -188,7 +188,7 @@ class DeclaredSettings(_Fields):
         for language in dict.fromkeys(case.language for case in cases):
             own = [case for case in cases if case.language in (None, language)]
             chosen = [case for case in own if case.when is not None]
-            for held in product((False, True), repeat=len(chosen)) if len(chosen) <= MOST_STOPS else ():
+            for held in product((False, True), repeat=len(chosen)) if len(chosen) <= MAX_STOP_CONDITIONS else ():
                 out = {id(case) for case, holds in zip(chosen, held, strict=True) if not holds}
                 found.append(self._with(case for case in own if id(case) not in out).stop)
         return tuple(dict.fromkeys(found))
@@ -249,7 +249,7 @@ def _line(case: SettingCase) -> dict[str, Any]:
     return found if case.when is None else {**found, "when": case.when.model_dump(mode="json")}
 
 
-LEFT = Settings()
+MODEL_DEFAULTS = Settings()
 """Settings that leave everything to the model."""
 
 
@@ -350,7 +350,7 @@ class Ask(Part):
         if self.settings.top_logprobs is None:
             return self.returns
         said = {} if self.returns is None else {"value": self.returns}
-        return RecordType(fields={**said, **weighed_fields(self.returns)})
+        return RecordType(fields={**said, **probability_fields(self.returns)})
 
     @property
     def calls_tools(self) -> bool:
@@ -612,7 +612,7 @@ class Compare(Part):
         return self.needs if self.inputs is None else self.inputs
 
 
-Judging = Grade | Verdict | Compare
+JudgedStep = Grade | Verdict | Compare
 """Step that calls a scorer's role."""
 
 Step = Annotated[

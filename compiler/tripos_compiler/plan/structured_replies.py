@@ -163,19 +163,19 @@ def write_token_probabilities(content: Sequence[Mapping[str, Any]]) -> str:
     >>> write_token_probabilities([{"token": "A", "logprob": -0.5, "bytes": [65], "top_logprobs": []}])
     '[{"token":"A","logprob":-0.5,"top_logprobs":[]}]'
     """
-    kept = []
+    records = []
     for each in content:
-        told = {"token": each.get("token"), "logprob": each.get("logprob")}
-        own, said = each.get("bytes"), each.get("token")
-        if isinstance(own, list) and isinstance(said, str) and own != list(said.encode("utf-8", "replace")):
-            told["bytes"] = own  # a part of a character
+        record = {"token": each.get("token"), "logprob": each.get("logprob")}
+        own, token = each.get("bytes"), each.get("token")
+        if isinstance(own, list) and isinstance(token, str) and own != list(token.encode("utf-8", "replace")):
+            record["bytes"] = own  # a part of a character
         top = each.get("top_logprobs")
         listed = top if isinstance(top, list) else []
-        told["top_logprobs"] = [
+        record["top_logprobs"] = [
             {"token": one.get("token"), "logprob": one.get("logprob")} for one in listed if isinstance(one, Mapping)
         ]
-        kept.append(told)
-    return json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+        records.append(record)
+    return json.dumps(records, ensure_ascii=False, separators=(",", ":"))
 
 
 def read_token_probabilities(text: str | None) -> list[TokenProbability]:
@@ -192,9 +192,9 @@ def read_token_probabilities(text: str | None) -> list[TokenProbability]:
 def _token(found: Any) -> TokenProbability:
     match found:
         case {"token": str(text), "logprob": int() | float() as logprob, "top_logprobs": list(top)}:
-            told = [(one.get("token"), one.get("logprob")) for one in top if isinstance(one, dict)]
+            pairs = [(one.get("token"), one.get("logprob")) for one in top if isinstance(one, dict)]
             likeliest = tuple(
-                (token, float(one)) for token, one in told if isinstance(token, str) and _is_logarithm(one)
+                (token, float(one)) for token, one in pairs if isinstance(token, str) and _is_logarithm(one)
             )
             own = found.get("bytes")
             if _is_logarithm(logprob):
@@ -208,14 +208,16 @@ def _are_bytes(found: Sequence[Any]) -> bool:
 
 
 def _is_logarithm(found: Any) -> TypeGuard[float]:
-    return isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found) and found <= MOST_LOG
+    return (
+        isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found) and found <= MAX_LOGPROB
+    )
 
 
-MOST_LOG = 1e-3
+MAX_LOGPROB = 1e-3
 """Largest accepted log-probability: providers round, so values slightly above 0 occur."""
 
 
-def weighed_fields(returns: Type | None) -> dict[str, Type]:
+def probability_fields(returns: Type | None) -> dict[str, Type]:
     """Return the additional fields of a reply with token probabilities. If its type has few values, their probabilities
     are included."""
     if returns is None or _values(returns) is None:
@@ -225,22 +227,22 @@ def weighed_fields(returns: Type | None) -> dict[str, Type]:
     return {**TOKEN_PROBABILITIES, **more}
 
 
-def told_probabilities(
+def reply_probabilities(
     tokens: Sequence[TokenProbability], returns: Type | None = None, value: object = None
 ) -> dict[str, Any]:
-    """Return the values of `weighed_fields` for a reply from which `value` was read.
+    """Return the values of `probability_fields` for a reply from which `value` was read.
 
     Fields about the answer are omitted if it is not clear with which token the answer begins, or if none of the
     likeliest tokens is a value of the type.
     """
     found: dict[str, Any] = {"tokens": [each.text for each in tokens], "logprobs": [each.logprob for each in tokens]}
-    place = place_of_answer(tokens, None if returns is None else value)
+    place = answer_token_index(tokens, None if returns is None else value)
     if place is None:
         return found
     top = tokens[place].top
     found |= {"top_tokens": [text for text, _ in top], "top_logprobs": [logprob for _, logprob in top]}
     values = None if returns is None else _values(returns)
-    shares = option_shares([text for text, _ in values], top) if values is not None else None
+    shares = normalized_probabilities([text for text, _ in values], top) if values is not None else None
     if values is None or shares is None:
         return found
     found |= {"likeliest": values[shares.index(max(shares))][1], "probabilities": shares, "confidence": max(shares)}
@@ -251,14 +253,14 @@ def told_probabilities(
     return found
 
 
-def told_share(returns: Type, told: Mapping[str, Any], value: object) -> float:
-    """Return the probability of a value among the values of its type, from the result of `told_probabilities`. It is 0
+def value_probability(returns: Type, fields: Mapping[str, Any], value: object) -> float:
+    """Return the probability of a value among the values of its type, from the result of `reply_probabilities`. It is 0
     if it is not clear with which token the value begins."""
     values = [each for _, each in _values(returns) or []]
-    return float(told["probabilities"][values.index(value)]) if "probabilities" in told and value in values else 0.0
+    return float(fields["probabilities"][values.index(value)]) if "probabilities" in fields and value in values else 0.0
 
 
-MOST_VALUES = 100
+MAX_SCALE_VALUES = 100
 """Largest number of values of an integer scale for which probabilities are computed."""
 
 
@@ -269,18 +271,18 @@ def _values(returns: Type) -> list[tuple[str, str | int | bool]] | None:
             return [(each, each) for each in values]
         case BoolType():
             return [("false", False), ("true", True)]
-        case IntegerType(low=int(low), high=int(high)) if high - low < MOST_VALUES:
+        case IntegerType(low=int(low), high=int(high)) if high - low < MAX_SCALE_VALUES:
             return [(str(each), each) for each in range(low, high + 1)]
     return None
 
 
-def option_shares(options: Sequence[str], top: Sequence[tuple[str, float]]) -> list[float] | None:
+def normalized_probabilities(options: Sequence[str], top: Sequence[tuple[str, float]]) -> list[float] | None:
     """Return the probability of each option, normalized over the options, or None if no token is an option.
 
     `top` holds the likeliest tokens at the start of the answer with their natural log-probabilities.
 
-    >>> option_shares(["A", "B"], [("A", -0.5), (" b", -0.5), ("The", -2.0)]), option_shares(["A"], [("I", -0.1)])
-    ([0.5, 0.5], None)
+    >>> normalized_probabilities(["A", "B"], [("A", -0.5), (" b", -0.5), ("The", -2.0)]),
+    normalized_probabilities(["A"], [("I", -0.1)]) ([0.5, 0.5], None)
     """
     shares = [0.0] * len(options)
     for token, logprob in top:
@@ -312,35 +314,37 @@ AROUND = " \"'`*().:,;{}[]"
 """Characters that a token may have around the letters of an option."""
 
 
-def place_of_answer(tokens: Sequence[TokenProbability], value: object = None) -> int | None:
+def answer_token_index(tokens: Sequence[TokenProbability], value: object = None) -> int | None:
     """Return the index of the token with which the answer of a reply begins, or None if it is unclear.
 
     Without `value` it is the first token that is not blank. Otherwise it is the token with which `value` begins: after
     the JSON key `value` or `score`, else at the beginning, else at its only occurrence.
 
     >>> said = [TokenProbability(each, -0.1, (), each.encode()) for each in ('{"', "value", '": ', '"', "B", '"}')]
-    >>> place_of_answer(said, "B"), place_of_answer(said[4:5], "B"), place_of_answer(said[:3], "B")
+    >>> answer_token_index(said, "B"), answer_token_index(said[4:5], "B"), answer_token_index(said[:3], "B")
     (4, 0, None)
     """
     if value is None:
         return next((place for place, each in enumerate(tokens) if each.text.strip()), None)
-    said = b"".join(each.bytes for each in tokens)
+    reply = b"".join(each.bytes for each in tokens)
     written = re.escape(_written(value).encode("utf-8", "replace"))
     alone = rb"(?![\w.])" if isinstance(value, int | float) and not isinstance(value, bool) else rb"(?!\w)"
-    found = [each.end() for each in re.finditer(rb'(?i)"(?:value|score)"\s*:\s*"?(?=%s%s)' % (written, alone), said)]
-    if not found:
-        first = re.match(rb"(?i)\s*(?=%s%s)" % (written, alone), said)
-        found = [first.end()] if first is not None else []
-    if not found:
-        found = [each.start() for each in re.finditer(rb"(?<!\w)%s%s" % (written, alone), said)]
-        if len(found) > 1:
+    positions = [
+        each.end() for each in re.finditer(rb'(?i)"(?:value|score)"\s*:\s*"?(?=%s%s)' % (written, alone), reply)
+    ]
+    if not positions:
+        first = re.match(rb"(?i)\s*(?=%s%s)" % (written, alone), reply)
+        positions = [first.end()] if first is not None else []
+    if not positions:
+        positions = [each.start() for each in re.finditer(rb"(?<!\w)%s%s" % (written, alone), reply)]
+        if len(positions) > 1:
             return None
-    if not found:
+    if not positions:
         return None
     at = 0
     for place, each in enumerate(tokens):
         at += len(each.bytes)
-        if at > found[-1]:
+        if at > positions[-1]:
             return place
     return None
 
@@ -359,9 +363,9 @@ object."""
 TOOL_RESULT = RecordType(fields={"name": TextType(), "text": TextType(), "failed": BoolType()})
 """Type of the result of a tool call, for expressions and for the model: the tool, a text, and whether the text reports
 a failure."""
-SAID_WITH_CALLS = ("text", "prompt", "calls", "samples", "tools")
+TOOL_REPLY_FIELDS = ("text", "prompt", "calls", "samples", "tools")
 """Reserved field names of a reply to a step with tools; no tool may have one of them."""
-SAID_IN_LOOP = ("state", "results", "replies", "turns", "ended", "so_far", "came")
+TOOL_LOOP_FIELDS = ("state", "results", "replies", "turns", "ended", "so_far", "came")
 """Further reserved field names if the calls are executed."""
 
 
@@ -405,7 +409,7 @@ class ToolCall:
         return bool(self.name) and isinstance(self.arguments, Mapping)
 
 
-def calling_type(tools: Sequence[Tool]) -> RecordType:
+def tool_reply_type(tools: Sequence[Tool]) -> RecordType:
     """Return the type of the value of a step with tools: its text, all calls, and for each declared tool the list of
     the arguments of its valid calls."""
     declared = {each.name: ListType(of=each.arguments) for each in tools}
@@ -417,10 +421,10 @@ LIMIT, REPLIED, SAID, CALLED = "limit", "replied", "said", "called"
 tool that ends it."""
 
 
-def loop_type(tools: Sequence[Tool], *, called: bool = False) -> RecordType:
+def tool_loop_type(tools: Sequence[Tool], *, called: bool = False) -> RecordType:
     """Return the type of the value of a tool loop up to a turn: the state, all calls with their results, and the
     replies. With `called`, a call may end the loop."""
-    calling = calling_type(tools).fields
+    calling = tool_reply_type(tools).fields
     return RecordType(
         fields={
             **calling,
@@ -439,17 +443,17 @@ def write_calls(text: str, calls: Sequence[ToolCall]) -> str:
     >>> write_calls("", [ToolCall("weather", {"city": "Rome"})])
     '{"text": "", "calls": [{"name": "weather", "arguments": {"city": "Rome"}}]}'
     """
-    told = [{"name": each.name, "arguments": each.arguments} for each in calls]
-    return json.dumps({"text": text, "calls": told}, ensure_ascii=False)
+    listed = [{"name": each.name, "arguments": each.arguments} for each in calls]
+    return json.dumps({"text": text, "calls": listed}, ensure_ascii=False)
 
 
-def call_of(name: Any, arguments: Any) -> ToolCall:
+def parse_call(name: Any, arguments: Any) -> ToolCall:
     """Return a call. Its arguments may be the text of a JSON object, as providers send them. Null or blank arguments
     become an empty object.
 
-    >>> call_of("weather", '{"city": "Rome"}').arguments, call_of("weather", "Rome").readable
+    >>> parse_call("weather", '{"city": "Rome"}').arguments, parse_call("weather", "Rome").readable
     ({'city': 'Rome'}, False)
-    >>> [call_of("ping", each).arguments for each in (None, "", "  ", '""', "null", "{}")]
+    >>> [parse_call("ping", each).arguments for each in (None, "", "  ", '""', "null", "{}")]
     [{}, {}, {}, {}, {}, {}]
     """
     if isinstance(arguments, str):
@@ -468,12 +472,12 @@ def _no_number(word: str) -> Any:
     raise ValueError(f"`{word}` is no JSON")
 
 
-def said_calls(reply: str) -> tuple[str, tuple[ToolCall, ...]]:
+def split_text_and_calls(reply: str) -> tuple[str, tuple[ToolCall, ...]]:
     """Return the text and the calls of a reply.
 
-    >>> said_calls(write_calls("Let me see.", [ToolCall("ping", {})]))
+    >>> split_text_and_calls(write_calls("Let me see.", [ToolCall("ping", {})]))
     ('Let me see.', (ToolCall(name='ping', arguments={}),))
-    >>> said_calls("It is 12 degrees.")
+    >>> split_text_and_calls("It is 12 degrees.")
     ('It is 12 degrees.', ())
     """
     try:
@@ -485,21 +489,21 @@ def said_calls(reply: str) -> tuple[str, tuple[ToolCall, ...]]:
             "text"
         }:
             text = more.get("text")
-            listed = tuple(call_of(each.get("name"), each.get("arguments")) for each in calls)
+            listed = tuple(parse_call(each.get("name"), each.get("arguments")) for each in calls)
             return text if isinstance(text, str) else "", listed
     return reply, ()
 
 
 def read_calls(tools: Sequence[Tool], reply: str) -> dict[str, Any]:
-    """Return the fields of `calling_type` from a reply."""
-    text, calls = said_calls(reply)
+    """Return the fields of `tool_reply_type` from a reply."""
+    text, calls = split_text_and_calls(reply)
     listed = [
         {"name": each.name, "arguments": each.arguments if each.readable else None, "readable": each.readable}
         for each in calls
     ]
     found: dict[str, Any] = {"text": text, "calls": listed}
     for tool in tools:
-        own = [arguments_fitting(tool.arguments, each.arguments) for each in calls if each.name == tool.name]
+        own = [fit_arguments(tool.arguments, each.arguments) for each in calls if each.name == tool.name]
         found[tool.name] = [each for each in own if each is not None]
     return found
 
@@ -508,12 +512,12 @@ class _NoArgument(Exception):
     """A value does not have the required type. Never leaves this module."""
 
 
-def arguments_fitting(type_: RecordType, arguments: Any) -> dict[str, Any] | None:
+def fit_arguments(type_: RecordType, arguments: Any) -> dict[str, Any] | None:
     """Return the arguments of a call as values of a record type, with None for omitted ones, or None if they do not
     fit. Nothing is converted, and unknown arguments do not fit.
 
     >>> of = RecordType(fields={"city": TextType()})
-    >>> arguments_fitting(of, {"city": "Rome"}), arguments_fitting(of, {"city": 3}), arguments_fitting(of, {})
+    >>> fit_arguments(of, {"city": "Rome"}), fit_arguments(of, {"city": 3}), fit_arguments(of, {})
     ({'city': 'Rome'}, None, None)
     """
     try:
@@ -522,12 +526,12 @@ def arguments_fitting(type_: RecordType, arguments: Any) -> dict[str, Any] | Non
         return None
 
 
-def value_fitting(type_: Type, value: Any) -> Any:
+def fit_value(type_: Type, value: Any) -> Any:
     """Return a JSON value as a value of a type, or None if it does not fit. Nothing is converted. An object may have
     more fields than the record type.
 
     >>> from tripos_compiler.plan import NumberType
-    >>> value_fitting(NumberType(), 3), value_fitting(NumberType(), "3"), value_fitting(NumberType(), True)
+    >>> fit_value(NumberType(), 3), fit_value(NumberType(), "3"), fit_value(NumberType(), True)
     (3, None, None)
     """
     try:

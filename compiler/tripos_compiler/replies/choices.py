@@ -13,7 +13,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import islice, pairwise
 
-from tripos_compiler.replies.frames import CORRECTION, Frame, attributed, frame_of, is_affirmed, is_of_a_person, plain
+from tripos_compiler.replies.frames import (
+    CORRECTION,
+    Frame,
+    frame_of,
+    is_affirmed,
+    is_attributed_to_others,
+    is_attributed_to_person,
+    plain,
+)
 from tripos_compiler.replies.places import boxed, field_of, lines_of, tag_of, until_reasons
 from tripos_compiler.replies.text import answer_of, late_pattern, nfkc
 from tripos_compiler.source.data_classes import dataclass
@@ -343,10 +351,10 @@ class _Options:
                     affirmed = True
                 else:
                     affirmed = is_affirmed(text, *place, labelled=labelled)
-                if affirmed and not attributed(text, label):
+                if affirmed and not is_attributed_to_others(text, label):
                     return self._corrected(text, place[1], choice or "")
             elif (found := self.first(rest)) is not None and is_affirmed(text, start, start + 1, labelled=labelled):
-                if attributed(text, label):
+                if is_attributed_to_others(text, label):
                     continue
                 return self._corrected(text, start, found)
         return None
@@ -444,7 +452,7 @@ class _Options:
         if len(mentions) > _MENTIONS:
             return ""
         for found in mentions:
-            if not is_of_a_person(blank, found.start()):
+            if not is_attributed_to_person(blank, found.start()):
                 frames[frame_of(blank, *found.span())].append(found)
         held = self.one(each[0] for each in frames[Frame.HELD])
         if held is not None:

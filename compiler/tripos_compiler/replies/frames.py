@@ -303,19 +303,19 @@ _OF_ANOTHER = late_pattern(
 _FAR = 80
 
 
-def is_of_a_person(text: str, start: int) -> bool:
+def is_attributed_to_person(text: str, start: int) -> bool:
     """Return true if the text at a position is attributed to a person who was asked.
 
-    >>> is_of_a_person("The student's answer is A", 24), is_of_a_person("The answer is A", 14)
+    >>> is_attributed_to_person("The student's answer is A", 24), is_attributed_to_person("The answer is A", 14)
     (True, False)
     """
     return _OF_A_PERSON.search(text[max(0, start - _FAR) : start]) is not None
 
 
-def attributed(text: str, start: int) -> bool:
+def is_attributed_to_others(text: str, start: int) -> bool:
     """Return true if a label at a position announces another answer than the writer's.
 
-    >>> attributed("The student's answer is A", 14), attributed("The answer is A", 4), attributed("2nd choice: A", 4)
-    (True, False, True)
+    >>> is_attributed_to_others("The student's answer is A", 14), is_attributed_to_others("The answer is A", 4),
+    is_attributed_to_others("2nd choice: A", 4) (True, False, True)
     """
-    return is_of_a_person(text, start) or _OF_ANOTHER.search(text[max(0, start - _FAR) : start]) is not None
+    return is_attributed_to_person(text, start) or _OF_ANOTHER.search(text[max(0, start - _FAR) : start]) is not None

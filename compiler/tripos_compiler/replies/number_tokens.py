@@ -203,13 +203,13 @@ def _odd(run: str) -> str:
 
 # Normalization of texts
 
-_NUMBER_TEXT_APART = str.maketrans(dict.fromkeys("\u00a0\u2007\u2009\u202f", "\ue002"))
+_JOINING_SPACES = str.maketrans(dict.fromkeys("\u00a0\u2007\u2009\u202f", "\ue002"))
 """Spaces that join the groups of one number; `comparable` turns them into plain spaces."""
 _HAN = str.maketrans(
     "萬億負兩點貳參滿給評應該為學總結題數確價這個對錯約", "万亿负两点二三满给评应该为学总结题数确价这个对错约"
 )
 _WIDE = str.maketrans({chr(wide): chr(wide - 0xFEE0) for wide in range(0xFF01, 0xFF5F) if chr(wide) != "，"})
-_NUMBER_TEXT_SIGNS = str.maketrans(
+_SIGN_VARIANTS = str.maketrans(
     {
         "⋅": "·",
         "∙": "·",
@@ -280,7 +280,7 @@ _COMMANDS = {
 }
 _COMMAND = late_pattern(rf"\\({'|'.join(sorted(_COMMANDS, key=len, reverse=True))})(?![A-Za-z])\s?")
 _DEGREES = late_pattern(r"\^\s?(?:\{\s?°\s?\}|°)")
-_NUMBER_TEXT_SPACED = late_pattern(r"(?<=\d)\\ (?=\d{3}(?!\d))")
+_LATEX_SPACE = late_pattern(r"(?<=\d)\\ (?=\d{3}(?!\d))")
 _SPACE = late_pattern(r"\\[;: ]|\\(?=\s)|\\[()\[\]]|\$\$|~(?=\s)|\\\\")
 _EMPHASIS = late_pattern(
     r"(?<!\w)_(?=[-–$\d])|(?<=[\d.%])_(?!\w)|(?<!\d)\*\*|\*\*(?!\d)|__|`|(?<![\w*)])\*(?=[-–$\d.])"
@@ -313,9 +313,9 @@ def number_text(text: str, locale: str) -> str:
     >>> number_text(r"$\boxed{10{,}000 \text{ m}}$", "en"), number_text("<think>5?</think>**1.234,5** €", "de")
     ('$\\boxed{10000 m}$', '1234.5 €')
     """
-    text = comparable(ReplyText.parse(text).answer.strip().translate(_NUMBER_TEXT_APART)).replace("\ue002", "\u202f")
+    text = comparable(ReplyText.parse(text).answer.strip().translate(_JOINING_SPACES)).replace("\ue002", "\u202f")
     if not text.isascii():
-        text = text.translate(_WIDE).translate(_NUMBER_TEXT_SIGNS).translate(_HAN)
+        text = text.translate(_WIDE).translate(_SIGN_VARIANTS).translate(_HAN)
     text = text.replace("+/-", "±")
     if "<" in text:
         text = _BREAK.sub("\n", _TAG.sub("", _RAISED.sub(r"^{\1}", text)))
@@ -327,7 +327,7 @@ def number_text(text: str, locale: str) -> str:
             text = _WORDS.sub(r"\1", text)
         text = text.replace("\\!", "").replace("\\$", "$").replace("\\%", "%").replace("\\#", "#").replace("\\_", "_")
         text = _COMMAND.sub(lambda found: _COMMANDS[found[1]], text)
-        text = _NUMBER_TEXT_SPACED.sub("\u202f", text.replace("\\,", "\u2009"))
+        text = _LATEX_SPACE.sub("\u202f", text.replace("\\,", "\u2009"))
         text = _MANY_SPACES.sub(" ", _SPACE.sub(lambda found: "\n" if found[0] == "\\\\" else " ", text))
     if "°" in text:
         text = _DEGREES.sub("°", text)
@@ -359,13 +359,13 @@ class NumberToken:
 CURRENCY = r"(?:(?:US|HK|NT|AU?|CA?|S|R)?\$|[€£¥₹₩₽₺฿]|(?:USD|EUR|GBP|CNY|RMB|INR|CHF|JPY|Rs\.?)(?![A-Za-z]))"
 DIGITS = r"(?:\d{1,400}(?!\d)(?:\.\d++)?|(?<![.\d])\.\d++|\ue000[^\ue001]{1,80}\ue001)"
 """Digits with an optional point; integers with more digits are larger than all floats."""
-_NUMBER_TOKENS_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻"
+_SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻"
 _POWER = (
     rf"(?:\s?\^\s?(?:\{{\s?[-+–]?\d{{1,4}}\s?\}}|\([-+–]?\d{{1,4}}\)|[-+–]?\d{{1,4}}(?![\d.]\d))"
-    rf"|\*\*\s?-?\d{{1,4}}(?!\d)|[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,4}}(?![{_NUMBER_TOKENS_RAISED}]))"
+    rf"|\*\*\s?-?\d{{1,4}}(?!\d)|[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,4}}(?![{_SUPERSCRIPTS}]))"
 )
-_NUMBER_TOKENS_HAN = r"零〇一二两三四五六七八九十百千万亿"
-_AMOUNT = rf"(?:[{_NUMBER_TOKENS_HAN}]{{1,30}}|\d{{1,15}})"
+_HAN_NUMERALS = r"零〇一二两三四五六七八九十百千万亿"
+_AMOUNT = rf"(?:[{_HAN_NUMERALS}]{{1,30}}|\d{{1,15}})"
 _FREE = rf"(?<![{CASED}\d\ue000])(?<!\d\.)"
 """Position before digits that are not part of a name such as `x2`."""
 _MONTHS = (
@@ -387,8 +387,8 @@ _TOKEN = late_pattern(
     rf"(?:\{{(?P<bottom>[^{{}}]{{0,60}})\}}|(?P<bottom1>\d)))"
     r"|(?P<vulgar>(?:(?<![\d.])(?P<vulgar_whole>\d{1,300})\s?)?(?P<sign>[¼-¾⅐-⅞]))"
     rf"|(?P<parts>(?:(?P<parts_whole>{_AMOUNT})又)?(?P<parts_bottom>{_AMOUNT})分之"
-    rf"(?P<parts_top>[{_NUMBER_TOKENS_HAN}]{{1,30}}(?:点[{_NUMBER_TOKENS_HAN}]{{1,30}})?|{DIGITS}))"
-    rf"|(?P<mixed>{_FREE}(?P<mixed_whole>\d{{1,15}}|[{_NUMBER_TOKENS_HAN}]{{1,9}}(?=又))(?:\s?又\s?"
+    rf"(?P<parts_top>[{_HAN_NUMERALS}]{{1,30}}(?:点[{_HAN_NUMERALS}]{{1,30}})?|{DIGITS}))"
+    rf"|(?P<mixed>{_FREE}(?P<mixed_whole>\d{{1,15}}|[{_HAN_NUMERALS}]{{1,9}}(?=又))(?:\s?又\s?"
     r"|\s(?:and\s)?)(?P<mixed_top>\d{1,9})\s?/\s?(?P<mixed_bottom>\d{1,9})(?![\d/]|\.\d))"
     rf"|(?P<ratio>{_FREE}(?P<ratio_top>{DIGITS})\s?/\s?(?P<ratio_bottom>-?{DIGITS})(?!\d|\s?/))"
     rf"|(?P<science>{_FREE}(?P<times>{DIGITS})\s{{0,3}}(?:×|[xX]|\*|·|times)\s{{0,3}}10(?P<science_power>{_POWER}))"
@@ -396,13 +396,13 @@ _TOKEN = late_pattern(
     rf"|(?P<exponent>{_FREE}{DIGITS}[eE][-+]?\d{{1,3}}(?![{CASED}\d]))"
     rf"|(?P<ten_thousands>(?<![A-Za-z\d.]){DIGITS}\s?[十百千万亿兆](?:[十百千万亿兆]|\d{{1,15}}(?=[十百千万亿])){{0,12}}(?![克米瓦卡焦伏赫帕兆字分]))"
     rf"|(?P<plain>{_FREE}{DIGITS})"
-    rf"|(?P<han>(?<![第{_NUMBER_TOKENS_HAN}])[{_NUMBER_TOKENS_HAN}]+(?:点[{_NUMBER_TOKENS_HAN}]+)?(?!分之))"
+    rf"|(?P<han>(?<![第{_HAN_NUMERALS}])[{_HAN_NUMERALS}]+(?:点[{_HAN_NUMERALS}]+)?(?!分之))"
 )
 _ORDINAL = late_pattern(rf"(?:st|nd|rd|th)(?![{CASED}])")
 _ALGEBRA = late_pattern(
     rf"(?-i:[BDEGOPQRUXYZ](?![{CASED}\d])|[abexyznijqrwθαβλ](?![{CASED}]|\s?\d)|[xXCP](?=\d)|[π√])"
     r"|\s?(?:[π√]|\\(?:sqrt|d?frac|log|ln|sin|cos|tan|binom)\b)|\s?\^|\.?\\(?:overline|bar|dot)\b"
-    rf"|的(?:平方|立方|[\d二三四五六七八九十n]{{1,3}}次方)|[①-⓿❶-➓₀-₉]|[{_NUMBER_TOKENS_RAISED}]"
+    rf"|的(?:平方|立方|[\d二三四五六七八九十n]{{1,3}}次方)|[①-⓿❶-➓₀-₉]|[{_SUPERSCRIPTS}]"
     r"|\s?-?(?:hal(?:f|ves)|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|hundredths?"
     r"|squared|cubed|to the power|factorial|mod|choose|pi|remainder|by \d|r\.? ?\d|ish)(?:\b|(?<=\d))",
     re.I,

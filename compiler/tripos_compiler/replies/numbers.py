@@ -720,7 +720,7 @@ _PART_OF = late_pattern(
     re.I,
 )
 _IF_THEN = late_pattern(r"\b(?:if|unless|had|were)\b", re.I)
-_NUMBERS_WOULD = late_pattern(r"\b(?:would|could|might)\b|'d\b", re.I)
+_CONDITIONAL = late_pattern(r"\b(?:would|could|might)\b|'d\b", re.I)
 _I_HAVE = late_pattern(r"\W{0,3}(?:I|we) (?:have|need|would|will|can)\b", re.I)
 _AVERAGE = late_pattern(
     r"(?:\A|[.;,\n–—(]\s{0,3}|\bon )[*_]{0,2}(?:the )?(?:average|mean)(?: score)?[*_]{0,2}"
@@ -750,7 +750,7 @@ _STARS = late_pattern(r"(?:rating|score)?:?\s?(?P<full>(?:[★⭐]\ufe0f?){1,10}
 _MOST_LINES = 200
 _MOST_CHARACTERS = 100_000
 """Number of characters at the end of a longer text that are read: the answer is there, and no answer is longer."""
-_NUMBERS_FAR = 200
+_WORDED_DISTANCE = 200
 """Largest distance of number words from their label."""
 
 
@@ -849,7 +849,7 @@ class _Reader:
         place = bisect_left(self.stops, start)
         return (
             place < len(self.stops)
-            and self.stops[place] < start + _NUMBERS_FAR
+            and self.stops[place] < start + _WORDED_DISTANCE
             and self.plain[self.stops[place]] in "?？"
         )
 
@@ -862,7 +862,7 @@ class _Reader:
         there are none, return number words."""
         every = self.between(start, end)
         if not every:
-            return worded_numbers(self.plain, start, min(end, start + _NUMBERS_FAR))
+            return worded_numbers(self.plain, start, min(end, start + _WORDED_DISTANCE))
         scales = [found.span() for found in _SCALE_PHRASE.finditer(self.plain, start, end)]
         return [
             token
@@ -1430,7 +1430,7 @@ class _Reader:
         since = max(0, start - 60)
         return (
             _IF_THEN.search(self.plain, start, end) is not None
-            and _NUMBERS_WOULD.search(self.plain, since, end) is not None
+            and _CONDITIONAL.search(self.plain, since, end) is not None
         )
 
     def _affirmed(self, labels: Sequence[Label]) -> list[Label]:

@@ -218,8 +218,8 @@ class _Code:
 
 _JOINER = "\u034f"
 _MARKS = late_pattern("[\u0300-\u1fff\u20d0-\u20f0\u2de0-\u309a\ua66f-\uabff\ufb1e-\ufe2f\U00010000-\U0001ffff]{31}")
-"""Run that may have more than `MOST_MARKS` combining marks."""
-MOST_MARKS = 30
+"""Run that may have more than `MAX_COMBINING_MARKS` combining marks."""
+MAX_COMBINING_MARKS = 30
 """Limit of combining marks on a letter in Unicode's stream-safe text format; no writing system uses more."""
 _WHOLE = late_pattern(r"[^\ud800-\udfff]+")
 """Text without surrogate halves, which UTF-8 cannot encode."""
@@ -269,7 +269,7 @@ def _stream_safe(text: str) -> str:
     start = marks = 0
     for place, character in enumerate(text):
         marks = marks + 1 if unicodedata.combining(character) else 0
-        if marks > MOST_MARKS:
+        if marks > MAX_COMBINING_MARKS:
             pieces.append(text[start:place])
             start, marks = place, 1
     return _JOINER.join((*pieces, text[start:]))

@@ -19,7 +19,7 @@ from tripos_compiler.plan import Dataset, Tree
 from tripos_compiler.resolve.incremental import Memory
 from tripos_compiler.resolve.program import KINDS, Program, ReadText, ReleaseImport, locale_of, path_beside
 from tripos_compiler.source.data_classes import dataclass
-from tripos_compiler.source.inputs import DIGEST, FoundRelease, ReleaseRequest, UnfitRelease, read_asked
+from tripos_compiler.source.inputs import DIGEST, ReleaseRequest, ResolvedRelease, UnfitRelease, parse_release_request
 from tripos_compiler.source.text import Segment, Source, Span
 from tripos_compiler.source.tree import Block, Entry, Line, Name, Syntax, TableRow, Text
 from tripos_compiler.syntax.lexer import warn_of_deception
@@ -40,7 +40,7 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "subsets": ("subset",),
     "exports": ("export",),
 }
-"""The constructs that each word of `take` selects. Metrics are statements inside dimensions."""
+"""The constructs that each word of `select_statements` selects. Metrics are statements inside dimensions."""
 NEEDED_BY_ANYTHING = frozenset(
     {"role", "axis", "arm", "tree", "tool", *WORDS["functions"], *WORDS["datasets"], *WORDS["scorers"]}
 )
@@ -50,7 +50,9 @@ FIGURES = frozenset({"measure", "expect", "subset", "export"})
 PRINTED = re.compile(r"\{[{%](.*?)[%}]\}", re.DOTALL)
 
 
-def take(program: Program, use: Statement, release: FoundRelease, whole: list[Statement]) -> list[Statement]:
+def select_statements(
+    program: Program, use: Statement, release: ResolvedRelease, whole: list[Statement]
+) -> list[Statement]:
     """Return the statements that a `use release` imports. Reports names that the release does not have."""
     found = list(_taken(program, use, release, whole)) if use.of("taken") else list(whole)
     for added in use.of("added"):
@@ -58,8 +60,8 @@ def take(program: Program, use: Statement, release: FoundRelease, whole: list[St
     return found
 
 
-def _taken(program: Program, use: Statement, release: FoundRelease, whole: list[Statement]) -> Iterator[Statement]:
-    taking = _Taking(whole)
+def _taken(program: Program, use: Statement, release: ResolvedRelease, whole: list[Statement]) -> Iterator[Statement]:
+    taking = _Selection(whole)
     for line in use.of("taken"):
         word = next(each for each in WORDS if line.has(each))
         for name in line.many("names"):
@@ -70,14 +72,14 @@ def _taken(program: Program, use: Statement, release: FoundRelease, whole: list[
     yield from taking.statements()
 
 
-def _unknown(program: Program, release: FoundRelease, word: str, name: Name, known: Iterable[str]) -> None:
+def _unknown(program: Program, release: ResolvedRelease, word: str, name: Name, known: Iterable[str]) -> None:
     there = sorted(each for each in known if each)
     close = nearest(name.text, there)
     help_ = f"it has no {word}"
     if there:
         help_ = f"did you mean `{close}`?" if close else f"it has {', '.join(f'`{each}`' for each in there[:8])}"
     program.diagnostics.error("E0918", f"{release.title} has no {_one(word)} `{name.text}`", name.span, help=help_)
-    program.diagnostics.lost_names.add(name.text)
+    program.diagnostics.skipped_names.add(name.text)
 
 
 def _one(word: str) -> str:
@@ -85,7 +87,7 @@ def _one(word: str) -> str:
 
 
 @dataclass
-class _Taking:
+class _Selection:
     """The selected statements of a release and everything they depend on."""
 
     whole: list[Statement]
@@ -210,7 +212,7 @@ def _line(row: TableRow, columns: list[int]) -> Line:
 
 
 def _with_added(
-    program: Program, added: Statement, release: FoundRelease, statements: list[Statement]
+    program: Program, added: Statement, release: ResolvedRelease, statements: list[Statement]
 ) -> list[Statement]:
     """Return the statements with further values added to one of the axes."""
     name = added.name("axis")
@@ -274,7 +276,7 @@ class SpecFiles:
             try:
                 used = Source(path, self.read(path))
             except (OSError, ValueError) as error:  # a name with a null character is a `ValueError`
-                program.diagnostics.lost_files = True
+                program.diagnostics.skipped_files = True
                 reason, help_ = _reason(error), f"looked for `{path}`"
                 if isinstance(error, UnicodeDecodeError):
                     reason, help_ = not_utf8(error.object, path)
@@ -315,7 +317,7 @@ def check_released(program: Program) -> None:
     ]
 
 
-def _check(program: Program, release: FoundRelease, found: Dataset | Tree) -> None:
+def _check(program: Program, release: ResolvedRelease, found: Dataset | Tree) -> None:
     files = found.files or ()
     other = [file for file in files if (file.path, file.sha256) not in release.data]
     if not other:
@@ -340,7 +342,7 @@ NOT_BROUGHT = frozenset({"benchmark", "use", "use_release"})
 
 
 @dataclass
-class Extending:
+class ReleaseImporter:
     """Importer of the releases of one compilation. Each release is read once."""
 
     program: Program
@@ -350,7 +352,7 @@ class Extending:
     brought: dict[str, list[Statement]] = field(default_factory=dict)
     """All declarations of each release, including those that it imports, by digest."""
 
-    def extend(self, uses: list[Statement], chain: tuple[FoundRelease, ...] = ()) -> list[Statement]:
+    def extend(self, uses: list[Statement], chain: tuple[ResolvedRelease, ...] = ()) -> list[Statement]:
         """Return the statements that the used releases declare. Reports releases that cannot be imported."""
         found: list[Statement] = []
         for use in uses:
@@ -358,10 +360,10 @@ class Extending:
             found += [statement for statement in self._one(use, chain) if id(statement) not in there]
         return found
 
-    def _one(self, use: Statement, chain: tuple[FoundRelease, ...]) -> list[Statement]:
+    def _one(self, use: Statement, chain: tuple[ResolvedRelease, ...]) -> list[Statement]:
         release = self._found(use)
         if release is None or not self._fits(use, release, chain):
-            self.program.diagnostics.lost_files = True
+            self.program.diagnostics.skipped_files = True
             return []
         if not chain:
             self.program.extended.append(ReleaseImport(release, use.find("digest") is not None))
@@ -374,9 +376,9 @@ class Extending:
             self.brought[release.digest] = whole
             names = (each.name().text for each in whole if each.construct == "scenario")
             self.program.scenarios_in[release.name] = tuple(sorted(names))
-        return take(self.program, use, release, self.brought[release.digest])
+        return select_statements(self.program, use, release, self.brought[release.digest])
 
-    def _found(self, use: Statement) -> FoundRelease | None:
+    def _found(self, use: Statement) -> ResolvedRelease | None:
         asked = self._asked(use)
         if asked is None:
             return None
@@ -397,7 +399,7 @@ class Extending:
 
     def _asked(self, use: Statement) -> ReleaseRequest | None:
         text = use.text("string")
-        asked = read_asked(text.value)
+        asked = parse_release_request(text.value)
         if asked is None:
             message = f'"{text.value}" names no release'
             help_ = 'write the benchmark and its version, or the first numbers of it: "edubench@1.2"'
@@ -412,7 +414,7 @@ class Extending:
             asked = replace(asked, sha256=digest.value.lower())
         return replace(asked, place=place.value) if isinstance(place, Text) else asked
 
-    def _fits(self, use: Statement, release: FoundRelease, chain: tuple[FoundRelease, ...]) -> bool:
+    def _fits(self, use: Statement, release: ResolvedRelease, chain: tuple[ResolvedRelease, ...]) -> bool:
         """Return true if the release can be imported; otherwise report why not."""
         where = use.text("string").span
         if release.digest in {each.digest for each in chain}:
@@ -427,7 +429,7 @@ class Extending:
             return False
         return True
 
-    def _warn(self, use: Statement, release: FoundRelease) -> None:
+    def _warn(self, use: Statement, release: ResolvedRelease) -> None:
         """Warn of a missing digest, with the edit that pins it."""
         text = use.text("string")
         last = use.find("place") or text
@@ -437,12 +439,14 @@ class Extending:
         edits = (Edit(end, pin),)
         self.program.diagnostics.warning("W0911", message, text.span, help=f"pin it:{pin}", edits=edits)
 
-    def _read(self, use: Statement, release: FoundRelease, chain: tuple[FoundRelease, ...]) -> list[Statement] | None:
+    def _read(
+        self, use: Statement, release: ResolvedRelease, chain: tuple[ResolvedRelease, ...]
+    ) -> list[Statement] | None:
         first = len(self.program.sources)
         try:
             source = Source(release.main, self.files.read(release.main))
         except (OSError, ValueError) as error:
-            self.program.diagnostics.lost_files = True
+            self.program.diagnostics.skipped_files = True
             message = f"cannot read {release.title}: {getattr(error, 'strerror', None) or 'it is not UTF-8 text'}"
             where = use.text("string").span
             self.program.diagnostics.error("E0914", message, where, help=f"see: tripos verify {release.folder}")
@@ -457,11 +461,11 @@ class Extending:
         return own + self.extend(uses, (*chain, release))
 
 
-def extend(program: Program, files: SpecFiles, uses: list[Statement]) -> None:
+def import_releases(program: Program, files: SpecFiles, uses: list[Statement]) -> None:
     """Add the declarations of the used releases to a program."""
     if not uses:
         return
-    program.state([*program.statements, *Extending(program, files, _languages(program)).extend(uses)])
+    program.state([*program.statements, *ReleaseImporter(program, files, _languages(program)).extend(uses)])
     program.state(_without_roles_again(program))
 
 
@@ -500,7 +504,7 @@ def _without_roles_again(program: Program) -> Iterator[Statement]:
             message = f"{release.title} compares the role `{name.text}`, and this benchmark `{own.text}`"
             label = Label(name.span, f"the role of {release.title}")
             program.diagnostics.error("E0917", message, own.span, label, help=f"call yours `{name.text}`")
-            program.diagnostics.lost_names.add(name.text)
+            program.diagnostics.skipped_names.add(name.text)
         else:
             program.index.use(name.span, earlier.name().span)
             if _kind(earlier) != _kind(statement):
@@ -527,7 +531,7 @@ def resolve(program: Program, path: str, read: ReadText, memory: Memory | None =
     files = SpecFiles(program, read, memory)
     statements, uses = files.load(source)
     program.state(statements)
-    extend(program, files, uses)
+    import_releases(program, files, uses)
     if memory is not None:
         memory.keep_only(program.statements)
     for statement in program.of("benchmark"):
@@ -543,7 +547,7 @@ def resolve(program: Program, path: str, read: ReadText, memory: Memory | None =
                     program.value_spans.setdefault((kind, name.text), name.span)
                 _declare(program, kind, names, name)
                 if kind in ("scenario", "dataset") and (release := program.release_of(name.span)) is not None:
-                    program.homes.setdefault((kind, name.text), release.name)
+                    program.origin_benchmarks.setdefault((kind, name.text), release.name)
     _one_benchmark(program, source)
 
 

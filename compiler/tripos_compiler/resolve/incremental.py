@@ -11,7 +11,7 @@ from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Diagnostic, Diagnostics
-from tripos_compiler.plan import CallCount, Dataset, Made
+from tripos_compiler.plan import CallCount, Dataset, GeneratedDataset
 from tripos_compiler.resolve.program import Index, KnownCopies, LoadedDataset, NamedColumn, Program
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
@@ -30,7 +30,7 @@ class Lowered:
     calls: tuple[CallCount, ...]
     datasets: dict[str, Dataset]
     loaded: dict[str, LoadedDataset]
-    made: dict[str, Made]
+    made: dict[str, GeneratedDataset]
 
     def add_to(self, program: Program) -> None:
         """Add everything except the result itself to a program."""
@@ -103,9 +103,9 @@ def fork_program(program: Program) -> Program:
     stored.
     """
     diagnostics = Diagnostics(
-        lost_names=program.diagnostics.lost_names,
-        lost_blocks=program.diagnostics.lost_blocks,
-        lost_files=program.diagnostics.lost_files,
+        skipped_names=program.diagnostics.skipped_names,
+        skipped_blocks=program.diagnostics.skipped_blocks,
+        skipped_files=program.diagnostics.skipped_files,
     )
     return replace(
         program,

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 from tripos_compiler.constructs.signature import Labels, Statement
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, Label, nearest
 from tripos_compiler.language.near_duplicates import NearCopies
-from tripos_compiler.library.definedness import Lack, unguarded_lacks
+from tripos_compiler.library.definedness import Undefinedness, unguarded_undefined
 from tripos_compiler.plan import (
     Arm,
     Axis,
@@ -25,7 +25,7 @@ from tripos_compiler.plan import (
     Expectation,
     Export,
     Expr,
-    Made,
+    GeneratedDataset,
     Measure,
     Metric,
     Pairing,
@@ -43,12 +43,12 @@ from tripos_compiler.replies.number_tokens import DEFAULT, convention_of
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.inputs import (
     DataReader,
-    FoundRelease,
     JoinedFiles,
     NoReleases,
     Origin,
     Packages,
     ReleaseFinder,
+    ResolvedRelease,
 )
 from tripos_compiler.source.text import Source, Span
 from tripos_compiler.source.tree import BinaryExpr, Name, Syntax, Text
@@ -57,10 +57,10 @@ from tripos_compiler.source.tree import BinaryExpr, Name, Syntax, Text
 
 
 @dataclass(frozen=True)
-class PossibleLack:
+class PossiblyUndefined:
     """A part of an expression that can be undefined, and its place."""
 
-    lack: Lack
+    lack: Undefinedness
     span: Span
 
 
@@ -76,7 +76,7 @@ class Binding:
     fields: Mapping[str, Binding] = field(default_factory=dict)
     value: Expr | None = None
     span: Span | None = None
-    may: tuple[PossibleLack, ...] = ()
+    may: tuple[PossiblyUndefined, ...] = ()
     """The reasons why `value` can be undefined."""
     secret: bool = False
     """Whether it is a field declared as secret; editors show it."""
@@ -95,22 +95,22 @@ class Typed:
 
     expr: Expr
     type: Type
-    may: tuple[PossibleLack, ...] = ()
+    may: tuple[PossiblyUndefined, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.may) > 1:
             object.__setattr__(self, "may", _once(self.may))
 
-    def under(self, condition: Expr, held: bool = True) -> tuple[PossibleLack, ...]:
+    def under(self, condition: Expr, held: bool = True) -> tuple[PossiblyUndefined, ...]:
         """Return the reasons that remain if `condition` holds, or, with `held` false, if it fails."""
         return tuple(
-            replace(each, lack=left) for each in self.may for left in unguarded_lacks([each.lack], condition, held)
+            replace(each, lack=left) for each in self.may for left in unguarded_undefined([each.lack], condition, held)
         )
 
 
-def _once(lacks: Iterable[PossibleLack]) -> tuple[PossibleLack, ...]:
+def _once(lacks: Iterable[PossiblyUndefined]) -> tuple[PossiblyUndefined, ...]:
     """Merge the reasons of one place, so that a `let` is reported once however often it is used."""
-    found: dict[tuple[Span, str, int], PossibleLack] = {}
+    found: dict[tuple[Span, str, int], PossiblyUndefined] = {}
     for each in lacks:
         key = (each.span, each.lack.why, id(each.lack.needs))
         known = found.get(key)
@@ -122,7 +122,7 @@ def _once(lacks: Iterable[PossibleLack]) -> tuple[PossibleLack, ...]:
     return tuple(found.values())
 
 
-def joint_lacks(known: Iterable[Typed]) -> tuple[PossibleLack, ...]:
+def undefined_in(known: Iterable[Typed]) -> tuple[PossiblyUndefined, ...]:
     """Return the reasons why any of these expressions can be undefined."""
     return tuple(may for each in known for may in each.may)
 
@@ -166,7 +166,7 @@ class LoadedDataset:
     sound: bool = True
     span: Span | None = None
     """The place of the data set's name."""
-    made: Made | None = None
+    made: GeneratedDataset | None = None
     count: int = 0
     """Number of rows; an upper bound if the data set is generated."""
     axes: tuple[str, ...] = ()
@@ -258,7 +258,7 @@ class CopiedField:
         return Copy((other, self.field), (owner, self.of), self.how, why)
 
 
-Contents = tuple[str, str, bool]
+ComparisonKey = tuple[str, str, bool]
 """The key of a comparison: the content of the data set with the secrets, the content of the other, and whether they are
 the same data set.
 """
@@ -268,7 +268,7 @@ the same data set.
 class KnownCopies:
     """Memo of the comparisons between data sets."""
 
-    found: dict[Contents, tuple[CopiedField, ...]] = field(default_factory=dict)
+    found: dict[ComparisonKey, tuple[CopiedField, ...]] = field(default_factory=dict)
 
 
 Key = TypeVar("Key")
@@ -408,18 +408,18 @@ def locale_in(program: Program, scenario: Statement) -> str | None:
 # Parts that were reported and skipped
 
 
-def has_lost_part(program: Program, statement: Statement) -> bool:
+def has_skipped_part(program: Program, statement: Statement) -> bool:
     """Return true if part of the statement's block was reported and skipped, so that anything missing may have been
     there.
     """
     lost = program.diagnostics
-    return lost.lost_files or (statement.block is not None and statement.block.span in lost.lost_blocks)
+    return lost.skipped_files or (statement.block is not None and statement.block.span in lost.skipped_blocks)
 
 
-def has_lost_values(program: Program, *axes: str) -> bool:
+def has_skipped_values(program: Program, *axes: str) -> bool:
     """Return true if part of one of these axes was reported and skipped, so that it may have had other values."""
     written = (each for each in program.of("axis") if each.name().text in axes)
-    return any(has_lost_part(program, part) for axis in written for part in (axis, *axis.body))
+    return any(has_skipped_part(program, part) for axis in written for part in (axis, *axis.body))
 
 
 def forget_diagnostics(program: Program, mark: int, *codes: str) -> None:
@@ -470,7 +470,7 @@ class FormulaScorer:
 class ReleaseImport:
     """A release that a spec imports, and whether the spec pins its digest."""
 
-    release: FoundRelease
+    release: ResolvedRelease
     pinned: bool
 
 
@@ -509,7 +509,7 @@ class Program:
     tools: dict[str, Tool] = field(default_factory=dict)
     metrics: dict[str, Metric] = field(default_factory=dict)
     datasets: dict[str, Dataset] = field(default_factory=dict)
-    rowsets: dict[str, LoadedDataset] = field(default_factory=dict)
+    top_level_datasets: dict[str, LoadedDataset] = field(default_factory=dict)
     """Every data set at the top of a file, with the rows that were read to check it."""
     loaded: dict[str, LoadedDataset] = field(default_factory=dict)
     """Every data set read from files, also those of scenarios, by its name in the plan."""
@@ -521,7 +521,7 @@ class Program:
     """Places of declarations that can be named as a value: by axis or arm and value, by `scorer NAME` and parameter, or
     by kind and name (a scenario, a metric).
     """
-    made: dict[str, Made] = field(default_factory=dict)
+    made: dict[str, GeneratedDataset] = field(default_factory=dict)
     scorers: dict[str, Scorer] = field(default_factory=dict)
     formulas: dict[str, FormulaScorer] = field(default_factory=dict)
     late: dict[str, str] = field(default_factory=dict)
@@ -548,15 +548,15 @@ class Program:
     """Reads the text of any file by path, also of Python files. `resolve` sets it."""
     packages: Packages = field(default_factory=Packages)
     finder: ReleaseFinder = field(default_factory=NoReleases)
-    releases: dict[str, FoundRelease] = field(default_factory=dict)
+    releases: dict[str, ResolvedRelease] = field(default_factory=dict)
     """Every release that is part of the spec, by name."""
     extended: list[ReleaseImport] = field(default_factory=list)
     """The releases named by the spec's own files."""
-    released: dict[str, FoundRelease] = field(default_factory=dict)
+    released: dict[str, ResolvedRelease] = field(default_factory=dict)
     """The release of each source that belongs to one, by path."""
     scenarios_in: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """All scenarios of each release, also those that are not taken."""
-    homes: dict[tuple[str, str], str] = field(default_factory=dict)
+    origin_benchmarks: dict[tuple[str, str], str] = field(default_factory=dict)
     """The benchmark that a scenario or data set comes from, by kind and name, if it is not this one."""
 
     @property
@@ -564,7 +564,7 @@ class Program:
         """The benchmark's languages; empty if they could not be read."""
         return self.benchmark.languages if self.benchmark is not None else ()
 
-    def release_of(self, span: Span) -> FoundRelease | None:
+    def release_of(self, span: Span) -> ResolvedRelease | None:
         """Return the release that a place belongs to; None in the spec's own files."""
         return self.released.get(span.source.path) if self.released else None
 
@@ -575,7 +575,7 @@ class Program:
         """
         if "." in name:
             kind, name = "scenario", name.partition(".")[0]
-        return self.homes.get((kind, name), self.benchmark.name if self.benchmark is not None else "")
+        return self.origin_benchmarks.get((kind, name), self.benchmark.name if self.benchmark is not None else "")
 
     def of(self, *constructs: str) -> tuple[Statement, ...]:
         """Return the statements of these constructs at the top of all files."""
@@ -592,7 +592,7 @@ class Program:
     def lost(self) -> Span | None:
         """The first file with a skipped statement, whose declarations are unknown; None without one."""
         whole = (Span(source, 0, len(source.text)) for source in self.sources)
-        return next((s for s in whole if s in self.diagnostics.lost_blocks or self.diagnostics.lost_files), None)
+        return next((s for s in whole if s in self.diagnostics.skipped_blocks or self.diagnostics.skipped_files), None)
 
     def unknown(self, kind: str, name: Name, extra: tuple[str, ...] = ()) -> None:
         """Report an undeclared name of that kind."""

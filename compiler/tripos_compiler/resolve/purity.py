@@ -162,7 +162,7 @@ def literal(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "string"
 
 
-def gives_back(call: ast.Call, argument: ast.expr) -> bool:
+def may_return_argument(call: ast.Call, argument: ast.expr) -> bool:
     """Return true if a function of `READERS` can return this argument itself, as `max` of two lists does."""
     match call:
         case ast.Call(func=ast.Name(id="max" | "min"), args=args):
@@ -172,7 +172,7 @@ def gives_back(call: ast.Call, argument: ast.expr) -> bool:
     return False
 
 
-def in_making(node: ast.AST, parents: Parents) -> bool:
+def in_constructor(node: ast.AST, parents: Parents) -> bool:
     """Return true if the node is in a constructor in which `self` is certainly the new object."""
     over = parents.get(node)
     while over is not None and not isinstance(over, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
@@ -497,7 +497,7 @@ class _Module:
             case ast.For(iter=value) | ast.comprehension(iter=value) if value is node:
                 return True
             case ast.Call(func=ast.Name(id=name)):
-                return name in READERS and name not in self.bound and not gives_back(parent, node)
+                return name in READERS and name not in self.bound and not may_return_argument(parent, node)
             case ast.Attribute(attr=name):
                 return name in READING and isinstance(self.parents.get(parent), ast.Call)
             case ast.Call(func=ast.Attribute(value=ast.Constant(), attr="join")):
@@ -520,12 +520,12 @@ class _Module:
 
     def _named(self, node: ast.AST, name: str) -> None:
         made = name == "__init__" and isinstance(node, ast.Attribute) and ast.unparse(node.value) == "super()"
-        if unsafe_attribute(name) and not (made and "super" not in self.bound and in_making(node, self.parents)):
+        if unsafe_attribute(name) and not (made and "super" not in self.bound and in_constructor(node, self.parents)):
             raise self._refuse(node, f"uses `{name}`")
 
     def _sets_itself(self, node: ast.Attribute) -> bool:
         """Return true if a constructor sets an attribute of the new object."""
-        return in_making(node, self.parents) and isinstance(node.value, ast.Name) and node.value.id == "self"
+        return in_constructor(node, self.parents) and isinstance(node.value, ast.Name) and node.value.id == "self"
 
     def _declared(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
         for each in node.decorator_list:

@@ -511,7 +511,7 @@ def digest_of_files(files: Mapping[str, str]) -> str:
 
 # Functions of files and packages
 
-WRITTEN = 'it is written `"file.py:function"`, with a path relative to this file'
+FUNCTION_SYNTAX = 'it is written `"file.py:function"`, with a path relative to this file'
 MOST_IMPORTS = 8
 """The longest chain of re-exports that is followed in a package."""
 
@@ -542,7 +542,7 @@ def find_plugin(program: Program, name: str, where: Span | None = None) -> Plugi
         program.plugins[name] = _packaged(name, found)
     except Unusable as reason:
         report(program, reason, where or Span(program.sources[0], 0, 0))
-        program.diagnostics.lost_names.add(name)
+        program.diagnostics.skipped_names.add(name)
         return None
     return program.plugins[name]
 
@@ -569,9 +569,9 @@ def _read(
     path, colon, function = written.value.rpartition(":")
     try:
         if not colon or not path or not function.isidentifier():
-            raise Unusable("E0106", f'"{written.value}" names no function of a Python file', WRITTEN)
+            raise Unusable("E0106", f'"{written.value}" names no function of a Python file', FUNCTION_SYNTAX)
         if re.match(r"[/\\~]|[A-Za-z]:", path):
-            raise Unusable("E0310", f"`{path}` is an absolute path", WRITTEN)
+            raise Unusable("E0310", f"`{path}` is an absolute path", FUNCTION_SYNTAX)
         place = path_beside(written.span.source.path, path)
         source = read_beside(program, place)
         file = parse_python(source)
@@ -620,7 +620,7 @@ def _files_of(program: Program, where: Span, sources: Mapping[str, Source]) -> d
     return found
 
 
-def is_known_early(program: Program, expr: Expr, where: Span) -> bool:
+def is_compile_time(program: Program, expr: Expr, where: Span) -> bool:
     """Return true if an expression can be evaluated at compile time. Reports a call of a plug-in, because the compiler
     executes none.
     """
@@ -640,7 +640,7 @@ def report(program: Program, reason: Unusable, where: Span) -> None:
     program.diagnostics.error(reason.code, reason.message, where, *labels, help=reason.help)
 
 
-def read_beside(program: Program, path: str, written: str = WRITTEN) -> Source:
+def read_beside(program: Program, path: str, written: str = FUNCTION_SYNTAX) -> Source:
     """Return a Python file of the spec. Raises `Unusable` (E0310) if it cannot be read; `written` is the hint on how to
     name it.
     """
@@ -749,8 +749,8 @@ def _finders(name: str) -> Iterator[ModuleSpec | None]:
 
 # Scorers that are programs
 
-PROGRAMS_WRITTEN = 'it is written `"file.py"`, relative to this file, or `"NAME VERSION"`, such as `"unit-tests 1.4"`'
-OWN = "python-"
+PROGRAM_SYNTAX = 'it is written `"file.py"`, relative to this file, or `"NAME VERSION"`, such as `"unit-tests 1.4"`'
+SHIPPED_PREFIX = "python-"
 """The prefix of the names of programs that come with Tripos."""
 SERVICE = re.compile(r"(?P<name>[a-z0-9][a-z0-9._-]*) (?P<version>[A-Za-z0-9][A-Za-z0-9._+-]*)")
 
@@ -796,11 +796,11 @@ def read_program(program: Program, statement: Statement) -> Plugin | None:
         if found is not None:
             return _named(written.value, found["name"], found["version"])
         if not written.value.endswith(".py"):
-            raise Unusable("E0106", f'"{written.value}" names no program', PROGRAMS_WRITTEN)
+            raise Unusable("E0106", f'"{written.value}" names no program', PROGRAM_SYNTAX)
         if re.match(r"[/\\~]|[A-Za-z]:", written.value):
-            raise Unusable("E0310", f"`{written.value}` is an absolute path", PROGRAMS_WRITTEN)
+            raise Unusable("E0310", f"`{written.value}` is an absolute path", PROGRAM_SYNTAX)
         place = path_beside(written.span.source.path, written.value)
-        source = read_beside(program, place, PROGRAMS_WRITTEN)
+        source = read_beside(program, place, PROGRAM_SYNTAX)
         parse_python(source)
     except Unusable as reason:
         report(program, reason, written.span)
@@ -818,7 +818,7 @@ def read_program(program: Program, statement: Statement) -> Plugin | None:
 
 def _named(written: str, name: str, version: str) -> Plugin:
     shipped = SHIPPED.get(name)
-    if shipped is None and name.startswith(OWN):
+    if shipped is None and name.startswith(SHIPPED_PREFIX):
         close = nearest(name, SHIPPED)
         help_ = f"did you mean `{close}`?" if close else f"its programs are {', '.join(SHIPPED)}"
         raise Unusable("E0106", f"Tripos has no program `{name}`", help_)

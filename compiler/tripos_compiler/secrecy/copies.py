@@ -15,18 +15,18 @@ from dataclasses import replace
 from typing import Any
 
 from tripos_compiler.plan import DataField, DataFile, OptionalType, TextType, Type
-from tripos_compiler.resolve.program import Contents, CopiedField, Copy, Field, KnownCopies, LoadedDataset
+from tripos_compiler.resolve.program import ComparisonKey, CopiedField, Copy, Field, KnownCopies, LoadedDataset
 from tripos_compiler.secrecy.row_matching import (
-    TURNED,
+    CONTROL_PAIRS,
     ComparedColumn,
     ComparedRows,
+    NormalizedValue,
     Place,
-    Said,
-    Together,
+    RowMatching,
     comparable_text,
+    describe_place,
     occurrences,
-    said,
-    ways_together,
+    row_matchings,
 )
 from tripos_compiler.source.data_classes import dataclass
 
@@ -34,7 +34,7 @@ from tripos_compiler.source.data_classes import dataclass
 
 SHARE = 0.9
 """The share of rows that must contain the secret value."""
-ENOUGH = 5.5
+MIN_SURPRISE_DIGITS = 5.5
 """The surprise, in decimal digits, that is no accident: a probability of one in 300,000."""
 SAME_NAME = 3.0
 """The digits of surprise that an equal name of field or column is worth."""
@@ -45,26 +45,26 @@ OTHER_NAMES = 20
 
 
 @dataclass(frozen=True)
-class HeldColumn:
+class CopyEvidence:
     """Evidence that a field repeats a secret field, in words: how, and in which rows."""
 
     does: str
     rows: str
 
 
-def held_in(secret: ComparedColumn, other: ComparedColumn, together: Together) -> HeldColumn | None:
+def find_copy(secret: ComparedColumn, other: ComparedColumn, together: RowMatching) -> CopyEvidence | None:
     """Return how a field repeats a secret field in matching rows; None if it does not."""
     if together.count < 2 and not together.whole:
         return None
     found = _place(secret, other, together, 0, occurrences)
-    if found is not None and found[2] >= ENOUGH - _worth(secret, other):
+    if found is not None and found[2] >= MIN_SURPRISE_DIGITS - _worth(secret, other):
         place, count, _ = found
-        return HeldColumn(said(place), _rows(count, together))
+        return CopyEvidence(describe_place(place), _rows(count, together))
     if secret.loaded is not other.loaded:
         # A field that is the end of a solution is the answer.
         found = _place(other, secret, together, 1, _ends)
-        if found is not None and found[2] >= ENOUGH:
-            return HeldColumn("has what ends the value of", _rows(found[1], together))
+        if found is not None and found[2] >= MIN_SURPRISE_DIGITS:
+            return CopyEvidence("has what ends the value of", _rows(found[1], together))
     return _renamed(secret, other, together)
 
 
@@ -76,21 +76,21 @@ def _worth(secret: ComparedColumn, other: ComparedColumn) -> float:
     return 0.0 if apart else SAME_NAME
 
 
-def _ends(holder: Said, held: Said) -> set[Place]:
+def _ends(holder: NormalizedValue, held: NormalizedValue) -> set[Place]:
     found = occurrences(holder, held)
     return {place for place in found if place[1] == "end"} if found else found
 
 
-def _rows(count: int, together: Together) -> str:
+def _rows(count: int, together: RowMatching) -> str:
     return f"in {count:,} of {together.count:,} rows {together.why}"
 
 
 def _place(
     held: ComparedColumn,
     holder: ComparedColumn,
-    together: Together,
+    together: RowMatching,
     side: int,
-    looked: Callable[[Said, Said], set[Place]],
+    looked: Callable[[NormalizedValue, NormalizedValue], set[Place]],
 ) -> tuple[Place, int, float] | None:
     """Return the place at which one column has the values of another in nearly all pairs, the number of pairs, and the
     surprise in digits.
@@ -109,7 +109,7 @@ def _place(
         return None
     place, count = best
     # One side is rotated as a control: agreement in the shuffled pairs is accidental.
-    first = pairs[:: max(1, len(pairs) // TURNED)][:TURNED]
+    first = pairs[:: max(1, len(pairs) // CONTROL_PAIRS)][:CONTROL_PAIRS]
     turn = len(first) // 2
     turned = [(one[0], two[1]) for one, two in zip(first, (*first[turn:], *first[:turn]), strict=True)] if turn else []
     differ = [(one, two) for one, two in turned if held.plain(one) != held.plain(two)]
@@ -120,7 +120,7 @@ def _place(
     return place, count, _surprise(count, len(pairs), mean)
 
 
-def _may_have(holders: Sequence[Said], few: Sequence[Said], least: float) -> bool:
+def _may_have(holders: Sequence[NormalizedValue], few: Sequence[NormalizedValue], least: float) -> bool:
     """Return false if fewer than `least` of the holders can contain the value paired with them.
 
     Nearly all pairs of columns have nothing in common, so this cheap test comes first.
@@ -135,7 +135,10 @@ def _may_have(holders: Sequence[Said], few: Sequence[Said], least: float) -> boo
 
 
 def _most(
-    ones: Sequence[Said], twos: Sequence[Said], looked: Callable[[Said, Said], set[Place]], least: float
+    ones: Sequence[NormalizedValue],
+    twos: Sequence[NormalizedValue],
+    looked: Callable[[NormalizedValue, NormalizedValue], set[Place]],
+    least: float,
 ) -> tuple[Place, int] | None:
     """Return the place at which most of `twos` contain the paired value of `ones`, and their number; None if fewer than
     `least`.
@@ -165,7 +168,7 @@ def _surprise(count: int, rows: int, chance: float) -> float:
     return rows * (agreeing + ((1 - share) * math.log10((1 - share) / (1 - chance)) if share < 1 else 0.0))
 
 
-def _renamed(secret: ComparedColumn, other: ComparedColumn, together: Together) -> HeldColumn | None:
+def _renamed(secret: ComparedColumn, other: ComparedColumn, together: RowMatching) -> CopyEvidence | None:
     """Return the evidence that two columns map one to one, such as 1 for A, in all rows."""
     if together.count < OTHER_NAMES or not _have_one_pattern(secret, other, together):
         return None
@@ -177,12 +180,12 @@ def _renamed(secret: ComparedColumn, other: ComparedColumn, together: Together) 
     rows = len(pairs)
     repeated = sum((count / rows) ** 2 for count in ones.values())
     names = math.lgamma(len(ones) + 1) / math.log(10)
-    if -(rows - len(ones)) * math.log10(repeated) - names < ENOUGH:
+    if -(rows - len(ones)) * math.log10(repeated) - names < MIN_SURPRISE_DIGITS:
         return None
-    return HeldColumn("says under other names what is said by", _rows(rows, together))
+    return CopyEvidence("says under other names what is said by", _rows(rows, together))
 
 
-def _have_one_pattern(secret: ComparedColumn, other: ComparedColumn, together: Together) -> bool:
+def _have_one_pattern(secret: ComparedColumn, other: ComparedColumn, together: RowMatching) -> bool:
     pattern = together.one.pattern(secret)
     return pattern is not None and pattern == together.two.pattern(other)
 
@@ -196,14 +199,14 @@ FEWEST_VALUES = 5
 def find_copied_fields(secret: ComparedRows, other: ComparedRows) -> Iterator[CopiedField]:
     """Yield the fields of a data set that repeat a secret of another, or of the same data set."""
     shared = list(shared_files(secret.loaded, other.loaded))
-    ways = list(ways_together(secret, other, shared))
+    ways = list(row_matchings(secret, other, shared))
     joined = list(_shared_with_joins(secret.loaded, other.loaded))
     own = secret.loaded is other.loaded
     columns = [column for column in other.columns.values() if not (own and column.field.secret)]
     as_long = not own and len(secret.loaded.rows) == len(other.loaded.rows)
     for parts in secret.secrets.values():
         compared = [(way, part, _candidates(part, other, way)) for way in ways for part in parts]
-        listed = as_long and not parts[0].counts.keys().isdisjoint(other.counted_anywhere)
+        listed = as_long and not parts[0].counts.keys().isdisjoint(other.values_anywhere)
         if not (shared or joined or listed or any(candidates for _, _, candidates in compared)):
             continue
         for column in columns:
@@ -213,8 +216,8 @@ def find_copied_fields(secret: ComparedRows, other: ComparedRows) -> Iterator[Co
                 yield found
 
 
-def _candidates(secret: ComparedColumn, other: ComparedRows, way: Together) -> Set[str]:
-    """Return the fields for which `held_in` can find a copy. Nearly none can, which is decided for all fields
+def _candidates(secret: ComparedColumn, other: ComparedRows, way: RowMatching) -> Set[str]:
+    """Return the fields for which `find_copy` can find a copy. Nearly none can, which is decided for all fields
     at once.
     """
     values, speaking = way.one.few(secret)
@@ -232,13 +235,13 @@ def _candidates(secret: ComparedColumn, other: ComparedRows, way: Together) -> S
 
 
 def _same_values(
-    secret: ComparedRows, column: ComparedColumn, compared: Sequence[tuple[Together, ComparedColumn, Set[str]]]
+    secret: ComparedRows, column: ComparedColumn, compared: Sequence[tuple[RowMatching, ComparedColumn, Set[str]]]
 ) -> CopiedField | None:
     """Return the copy if a field has the values of a secret field or of a part of it."""
     for way, part, candidates in compared:
         if way.field == column.field.name or column.field.name not in candidates:
             continue
-        held = held_in(part, column, way)
+        held = find_copy(part, column, way)
         if held is not None and not _public(secret, column, way):
             inner = f".{part.part}" if part.part is not None else ""
             return CopiedField(
@@ -265,7 +268,7 @@ def _same_list(rows: ComparedRows, secret: ComparedColumn, column: ComparedColum
     return CopiedField(column.field.name, secret.field.name, "values")
 
 
-def _public(secret: ComparedRows, column: ComparedColumn, way: Together) -> bool:
+def _public(secret: ComparedRows, column: ComparedColumn, way: RowMatching) -> bool:
     """Return true if a field only repeats a public field of the matching rows."""
     if secret.loaded is column.loaded:
         return False
@@ -374,7 +377,7 @@ def find_copies(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> Iter
     for name, content in contents.items():
         alike[content].append(name)
     rows = {name: ComparedRows(loaded[name]) for names in alike.values() for name in names[:2]}
-    found: dict[Contents, tuple[CopiedField, ...]] = {}
+    found: dict[ComparisonKey, tuple[CopiedField, ...]] = {}
     related: dict[str, list[str]] = defaultdict(list)
     for owner, owners in alike.items():
         if not _has_secret(loaded[owners[0]]):

@@ -16,26 +16,39 @@ from typing import Protocol
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Label
 from tripos_compiler.language.references import expressions_of, subexpressions
-from tripos_compiler.library.definedness import find_lacks
+from tripos_compiler.library.definedness import find_undefined
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.types import holds_media
-from tripos_compiler.plan import Ask, Binary, Call, Data, DataField, Dataset, Derived, Expr, Made, Ref, Verify, Walk
+from tripos_compiler.plan import (
+    Ask,
+    Binary,
+    Call,
+    Data,
+    DataField,
+    Dataset,
+    Derived,
+    Expr,
+    GeneratedDataset,
+    Ref,
+    Verify,
+    Walk,
+)
 from tripos_compiler.resolve.program import Copy
-from tripos_compiler.secrecy.flows import Flows, Revealed, SecretTables, SourcePlaces
+from tripos_compiler.secrecy.flows import Flows, Revealed, SecretTables, SourceMap
 from tripos_compiler.secrecy.labels import (
-    EVERY,
+    ALL_ROWS,
     NONE,
     PUBLIC,
-    About,
     Condition,
     Flow,
+    ItemReference,
     Secret,
     Secrets,
-    called,
     conditions,
-    onward,
+    extend_trail,
+    narrow_regions,
+    rename_source,
     union,
-    within,
 )
 from tripos_compiler.secrecy.layouts import JoinedSecrets, Layout, Layouts, joined_secrets
 from tripos_compiler.source.data_classes import dataclass
@@ -55,7 +68,7 @@ class TableSecrets:
     name: str
     rows: Flow
     columns: Mapping[str, str]
-    about: tuple[About, ...]
+    about: tuple[ItemReference, ...]
     """The subjects of its rows: themselves, rows of the same files, rows they contain values of, and rows they are made
     from.
     """
@@ -77,7 +90,7 @@ class DatasetFlows(SecretTables, Protocol):
     """The data sets of a program."""
 
     @property
-    def places(self) -> SourcePlaces:
+    def places(self) -> SourceMap:
         """The source spans of the program."""
 
     @property
@@ -100,25 +113,25 @@ class _Elsewhere:
     @property
     def everything(self) -> Secrets:
         """All secrets."""
-        return within(self.tables.everything, lambda rows: rows.elsewhere)
+        return narrow_regions(self.tables.everything, lambda rows: rows.elsewhere)
 
     def rows(self, name: str) -> Flow:
         """Return the flow of all rows of a data set."""
-        return self.tables.rows(name).mapped(lambda found: within(found, lambda rows: rows.elsewhere))
+        return self.tables.rows(name).map_secrets(lambda found: narrow_regions(found, lambda rows: rows.elsewhere))
 
     def impure(self, call: Call) -> Secrets:
         """Return the secrets that a user's function can read besides its arguments."""
-        return within(self.tables.impure(call), lambda rows: rows.elsewhere)
+        return narrow_regions(self.tables.impure(call), lambda rows: rows.elsewhere)
 
-    def tells_apart(self, column: Data) -> bool:
+    def has_unique_values(self, column: Data) -> bool:
         """Return true if the values of a column are public and different in all rows."""
-        return self.tables.tells_apart(column)
+        return self.tables.has_unique_values(column)
 
 
 class GenerationFlow:
     """The flow of the generation of a data set, step by step."""
 
-    def __init__(self, tables: DatasetFlows, made: Made, statement: Statement) -> None:
+    def __init__(self, tables: DatasetFlows, made: GeneratedDataset, statement: Statement) -> None:
         self.tables = tables
         self.made = made
         self.statement = statement
@@ -141,7 +154,7 @@ class GenerationFlow:
         carried = {name: column for name, column in carried.items() if name not in written_fields(self.made)}
         return {each.name: carried.get(each.name, f"{self.made.name} {each.name}") for each in self.made.fields}
 
-    def about(self) -> Iterator[About]:
+    def about(self) -> Iterator[ItemReference]:
         """Yield the data sets whose rows its rows are about."""
         source = self.made.source
         if source is None or not any(isinstance(part, Data) for part in subexpressions(source)):
@@ -168,8 +181,8 @@ class GenerationFlow:
         names: dict[str, Flow] = dict.fromkeys((*made.axes, "language"), PUBLIC)
         if made.alias is not None:
             self.where = self._conditions(made.where)
-            row = element.mapped(lambda found: within(found, lambda rows: rows.where(self.where)))
-            fields = {name: flow.mapped(self._called(name)) for name, flow in row.fields.items()}
+            row = element.map_secrets(lambda found: narrow_regions(found, lambda rows: rows.where(self.where)))
+            fields = {name: flow.map_secrets(self._called(name)) for name, flow in row.fields.items()}
             names[made.alias] = Flow(row.what, fields, row.each)
             names["language"] = fields.get("language", PUBLIC)
         written = written_fields(self.made)
@@ -194,7 +207,7 @@ class GenerationFlow:
 
     def _called(self, column: str) -> Callable[[Secrets], Secrets]:
         """Return a function that renames secrets of the source's rows to their local names."""
-        return lambda secrets: called(secrets, f"{self.made.alias}.{column}")
+        return lambda secrets: rename_source(secrets, f"{self.made.alias}.{column}")
 
     def _refusals(self) -> Secrets:
         """Return the secrets that rows are refused by if refused rows are written again, except those of the written
@@ -202,7 +215,9 @@ class GenerationFlow:
         """
         if not self.made.retries:
             return NONE
-        refused = union(*(onward(found, Label(span, "rows are refused by it")) for found, span in self._refused()))
+        refused = union(
+            *(extend_trail(found, Label(span, "rows are refused by it")) for found, span in self._refused())
+        )
         return {secret: ways for secret, ways in refused.items() if secret.dataset != self.made.name}
 
     def _scope(self, step: str) -> Flows:
@@ -228,8 +243,8 @@ class GenerationFlow:
             case Derived(name=name, value=value):
                 place = next((each for each in statement.of("let") if each.name().text == name), statement)
                 flow = flows.of(value)
-                self.row[name] = flow.onward(Label(place.name().span, f"`{name}` holds it"))
-                if any(find_lacks(value)) or any(map(self._may_fail, subexpressions(value))):
+                self.row[name] = flow.extend_trail(Label(place.name().span, f"`{name}` holds it"))
+                if any(find_undefined(value)) or any(map(self._may_fail, subexpressions(value))):
                     self.told.append((flow.all, place.head))
             case Ask():
                 told = self._asked(step, flows, statement.head)
@@ -239,7 +254,7 @@ class GenerationFlow:
                 start = flows.of(below) if below is not None else PUBLIC
                 told = self._asked(ask, flows.within({"branches": start}), place.head)
                 self.told.append((start.all, place.head))  # the node may not exist
-                chosen = onward(union(told, start.all), Label(place.name().span, f"`{name}` is chosen by it"))
+                chosen = extend_trail(union(told, start.all), Label(place.name().span, f"`{name}` is chosen by it"))
                 self.row[name] = Flow({**refusals, **chosen})
             case Verify(ask=ask, require=require):
                 place = self._verifying(ask.name)
@@ -272,9 +287,9 @@ class GenerationFlow:
         declared = {each.name: each.secret for each in self.made.fields}
         for name in _returned(ask):
             head = self.tables.declaration(self.made.name, name).head
-            found: Secrets = {**refusals, **onward(told, Label(head, "written knowing it"))}
+            found: Secrets = {**refusals, **extend_trail(told, Label(head, "written knowing it"))}
             if declared.get(name):
-                own = {Secret(self.made.name, name, EVERY): ((Label(head, f"`{name}` is secret"),),)}
+                own = {Secret(self.made.name, name, ALL_ROWS): ((Label(head, f"`{name}` is secret"),),)}
                 found = union(found, own)
             self.row[name] = Flow(found)
 
@@ -288,7 +303,7 @@ class GenerationFlow:
         flows = self._scope("distinct")
         compared += [(each.value, flows.all(each.value, each.others)) for each in self.made.distinct]
         for expr, found in compared:  # compared with other rows
-            yield within(found, lambda rows: rows.elsewhere), flows.places.of(expr, self.statement.head)
+            yield narrow_regions(found, lambda rows: rows.elsewhere), flows.places.of(expr, self.statement.head)
 
     def there(self) -> Secrets:
         """Return the secrets that decide which rows exist."""
@@ -299,12 +314,12 @@ class GenerationFlow:
         if where is not None:
             flows = self._scope("where")
             span = flows.places.of(where, self.statement.head)
-            chosen = union(chosen, onward(flows.all(where), Label(span, f"`{self.own}` keeps rows by it")))
-        refused = (onward(found, Label(span, "rows are refused by it")) for found, span in self._refused())
+            chosen = union(chosen, extend_trail(flows.all(where), Label(span, f"`{self.own}` keeps rows by it")))
+        refused = (extend_trail(found, Label(span, "rows are refused by it")) for found, span in self._refused())
         return union(chosen, *refused)
 
 
-def written_fields(made: Made) -> set[str]:
+def written_fields(made: GeneratedDataset) -> set[str]:
     """Return the fields of a generated data set that are not from its source."""
     written: set[str] = set()
     for step in made.steps:
@@ -339,7 +354,7 @@ class BoundRows:
     """The flows of the names of a scenario's rows, and what the rows are about."""
 
     names: Mapping[str, Flow]
-    about: Mapping[str, list[About]] = field(default_factory=dict)
+    about: Mapping[str, list[ItemReference]] = field(default_factory=dict)
     """By data set."""
 
 
@@ -348,15 +363,15 @@ class DatasetSecrets:
     """The data sets of a program, read from files or generated."""
 
     datasets: Mapping[str, Dataset]
-    made: Mapping[str, Made]
+    made: Mapping[str, GeneratedDataset]
     copies: Copies
     keys: Mapping[tuple[str, str], tuple[tuple[str, str], ...]]
     """By join column that no field reads, the secret fields that have its values."""
     files: Files
     layouts: Layouts
-    told_apart: Callable[[str, frozenset[str]], bool]
+    identifies_rows: Callable[[str, frozenset[str]], bool]
     """Whether these fields of a data set identify all its rows."""
-    places: SourcePlaces
+    places: SourceMap
     pure: Callable[[str], bool]
     """Whether a user's function reads nothing but its arguments."""
     revealed: Callable[[str, str], Revealed]
@@ -399,15 +414,15 @@ class DatasetSecrets:
         if self.pure(call.function):
             return NONE
         head = next(iter(self.places.program.of("benchmark"))).head
-        return onward(self.everything, Label(self.places.of(call, head), f"`{call.function}` {MAY_READ}"))
+        return extend_trail(self.everything, Label(self.places.of(call, head), f"`{call.function}` {MAY_READ}"))
 
-    def tells_apart(self, column: Data) -> bool:
+    def has_unique_values(self, column: Data) -> bool:
         """Return true if the values of a column are public and different in all rows."""
         return (
             column.dataset in self.datasets
             and column.field is not None
             and not self.rows(column.dataset).at(column.field).content
-            and self.told_apart(column.dataset, frozenset((column.field,)))
+            and self.identifies_rows(column.dataset, frozenset((column.field,)))
         )
 
     # --- read from files ---
@@ -420,7 +435,7 @@ class DatasetSecrets:
         columns = {
             each.name: f"{dataset.source} {' '.join(each.columns)} {each.type.model_dump_json()}" for each in public
         }
-        about = (About(dataset.name), *self._same_rows(dataset))
+        about = (ItemReference(dataset.name), *self._same_rows(dataset))
         there, order = self._laid_out(dataset)
         rows = Flow(union(self._repeats(dataset, fields), there), each=Flow(fields=fields), order=order)
         tied = frozenset(media) | {name for name, joins in joined.items() if any(join.tied for join in joins)}
@@ -445,7 +460,7 @@ class DatasetSecrets:
             return Label(heads[name], by)
 
         return own | {
-            name: union(own[name], *(onward(join.secrets, label(name, join.keys)) for join in joins))
+            name: union(own[name], *(extend_trail(join.secrets, label(name, join.keys)) for join in joins))
             for name, joins in joined.items()
         }
 
@@ -460,7 +475,7 @@ class DatasetSecrets:
         found = [each.name for each in dataset.fields if holds_media(each.type)]
         heads = {name: self.declaration(dataset.name, name).head for name in found}
         return {
-            name: onward(told, Label(head, f"`{name}` is the file of that name in a folder that is named by it"))
+            name: extend_trail(told, Label(head, f"`{name}` is the file of that name in a folder that is named by it"))
             for name, head in heads.items()
         }
 
@@ -503,13 +518,13 @@ class DatasetSecrets:
         for each in self._every_layout:
             told = self._told_by(each)
             if self.layouts.has_some(dataset.name, each):
-                there = union(there, onward(told, Label(head, "it tells which rows lie in these files")))
+                there = union(there, extend_trail(told, Label(head, "it tells which rows lie in these files")))
             if self.layouts.is_parted(dataset.name, each):
-                order = union(order, onward(told, Label(head, IN_FILES)))
+                order = union(order, extend_trail(told, Label(head, IN_FILES)))
         for name, secrets in self._named_by(dataset):
             if self.layouts.count(dataset.name) < self.layouts.count(name):
-                there = union(there, onward(secrets, Label(head, "it tells which rows lie in these files")))
-            order = union(order, onward(secrets, Label(head, IN_FILES)))
+                there = union(there, extend_trail(secrets, Label(head, "it tells which rows lie in these files")))
+            order = union(order, extend_trail(secrets, Label(head, IN_FILES)))
         return there, order
 
     def _named_by(self, dataset: Dataset) -> Iterator[tuple[str, Secrets]]:
@@ -550,10 +565,12 @@ class DatasetSecrets:
         all rows.
         """
         names = frozenset(name for name, flow in fields.items() if not flow.all)
-        if len(names) == len(fields) or self.told_apart(dataset.name, names):
+        if len(names) == len(fields) or self.identifies_rows(dataset.name, names):
             return NONE
         head = self.places.dataset(dataset.name).head
-        return onward(union(*(flow.all for flow in fields.values())), Label(head, "rows that say the same are one"))
+        return extend_trail(
+            union(*(flow.all for flow in fields.values())), Label(head, "rows that say the same are one")
+        )
 
     def _content(self, dataset: str, declared: DataField) -> Secrets:
         """Return the secrets in a field: its own, and those it is a copy of."""
@@ -565,7 +582,7 @@ class DatasetSecrets:
             found[Secret(*copy.of)] = ((self._declared(*copy.of), read),)
         return found
 
-    def _same_rows(self, dataset: Dataset) -> Iterator[About]:
+    def _same_rows(self, dataset: Dataset) -> Iterator[ItemReference]:
         """Yield the data sets that read the same files, and columns of other files that a field has the values of.
 
         The latter only if none of these data sets marks a secret; otherwise its public fields are asked about on
@@ -573,12 +590,12 @@ class DatasetSecrets:
         """
         same = [self.datasets[name] for name in sorted(self.files.get(dataset.name, ())) if name in self.datasets]
         for other in same:
-            yield About(other.name)
+            yield ItemReference(other.name)
         if any(each.secret for other in (dataset, *same) for each in other.fields):
             return
         copies = (copy for each in dataset.fields for copy in self.copies.get((dataset.name, each.name), ()))
         for name, column in sorted({copy.of for copy in copies if copy.how == "values"}):
-            yield About(name, column, at_hand=False)
+            yield ItemReference(name, column, at_hand=False)
 
     def beside(self, name: str) -> set[str]:
         """Return the other data sets with the same rows or a common secret."""
@@ -615,7 +632,7 @@ class DatasetSecrets:
 
     # --- made ---
 
-    def _made(self, made: Made) -> TableSecrets:
+    def _made(self, made: GeneratedDataset) -> TableSecrets:
         making = GenerationFlow(self, made, self.places.dataset(made.name))
         fields = making.fields()
         refused = making.there()
@@ -623,13 +640,13 @@ class DatasetSecrets:
             fields |= dict.fromkeys(made.axes, Flow(refused))  # the cells where a row is kept reveal it
         public = {each.name for each in made.fields if not fields[each.name].all}
         columns = {name: column for name, column in making.columns().items() if name in public}
-        about = (About(made.name), *making.about())
-        refused = within(refused, lambda rows: rows.elsewhere)
-        order = within(making.source.order, lambda rows: rows.elsewhere)
+        about = (ItemReference(made.name), *making.about())
+        refused = narrow_regions(refused, lambda rows: rows.elsewhere)
+        order = narrow_regions(making.source.order, lambda rows: rows.elsewhere)
         rows = Flow(refused, each=Flow(fields=fields), order=order)
         return TableSecrets(made.name, rows, columns, about, made.key)
 
-    def labelled(self, made: Made) -> Made:
+    def labelled(self, made: GeneratedDataset) -> GeneratedDataset:
         """Return the generated data set with every field marked as secret that depends on a secret."""
         fields = self.of(made.name).rows.element.fields
         marked = tuple(

@@ -12,7 +12,7 @@ from dataclasses import field
 from enum import IntEnum
 
 from tripos_compiler.language.references import names_in, without_reveal
-from tripos_compiler.library.definedness import arguments_of, find_lacks
+from tripos_compiler.library.definedness import arguments_of, find_undefined
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import (
     Binary,
@@ -21,18 +21,18 @@ from tripos_compiler.plan import (
     Derived,
     Each,
     Expr,
+    GeneratedDataset,
     Get,
     Items,
     Literal_,
     Loop,
-    Made,
     RecordValue,
     Ref,
     Unary,
 )
 from tripos_compiler.secrecy.datasets import written_fields
 from tripos_compiler.secrecy.flows import UNORDERED, Flows
-from tripos_compiler.secrecy.labels import Flow, Secret, parted
+from tripos_compiler.secrecy.labels import Flow, Secret, split_by_source
 from tripos_compiler.source.data_classes import dataclass
 
 
@@ -63,7 +63,7 @@ class Exchanges:
     """The effects of an exchange on expressions of one place."""
 
     flows: Flows
-    made: Mapping[str, Made]
+    made: Mapping[str, GeneratedDataset]
     has_all: HasAll
     tied: Tied
     loops: Mapping[str, Exchange] = field(default_factory=dict)
@@ -71,13 +71,13 @@ class Exchanges:
     rows: Mapping[str, str] = field(default_factory=dict)
     """By alias, the data set whose rows a loop visits."""
 
-    def stays(self, expr: Expr) -> bool:
+    def is_invariant(self, expr: Expr) -> bool:
         """Return true if a value is invariant."""
         return self.of(expr) == Exchange.STAYS
 
     def of(self, expr: Expr) -> Exchange:
         """Return the effect on a value."""
-        if names_in(expr).isdisjoint(self.loops) and not parted(self.flows.of(expr).all)[0]:
+        if names_in(expr).isdisjoint(self.loops) and not split_by_source(self.flows.of(expr).all)[0]:
             return Exchange.STAYS
         match expr:
             case Literal_():
@@ -161,7 +161,7 @@ class Exchanges:
         If a data set has only some rows of another, rows may exchange their secrets with rows it does not have.
         """
         rows = self.flows.tables.rows(dataset)
-        if parted(rows.what)[0]:
+        if split_by_source(rows.what)[0]:
             return Exchange.CHANGES
         if column is None:
             return Exchange.ROWS
@@ -170,17 +170,17 @@ class Exchanges:
             return self._made_column(self.made[dataset], column, flow)
         if self.tied(dataset, column):
             return Exchange.CHANGES
-        others = [each for each in parted(flow.element.all)[0] if each.dataset != dataset]
+        others = [each for each in split_by_source(flow.element.all)[0] if each.dataset != dataset]
         whole = all(self.has_all(Data(dataset=dataset, field=column), each) for each in others)
         return Exchange.REORDERED if whole else Exchange.CHANGES
 
-    def _made_column(self, made: Made, column: str, flow: Flow) -> Exchange:
+    def _made_column(self, made: GeneratedDataset, column: str, flow: Flow) -> Exchange:
         """Return the effect on a column of a generated data set.
 
         It changes if the column is written with knowledge of other secrets or computed from them, or if rows are left
         out.
         """
-        secrets = parted(flow.element.all)[0]
+        secrets = split_by_source(flow.element.all)[0]
         if all((each.dataset, each.column) == (made.name, column) for each in secrets):
             return Exchange.REORDERED
         if column in written_fields(made) or made.source is None or not _keeps_all(made):
@@ -191,11 +191,11 @@ class Exchanges:
         return Exchange.REORDERED if found in (Exchange.STAYS, Exchange.REORDERED) else Exchange.CHANGES
 
 
-def _keeps_all(made: Made) -> bool:
+def _keeps_all(made: GeneratedDataset) -> bool:
     """Return true if every source row becomes a row: no condition or role can refuse one."""
     if made.where is not None or made.require or made.unique or made.distinct:
         return False
-    return all(isinstance(step, Derived) and not any(find_lacks(step.value)) for step in made.steps)
+    return all(isinstance(step, Derived) and not any(find_undefined(step.value)) for step in made.steps)
 
 
 def _joined(parts: Iterable[Exchange]) -> Exchange:

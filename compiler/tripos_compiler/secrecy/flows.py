@@ -1,6 +1,6 @@
 """Taint analysis of expressions: the secrets that a value depends on, and the source spans for messages.
 
-A value depends on everything that its parts depend on. The exceptions are the functions in `SHAPED`, which move
+A value depends on everything that its parts depend on. The exceptions are the functions in `SHAPE_RULES`, which move
 elements of lists or fields of records unchanged, those in `UNORDERED`, whose result does not depend on the order of a
 list, and `choose` with a constant condition. Whether a value is defined is revealed together with it.
 """
@@ -37,7 +37,7 @@ from tripos_compiler.plan import (
     Unary,
 )
 from tripos_compiler.resolve.program import KINDS, Index, Program
-from tripos_compiler.secrecy.labels import NONE, PUBLIC, Flow, Secrets, one_of_several, union, within
+from tripos_compiler.secrecy.labels import NONE, PUBLIC, Flow, Secrets, join_flows, narrow_regions, union
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 
@@ -45,7 +45,7 @@ from tripos_compiler.source.text import Span
 
 
 @dataclass(frozen=True)
-class SourcePlaces:
+class SourceMap:
     """Source spans of a program's parts. A derived expression is located by its subexpressions."""
 
     program: Program
@@ -142,7 +142,7 @@ class SecretTables(Protocol):
     def impure(self, call: Call) -> Secrets:
         """Return the secrets that a call of a user's function can read besides its arguments."""
 
-    def tells_apart(self, column: Data) -> bool:
+    def has_unique_values(self, column: Data) -> bool:
         """Return true if the values of a column are public and different in all rows."""
 
 
@@ -158,19 +158,19 @@ class Flows:
     """An unknown name is assumed to depend on all secrets."""
     tables: SecretTables
     revealed: Revealed
-    places: SourcePlaces
+    places: SourceMap
     known: dict[int, tuple[Expr, Flow]] = field(default_factory=dict)
     """Memo by identity; expressions share the value of a `let`."""
     outer: Flows | None = None
     """The flows of the enclosing scope, which memoise every expression without one of the `own` names."""
     own: frozenset[str] = frozenset()
-    looked_up: dict[int, tuple[Expr, set[str]]] = field(default_factory=dict)
+    names_by_expression: dict[int, tuple[Expr, set[str]]] = field(default_factory=dict)
     """Memo of the names in expressions, by identity."""
 
     def within(self, names: Mapping[str, Flow]) -> Flows:
         """Return the flows with further names in scope."""
         inner = Flows({**self.names, **names}, self.tables, self.revealed, self.places)
-        inner.outer, inner.own, inner.looked_up = self, frozenset(names), self.looked_up
+        inner.outer, inner.own, inner.names_by_expression = self, frozenset(names), self.names_by_expression
         return inner
 
     def all(self, *exprs: Expr | None) -> Secrets:
@@ -184,14 +184,14 @@ class Flows:
             return known[1]
         if self.outer is not None and self.own.isdisjoint(self._names(expr)):
             return self.outer.of(expr)
-        flow = self._of(expr).onward(self.places.named(expr))
+        flow = self._of(expr).extend_trail(self.places.named(expr))
         self.known[id(expr)] = (expr, flow)
         return flow
 
     def _names(self, expr: Expr) -> set[str]:
-        if id(expr) not in self.looked_up:
-            self.looked_up[id(expr)] = (expr, names_in(expr))
-        return self.looked_up[id(expr)][1]
+        if id(expr) not in self.names_by_expression:
+            self.names_by_expression[id(expr)] = (expr, names_in(expr))
+        return self.names_by_expression[id(expr)][1]
 
     def _of(self, expr: Expr) -> Flow:
         match expr:
@@ -208,7 +208,7 @@ class Flows:
                 rows = self.tables.rows(dataset)
                 return rows if column is None else rows.at(column)
             case Items(values=values):
-                return Flow(self.all(*values), each=one_of_several(self.of(value) for value in values))
+                return Flow(self.all(*values), each=join_flows(self.of(value) for value in values))
             case RecordValue(fields=fields):
                 return Flow(fields={name: self.of(value) for name, value in fields.items()})
             case Unary(value=value):
@@ -231,7 +231,7 @@ class Flows:
                 if loop.where is None:
                     return Flow(source.what, each=inner.of(value), order=source.order)
                 what = union(source.what, inner.all(loop.where))
-                return _some(Flow(what, each=inner.of(value), order=source.order))
+                return _subset(Flow(what, each=inner.of(value), order=source.order))
         assert_never(expr)
 
     def of_elements(self, loop: Loop) -> Flows:
@@ -248,7 +248,7 @@ class Flows:
             return PUBLIC
         if expr.function == "choose" and (decided := _decided(given["condition"])) is not None:
             return self.of(given["this" if decided else "other"])
-        shape = SHAPED.get(expr.function)
+        shape = SHAPE_RULES.get(expr.function)
         if shape is not None:
             return shape(self, expr, given)
         if expr.function in UNORDERED:
@@ -281,19 +281,19 @@ def _length(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
 def _element(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     """One element. The position of the element is revealed too."""
     flow, rest = flows.of(given["items"]), [each for name, each in given.items() if name != "items"]
-    return _some(Flow(union(flow.what, flow.order), each=flow.element)).element.beside(flows.all(*rest))
+    return _subset(Flow(union(flow.what, flow.order), each=flow.element)).element.beside(flows.all(*rest))
 
 
 def _without_last(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     """All elements except the last."""
     flow = flows.of(given["items"])
-    return _some(flow).beside(flow.order)
+    return _subset(flow).beside(flow.order)
 
 
 def _drawn(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     """Some elements, selected by value; equal elements are drawn once."""
     flow, rest = flows.of(given["items"]), [each for name, each in given.items() if name != "items"]
-    return _some(Flow(union(flow.content, flows.all(*rest)), each=flow.element))
+    return _subset(Flow(union(flow.content, flows.all(*rest)), each=flow.element))
 
 
 def _sliced(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
@@ -301,7 +301,7 @@ def _sliced(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     flow, rest = flows.of(given["value"]), [each for name, each in given.items() if name != "value"]
     if flow.each is None:
         return Flow(flows.all(*given.values()))
-    return _some(flow).beside(union(flow.order, flows.all(*rest)))
+    return _subset(flow).beside(union(flow.order, flows.all(*rest)))
 
 
 def _picked(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
@@ -311,7 +311,7 @@ def _picked(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     flow, keys = flows.of(given["items"]), flows.of(given["keys"])
     apart = NONE if _of_one_table(given["items"], given["keys"]) else union(flow.order, keys.order)
     what = union(flow.what, keys.content, apart, flows.all(given["key"]))
-    return _some(Flow(what, each=flow.element, order=flow.order))
+    return _subset(Flow(what, each=flow.element, order=flow.order))
 
 
 def _of_one_table(one: Expr, other: Expr) -> bool:
@@ -320,7 +320,7 @@ def _of_one_table(one: Expr, other: Expr) -> bool:
 
 def _ordered(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     """Elements of lists, selected and ordered by value."""
-    flow = one_of_several(flows.of(each) for each in (*call.args, *call.named.values()))
+    flow = join_flows(flows.of(each) for each in (*call.args, *call.named.values()))
     return Flow(flow.content, each=flow.element)
 
 
@@ -331,14 +331,14 @@ def _sorted_by(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     flow, values = flows.of(given["items"]), flows.of(given["values"])
     order = values.content
     of, by = given["items"], given["values"]
-    if not (_of_one_table(of, by) and isinstance(by, Data) and flows.tables.tells_apart(by)):
+    if not (_of_one_table(of, by) and isinstance(by, Data) and flows.tables.has_unique_values(by)):
         order = union(order, flow.order, values.order)
     return Flow(union(flow.what, values.what), each=flow.element, order=order)
 
 
 def _default(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     """Either value, depending on whether the first is present."""
-    return one_of_several((flows.of(given["value"]), flows.of(given["fallback"])))
+    return join_flows((flows.of(given["value"]), flows.of(given["fallback"])))
 
 
 def _readable(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
@@ -347,7 +347,7 @@ def _readable(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
 
 def _choose(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     """Either value, depending on the condition."""
-    chosen = one_of_several((flows.of(given["this"]), flows.of(given["other"])))
+    chosen = join_flows((flows.of(given["this"]), flows.of(given["other"])))
     return chosen.beside(flows.all(given["condition"]))
 
 
@@ -358,16 +358,16 @@ def _examples(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     if rows.each is None or len(written) + sum(isinstance(name, Items) for name in names) < len(names):
         return Flow(flows.all(*call.args, *call.named.values()))
     shown = Flow(union(*(rows.each.at(str(name)).all for name in written)))
-    return _some(Flow(union(rows.what, rows.order, shown.what, flows.all(given["points"])), each=shown))
+    return _subset(Flow(union(rows.what, rows.order, shown.what, flows.all(given["points"])), each=shown))
 
 
-def _some(flow: Flow) -> Flow:
+def _subset(flow: Flow) -> Flow:
     """Return the flow of some elements of a list, which are no longer whole columns."""
-    each = flow.element.mapped(lambda secrets: within(secrets, lambda region: region.some))
+    each = flow.element.map_secrets(lambda secrets: narrow_regions(secrets, lambda region: region.some))
     return Flow(flow.what, each=each, order=flow.order)
 
 
-SHAPED: Mapping[str, Shape] = {
+SHAPE_RULES: Mapping[str, Shape] = {
     "length": _length,
     "first": _element,
     "last": _element,

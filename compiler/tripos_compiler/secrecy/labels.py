@@ -75,8 +75,8 @@ class Region:
         return self if self.own else replace(self, other=True)
 
 
-EVERY = Region()
-OWN = Region(own=True)
+ALL_ROWS = Region()
+CURRENT_ROW = Region(own=True)
 
 Columns = Callable[[Expr], tuple[str, bool] | None]
 """The public column that an expression is, and whether it is one of the current row; None for other expressions."""
@@ -190,7 +190,7 @@ class Secret:
 
     dataset: str
     column: str
-    rows: Region = EVERY
+    rows: Region = ALL_ROWS
 
     @property
     def of_model(self) -> bool:
@@ -224,7 +224,7 @@ def _length(way: TaintTrail) -> tuple[int, tuple[tuple[int, str], ...]]:
     return len(way), tuple((label.span.start, label.text) for label in way)
 
 
-def onward(secrets: Secrets, step: Label | None) -> Secrets:
+def extend_trail(secrets: Secrets, step: Label | None) -> Secrets:
     """Return the secrets with a step added to each trail."""
     if step is None or not secrets:
         return secrets
@@ -235,7 +235,7 @@ def _on(way: TaintTrail, step: Label) -> TaintTrail:
     return way if way and way[-1] == step else (*way, step)
 
 
-def called(secrets: Secrets, name: str) -> Secrets:
+def rename_source(secrets: Secrets, name: str) -> Secrets:
     """Return the secrets with their source renamed to the local name of the field, if they come directly from it."""
     return {
         secret: tuple((Label(way[0].span, f"`{name}` is secret"),) if len(way) == 1 else way for way in ways)
@@ -243,18 +243,18 @@ def called(secrets: Secrets, name: str) -> Secrets:
     }
 
 
-def shortest(secrets: Secrets) -> TaintTrail:
+def shortest_trail(secrets: Secrets) -> TaintTrail:
     """Return the shortest trail of any of these secrets. There must be one."""
     return min((way for ways in secrets.values() for way in ways), key=_length)
 
 
-def parted(secrets: Secrets) -> tuple[Secrets, Secrets]:
+def split_by_source(secrets: Secrets) -> tuple[Secrets, Secrets]:
     """Return the secrets of the data, and separately those about the model."""
     data = {secret: ways for secret, ways in secrets.items() if not secret.of_model}
     return data, {secret: ways for secret, ways in secrets.items() if secret.of_model}
 
 
-def within(secrets: Secrets, narrow: Callable[[Region], Region]) -> Secrets:
+def narrow_regions(secrets: Secrets, narrow: Callable[[Region], Region]) -> Secrets:
     """Return the same secrets with their regions narrowed."""
     found: dict[Secret, tuple[TaintTrail, ...]] = {}
     for secret, ways in secrets.items():
@@ -307,28 +307,28 @@ class Flow:
         """Return the flow with further secrets that its presence reveals."""
         return self if not what else Flow(union(self.what, what), self.fields, self.each, self.order)
 
-    def mapped(self, change: Callable[[Secrets], Secrets]) -> Flow:
+    def map_secrets(self, change: Callable[[Secrets], Secrets]) -> Flow:
         """Return the flow with every set of secrets changed."""
-        fields = {name: inner.mapped(change) for name, inner in self.fields.items()}
-        each = self.each.mapped(change) if self.each is not None else None
+        fields = {name: inner.map_secrets(change) for name, inner in self.fields.items()}
+        each = self.each.map_secrets(change) if self.each is not None else None
         return Flow(change(self.what), fields, each, change(self.order))
 
-    def onward(self, step: Label | None) -> Flow:
+    def extend_trail(self, step: Label | None) -> Flow:
         """Return the flow with a step added to each trail."""
-        return self if step is None else self.mapped(lambda secrets: onward(secrets, step))
+        return self if step is None else self.map_secrets(lambda secrets: extend_trail(secrets, step))
 
 
 PUBLIC = Flow()
 
 
-def one_of_several(flows: Iterable[Flow]) -> Flow:
+def join_flows(flows: Iterable[Flow]) -> Flow:
     """Return the flow of a value that is any one of several."""
     known = [flow for flow in flows if flow != PUBLIC]
     if len(known) < 2:
         return known[0] if known else PUBLIC
     names = {name for flow in known for name in flow.fields}
-    each = one_of_several(flow.element for flow in known) if any(flow.each is not None for flow in known) else None
-    fields = {name: one_of_several(flow.at(name) for flow in known) for name in sorted(names)} if each is None else {}
+    each = join_flows(flow.element for flow in known) if any(flow.each is not None for flow in known) else None
+    fields = {name: join_flows(flow.at(name) for flow in known) for name in sorted(names)} if each is None else {}
     return Flow(union(*(flow.what for flow in known)), fields, each, union(*(flow.order for flow in known)))
 
 
@@ -336,7 +336,7 @@ def one_of_several(flows: Iterable[Flow]) -> Flow:
 
 
 @dataclass(frozen=True)
-class About:
+class ItemReference:
     """Rows whose secrets belong to an item: the rows of a data set that satisfy the conditions, or one of its columns
     there.
 
@@ -354,7 +354,7 @@ class About:
 
 
 @dataclass(frozen=True)
-class Told:
+class Disclosure:
     """A piece of information given to a role: its secrets, its place, and the clause for messages."""
 
     secrets: Secrets
@@ -367,6 +367,6 @@ class Leak:
     """Secrets that reach the compared role."""
 
     role: str
-    told: Told
+    told: Disclosure
     judged: str | None = None
     """For a blind judge, which `role` names in this case, the reply that it judges."""

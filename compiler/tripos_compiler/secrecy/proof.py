@@ -21,27 +21,36 @@ from tripos_compiler.secrecy.copies import (
 )
 from tripos_compiler.secrecy.datasets import FOUND_BY, IN_FILES, MAY_READ, Copies, DatasetSecrets
 from tripos_compiler.secrecy.exchanges import Exchanges
-from tripos_compiler.secrecy.flows import Flows, Revealed, SourcePlaces
-from tripos_compiler.secrecy.labels import NONE, Leak, Secret, Secrets, TaintTrail, parted, shortest, union
+from tripos_compiler.secrecy.flows import Flows, Revealed, SourceMap
+from tripos_compiler.secrecy.labels import (
+    NONE,
+    Leak,
+    Secret,
+    Secrets,
+    TaintTrail,
+    shortest_trail,
+    split_by_source,
+    union,
+)
 from tripos_compiler.secrecy.layouts import Layouts
 from tripos_compiler.secrecy.row_matching import comparable_text
-from tripos_compiler.secrecy.scenarios import SHOWN, Following, Halves
+from tripos_compiler.secrecy.scenarios import SHOWN, ScenarioTaintAnalysis, SplitScenarios
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 
-FOLLOWS = ("W1001", "W1008")
+CONSEQUENT_WARNINGS = ("W1001", "W1008")
 """Protocol warnings that are consequences of a leak, and so are dropped with it."""
 
 
 @dataclass
-class Door:
+class Declassification:
     """A `reveal` call in a step, and the secrets it declassifies."""
 
     scenario: str
     step: str
     call: Call
     shown: Secrets = field(default_factory=lambda: NONE)
-    stays: bool = True
+    is_invariant: bool = True
     """Whether its value is invariant if rows exchange their secrets."""
 
 
@@ -52,10 +61,10 @@ class Proof:
     program: Program
     copies: Copies
     keys: Mapping[tuple[str, str], tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    doors: dict[tuple[str, str, int], Door] = field(default_factory=dict)
+    doors: dict[tuple[str, str, int], Declassification] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.places = SourcePlaces(self.program)
+        self.places = SourceMap(self.program)
         self.tables = DatasetSecrets(
             self.program.datasets,
             self.program.made,
@@ -76,21 +85,21 @@ class Proof:
             for leak in self._leaks(scenario):
                 key = (leak.told.span, leak.role)
                 known = leaks.get(key)
-                if known is None or len(shortest(leak.told.secrets)) < len(shortest(known.told.secrets)):
+                if known is None or len(shortest_trail(leak.told.secrets)) < len(shortest_trail(known.told.secrets)):
                     leaks[key] = leak
-        halves = Halves(self.program, self.tables, self._following)
+        halves = SplitScenarios(self.program, self.tables, self._following)
         for leak in halves.leaks():
             leaks.setdefault((leak.told.span, leak.role), leak)
         for scenario in self.program.scenarios.values():
             self._look_at_rows(scenario)
         for leak in leaks.values():
             self._report(leak)
-        self._forget_what_follows(leaks.values())
+        self._drop_consequent_warnings(leaks.values())
         for name, made in self.program.made.items():
             self.program.made[name] = self.tables.labelled(made)
         self._doors()
 
-    def _forget_what_follows(self, leaks: Iterable[Leak]) -> None:
+    def _drop_consequent_warnings(self, leaks: Iterable[Leak]) -> None:
         """Drop the protocol warnings of scenarios with a leak: if the answer is shown, the question answers itself."""
         places = [leak.told.span for leak in leaks]
         bodies = [statement.span for statement in self.program.of("scenario")]
@@ -99,14 +108,16 @@ class Proof:
         items[:] = [
             item
             for item in items
-            if item.code not in FOLLOWS or not any(_inside(item.labels[0].span, body) for body in leaking)
+            if item.code not in CONSEQUENT_WARNINGS or not any(_inside(item.labels[0].span, body) for body in leaking)
         ]
 
     # --- scenarios ---
 
-    def _following(self, scenario: Scenario, revealed: Callable[[str], Revealed] = lambda step: _unheard) -> Following:
+    def _following(
+        self, scenario: Scenario, revealed: Callable[[str], Revealed] = lambda step: _ignore_reveal
+    ) -> ScenarioTaintAnalysis:
         roles = self.program.roles.values()
-        return Following(
+        return ScenarioTaintAnalysis(
             self.tables,
             self.places,
             scenario,
@@ -120,7 +131,7 @@ class Proof:
         for treatment in scenario.treatments:
             yield from self._heard(scenario).run(treatment.steps)
 
-    def _heard(self, scenario: Scenario) -> Following:
+    def _heard(self, scenario: Scenario) -> ScenarioTaintAnalysis:
         return self._following(scenario, lambda step: self._revealed(scenario.name, step))
 
     def _look_at_rows(self, scenario: Scenario) -> None:
@@ -135,7 +146,7 @@ class Proof:
         following.flows("where").all(where)
 
     def _report(self, leak: Leak) -> None:
-        way = shortest(leak.told.secrets)
+        way = shortest_trail(leak.told.secrets)
         steps = [Label(label.span, f"{number}. {label.text}") for number, label in enumerate(way, 1)]
         if leak.judged is not None:
             last = Label(leak.told.span, f"{len(steps) + 1}. {leak.told.into} the judge")
@@ -170,12 +181,12 @@ class Proof:
 
     def _revealed(self, scenario: str, step: str) -> Revealed:
         def revealed(call: Call, flows: Flows) -> None:
-            door = self.doors.setdefault((scenario, step, id(call)), Door(scenario, step, call))
+            door = self.doors.setdefault((scenario, step, id(call)), Declassification(scenario, step, call))
             given = arguments_of(call)
-            door.shown = union(door.shown, parted(flows.of(given["value"]).all)[0])
+            door.shown = union(door.shown, split_by_source(flows.of(given["value"]).all)[0])
             if "rows" in given:
                 exchanges = Exchanges(flows, self.program.made, self._has_all, self._tied)
-                door.stays = door.stays and exchanges.stays(given["value"])
+                door.is_invariant = door.is_invariant and exchanges.is_invariant(given["value"])
 
         return revealed
 
@@ -199,7 +210,7 @@ class Proof:
             if found not in self.program.reveals:
                 self.program.reveals.append(found)
 
-    def _aggregate(self, door: Door, span: Span) -> None:
+    def _aggregate(self, door: Declassification, span: Span) -> None:
         """Check `reveal(…, rows: N)`, which declassifies only values of whole columns with at least N rows."""
         least = arguments_of(door.call).get("rows")
         if least is None:
@@ -223,7 +234,7 @@ class Proof:
                 continue
             self.program.diagnostics.error("E0502", message, span, help=help_)
             return
-        if not door.stays:
+        if not door.is_invariant:
             name = secret_name(next(iter(door.shown.values()))[0])
             message = f"this depends on which row has which `{name}`, and not on the whole column alone"
             help_ = "show what stays if rows exchange their values, such as `distinct(…)` or `sorted(…)` of the column"
@@ -253,7 +264,7 @@ class Proof:
         return sum(file.rows - len(file.repeats) for file in dataset.files) if dataset is not None else None
 
 
-def _unheard(call: Call, flows: Flows) -> None:
+def _ignore_reveal(call: Call, flows: Flows) -> None:
     """Ignore a `reveal` call that is recorded elsewhere."""
 
 

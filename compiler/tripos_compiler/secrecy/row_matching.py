@@ -115,7 +115,7 @@ def _json(text: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class NormalizedValue:
     """A value in normal form, with its parts.
 
     A part has its path, value, normal form and, for a text, its casefolded text. `sought` occurs, casefolded, in every
@@ -135,7 +135,7 @@ class Said:
     numbers: frozenset[str]
     """The numbers in its texts."""
 
-    def may_have(self, held: Said) -> bool:
+    def may_have(self, held: NormalizedValue) -> bool:
         """Return false if a value certainly does not occur in this one."""
         if held.plain in self.plains:
             return held.plain != ""
@@ -144,7 +144,7 @@ class Said:
         return held.plain in self.numbers
 
 
-def look_at(value: Any) -> Said:
+def normalize(value: Any) -> NormalizedValue:
     """Return the normal form of a value and its parts."""
     plain = comparable_text(value)
     parts = tuple(
@@ -152,7 +152,7 @@ def look_at(value: Any) -> Said:
         for way, part in parts_in(value)
     )
     texts = [part for _, part, _, folded in parts if folded is not None]
-    return Said(
+    return NormalizedValue(
         value,
         plain,
         parts,
@@ -164,9 +164,9 @@ def look_at(value: Any) -> Said:
     )
 
 
-def said_together(all_said: Sequence[Said]) -> Said:
-    """Return a value for which `Said.may_have` is true if it is true for any of these."""
-    return Said(
+def normalized_union(all_said: Sequence[NormalizedValue]) -> NormalizedValue:
+    """Return a value for which `NormalizedValue.may_have` is true if it is true for any of these."""
+    return NormalizedValue(
         None,
         "",
         (),
@@ -178,11 +178,11 @@ def said_together(all_said: Sequence[Said]) -> Said:
     )
 
 
-def occurrences(holder: Said, held: Said) -> set[Place]:
+def occurrences(holder: NormalizedValue, held: NormalizedValue) -> set[Place]:
     """Return the places at which a value occurs in another.
 
     >>> def stands(holder, held):
-    ...     return sorted(occurrences(look_at(holder), look_at(held)))
+    ...     return sorted(occurrences(normalize(holder), normalize(held)))
     >>> stands("Answer: 42", 42), stands({"key": "b", "n": 1}, "B"), stands("Either 42 or 43 it is", 4)
     ([('', 'after answer:'), ('', 'end'), ('', 'number')], [('.key', 'all')], [])
     """
@@ -256,10 +256,10 @@ def _joined(text: str, place: int) -> bool:
     return one.isalnum() and two.isalnum() and one.isascii() and two.isascii()
 
 
-def said(place: Place) -> str:
+def describe_place(place: Place) -> str:
     """Return a place in words, as the start of a sentence.
 
-    >>> said(("", "all")), said((".key", "all")), said(("", "after answer:"))
+    >>> describe_place(("", "all")), describe_place((".key", "all")), describe_place(("", "after answer:"))
     ('has the value of', 'has in `.key` the value of', 'has after “answer:” the value of')
     """
     way, where = place
@@ -282,7 +282,9 @@ def said(place: Place) -> str:
 
 MOST_COUNTED = 2_000
 """The most rows in which the frequency of values is counted."""
-SAID = frozenset({"yes", "no", "true", "false", "correct", "incorrect", "right", "wrong", "none", "both", "all"})
+FREQUENT_ANSWERS = frozenset(
+    {"yes", "no", "true", "false", "correct", "incorrect", "right", "wrong", "none", "both", "all"}
+)
 """Words that are frequent answers."""
 
 
@@ -293,12 +295,12 @@ class ComparedColumn:
     loaded: LoadedDataset
     field: DataField
     part: str | None = None
-    _said: dict[int, Said] = dataclass_field(default_factory=dict, repr=False)
+    _said: dict[int, NormalizedValue] = dataclass_field(default_factory=dict, repr=False)
 
-    def said(self, row: LoadedRow) -> Said:
+    def said(self, row: LoadedRow) -> NormalizedValue:
         """Return the normal form of its value in a row."""
         if id(row) not in self._said:
-            self._said[id(row)] = look_at(self.value(row))
+            self._said[id(row)] = normalize(self.value(row))
         return self._said[id(row)]
 
     def plain(self, row: LoadedRow) -> str:
@@ -323,7 +325,7 @@ class ComparedColumn:
         value, text = self.value(row), self.plain(row)
         rows = sum(self.counts.values())
         often = max(self.counts[text] - 1, 0) / max(rows - 1, 1)
-        if text in SAID:
+        if text in FREQUENT_ANSWERS:
             return max(often, 0.5)
         long = 10.0 ** -min(len(text), 12)
         if text.isalpha() and text.isascii() and not (isinstance(value, str) and " " in value.strip()):
@@ -363,15 +365,15 @@ SHARED = 0.5
 BY_VALUES = 3
 """The most pairs of fields by whose values rows are matched."""
 
-ROW_PAIRS_TELLING = 120
+MATCH_KEY_CHARACTERS = 120
 """Characters at either end of a long text that are compared."""
 
 Pair = tuple[LoadedRow, LoadedRow]
 Each = TypeVar("Each")
 
-FIRST = 12
+QUICK_PAIRS = 12
 """The number of pairs, spread evenly, of the first quick comparison."""
-TURNED = 50
+CONTROL_PAIRS = 50
 """The number of pairs, spread evenly, that are shuffled to estimate accidental agreement, and in which mappings are
 searched.
 """
@@ -379,16 +381,16 @@ MOST_PUBLIC = 20
 """The number of rows in which a field is compared with public fields."""
 
 
-Few = tuple[Sequence[Said], int]
+Few = tuple[Sequence[NormalizedValue], int]
 """The normal forms of a column in a few rows, and how many of them are not empty."""
 
 
-def _few(said: Sequence[Said]) -> Few:
+def _few(said: Sequence[NormalizedValue]) -> Few:
     return said, len([each for each in said if each.plain])
 
 
 @dataclass(eq=False)
-class PairedRows:
+class MatchedRows:
     """The rows of one side of a matching, in order, with memos of what columns have in some of them."""
 
     of: ComparedRows
@@ -399,7 +401,7 @@ class PairedRows:
 
     @cached_property
     def _first(self) -> tuple[LoadedRow, ...]:
-        return self.rows[:: max(1, len(self.rows) // FIRST)][:FIRST]
+        return self.rows[:: max(1, len(self.rows) // QUICK_PAIRS)][:QUICK_PAIRS]
 
     def few(self, column: ComparedColumn) -> Few:
         """Return the values of a column in a few rows, and how many of them are not empty."""
@@ -408,11 +410,11 @@ class PairedRows:
         return self._few[column]
 
     @cached_property
-    def few_of_all(self) -> tuple[dict[str, Few], Sequence[Said]]:
+    def few_of_all(self) -> tuple[dict[str, Few], Sequence[NormalizedValue]]:
         """The same for every field, by name, and the values of all fields together."""
         said = zip(*(self.of.said(row) for row in self._first), strict=True)
         fields = {name: _few(each) for name, each in zip(self.of.columns, said, strict=False)}
-        return fields, [self.of.said_anywhere(row) for row in self._first]
+        return fields, [self.of.normalized_anywhere(row) for row in self._first]
 
     def begin(self, column: ComparedColumn) -> list[str]:
         """Return the normal forms of a column in the first rows."""
@@ -427,22 +429,22 @@ class PairedRows:
         """
         if column not in self._patterns:
             first: dict[str, int] = {}
-            some = self.rows[:: max(1, len(self.rows) // TURNED)][:TURNED]
+            some = self.rows[:: max(1, len(self.rows) // CONTROL_PAIRS)][:CONTROL_PAIRS]
             pattern = tuple(first.setdefault(column.plain(row), place) for place, row in enumerate(some))
             self._patterns[column] = pattern if len(first) <= len(some) // 2 else None
         return self._patterns[column]
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class RowMatching:
     """A matching of rows with secrets to rows of the other data set.
 
     `why` names what they share, for messages. `field` is the shared field of the other data set; None for a match by
     position. `whole`: it includes all rows of both.
     """
 
-    one: PairedRows
-    two: PairedRows
+    one: MatchedRows
+    two: MatchedRows
     why: str
     field: str | None = None
     whole: bool = False
@@ -466,8 +468,8 @@ class ComparedRows:
     _keys: dict[str, list[int]] = field(default_factory=dict)
     _known: dict[str, set[int]] = field(default_factory=dict)
     _indexes: dict[str, dict[int, LoadedRow]] = field(default_factory=dict)
-    _said: dict[int, tuple[Said, ...]] = field(default_factory=dict)
-    _anywhere: dict[int, Said] = field(default_factory=dict)
+    _said: dict[int, tuple[NormalizedValue, ...]] = field(default_factory=dict)
+    _anywhere: dict[int, NormalizedValue] = field(default_factory=dict)
 
     @cached_property
     def columns(self) -> dict[str, ComparedColumn]:
@@ -493,16 +495,16 @@ class ComparedRows:
         rest = rows[half:]
         return (*rows[:half], *(rest[place * len(rest) // half] for place in range(half)))
 
-    def said(self, row: LoadedRow) -> tuple[Said, ...]:
+    def said(self, row: LoadedRow) -> tuple[NormalizedValue, ...]:
         """Return the normal forms of all fields of a row, in order."""
         if id(row) not in self._said:
             self._said[id(row)] = tuple(column.said(row) for column in self.columns.values())
         return self._said[id(row)]
 
-    def said_anywhere(self, row: LoadedRow) -> Said:
+    def normalized_anywhere(self, row: LoadedRow) -> NormalizedValue:
         """Return the union of the normal forms of all fields of a row."""
         if id(row) not in self._anywhere:
-            self._anywhere[id(row)] = said_together(self.said(row))
+            self._anywhere[id(row)] = normalized_union(self.said(row))
         return self._anywhere[id(row)]
 
     def keys(self, name: str) -> list[int]:
@@ -518,12 +520,12 @@ class ComparedRows:
         return self._known[name]
 
     @cached_property
-    def counted_anywhere(self) -> set[str]:
+    def values_anywhere(self) -> set[str]:
         """The normal forms of all values in any field."""
         return set().union(*(each.counts for each in self.columns.values()))
 
     @cached_property
-    def known_anywhere(self) -> set[int]:
+    def match_keys_anywhere(self) -> set[int]:
         """The match keys of all fields."""
         return set().union(*map(self.known, self.columns))
 
@@ -541,20 +543,20 @@ class ComparedRows:
         return ((row, key) for row, key in zip(self.loaded.rows, keys, strict=True) if id(row) in chosen)
 
     @cached_property
-    def placed(self) -> PairedRows:
+    def placed(self) -> MatchedRows:
         """Its rows by position, including repeated ones."""
         rows = [row for file in self.loaded.dataset.files for row in self.in_file(file)]
-        return PairedRows(self, _spread(rows))
+        return MatchedRows(self, _spread(rows))
 
     @cached_property
     def numbers(self) -> tuple[tuple[int, ...], ...]:
         """For each file, the numbers of its rows."""
         return tuple(tuple(row.number for row in self.in_file(file)) for file in self.loaded.dataset.files)
 
-    def paired(self, rows: Sequence[LoadedRow]) -> PairedRows:
+    def paired(self, rows: Sequence[LoadedRow]) -> MatchedRows:
         """Return some of its rows as one side of a matching."""
         whole = len(rows) == len(self.placed.rows) and all(map(operator.is_, rows, self.placed.rows))
-        return self.placed if whole else PairedRows(self, tuple(rows))
+        return self.placed if whole else MatchedRows(self, tuple(rows))
 
     @cached_property
     def _placed(self) -> dict[str, list[LoadedRow]]:
@@ -568,13 +570,13 @@ class ComparedRows:
         return self._placed.get(file.path, [])
 
 
-def ways_together(
+def row_matchings(
     secret: ComparedRows, other: ComparedRows, shared: list[tuple[DataFile, DataFile]]
-) -> Iterator[Together]:
+) -> Iterator[RowMatching]:
     """Yield the matchings of the rows of two data sets. `shared` are their common files."""
     if secret.loaded is other.loaded:
         rows = secret.paired(secret.sampled)
-        yield Together(rows, rows, "of the same data set", whole=True)
+        yield RowMatching(rows, rows, "of the same data set", whole=True)
         return
     by_place = _by_place(secret, other, shared)
     if by_place is not None:
@@ -582,7 +584,7 @@ def ways_together(
     yield from _by_value(secret, other)
 
 
-def _by_place(secret: ComparedRows, other: ComparedRows, shared: list[tuple[DataFile, DataFile]]) -> Together | None:
+def _by_place(secret: ComparedRows, other: ComparedRows, shared: list[tuple[DataFile, DataFile]]) -> RowMatching | None:
     """Return the matching of rows at the same position of the same file, or of files with equal numbers of rows."""
     why, files = "of the same file", shared
     if not files:
@@ -591,7 +593,7 @@ def _by_place(secret: ComparedRows, other: ComparedRows, shared: list[tuple[Data
             return None
         why, files = "at the same place of their files", list(zip(ones, twos, strict=True))
         if secret.numbers == other.numbers:
-            return Together(secret.placed, other.placed, why, whole=True) if secret.placed.rows else None
+            return RowMatching(secret.placed, other.placed, why, whole=True) if secret.placed.rows else None
     pairs = [
         pair
         for one, two in files
@@ -603,19 +605,19 @@ def _by_place(secret: ComparedRows, other: ComparedRows, shared: list[tuple[Data
 
 def _together(
     secret: ComparedRows, other: ComparedRows, pairs: list[Pair], why: str, field: str | None = None, *, whole: bool
-) -> Together:
+) -> RowMatching:
     ones, twos = zip(*_spread(pairs), strict=True)
-    return Together(secret.paired(ones), other.paired(twos), why, field, whole)
+    return RowMatching(secret.paired(ones), other.paired(twos), why, field, whole)
 
 
-def _by_value(secret: ComparedRows, other: ComparedRows) -> Iterator[Together]:
+def _by_value(secret: ComparedRows, other: ComparedRows) -> Iterator[RowMatching]:
     """Yield the matchings by a value that identifies the rows with secrets."""
     public = [each.name for each in secret.loaded.dataset.fields if not each.secret]
     names = [each.name for each in other.loaded.dataset.fields]
     found = {
         (mine, theirs): pairs
         for mine in public
-        if not secret.index(mine).keys().isdisjoint(other.known_anywhere)
+        if not secret.index(mine).keys().isdisjoint(other.match_keys_anywhere)
         for theirs in names
         if (pairs := _found(secret.index(mine), other, theirs))
     }
@@ -645,8 +647,8 @@ def _spread(every: list[Each]) -> tuple[Each, ...]:
 def _key(value: Any) -> int:
     """Return the match key of a value, ignoring case and spaces; 0 for a value that identifies nothing."""
     if isinstance(value, str):
-        if len(value) > 2 * ROW_PAIRS_TELLING:
-            value = f"{value[:ROW_PAIRS_TELLING]} {value[-ROW_PAIRS_TELLING:]}"
+        if len(value) > 2 * MATCH_KEY_CHARACTERS:
+            value = f"{value[:MATCH_KEY_CHARACTERS]} {value[-MATCH_KEY_CHARACTERS:]}"
         text = " ".join(value.split()).casefold()
         return hash(text) if len(text) > 2 else 0
     return hash(str(value)) if isinstance(value, int) and not isinstance(value, bool) else 0

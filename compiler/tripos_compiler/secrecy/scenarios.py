@@ -14,7 +14,7 @@ from functools import cached_property
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Label
-from tripos_compiler.language.references import expressions_of, looped, paths_in, subexpressions
+from tripos_compiler.language.references import expressions_of, nested_loops, paths_in, subexpressions
 from tripos_compiler.plan import (
     REPLY_PARTS,
     Ask,
@@ -25,10 +25,10 @@ from tripos_compiler.plan import (
     Data,
     DeclaredSettings,
     Expr,
+    GeneratedDataset,
     Grade,
     Hole,
     Items,
-    Made,
     Passage,
     Ref,
     Retrieve,
@@ -44,26 +44,26 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.resolve.program import Program
 from tripos_compiler.secrecy.datasets import BoundRows, DatasetSecrets, TableSecrets
-from tripos_compiler.secrecy.flows import Flows, Revealed, SourcePlaces
+from tripos_compiler.secrecy.flows import Flows, Revealed, SourceMap
 from tripos_compiler.secrecy.labels import (
+    CURRENT_ROW,
     NONE,
-    OWN,
     PUBLIC,
-    About,
     Condition,
+    Disclosure,
     Flow,
+    ItemReference,
     Leak,
     Secret,
     Secrets,
     TaintTrail,
-    Told,
     are_disjoint,
-    called,
     conditions,
-    onward,
-    parted,
+    extend_trail,
+    narrow_regions,
+    rename_source,
+    split_by_source,
     union,
-    within,
 )
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
@@ -77,9 +77,9 @@ class RowsAtHand:
 
     tables: DatasetSecrets
     scenario: Scenario
-    about: Mapping[str, list[About]] = field(default_factory=dict)
+    about: Mapping[str, list[ItemReference]] = field(default_factory=dict)
     """The subjects of the rows, by data set; guarded from the compared role."""
-    guarded: dict[str, set[About]] = field(default_factory=dict)
+    guarded: dict[str, set[ItemReference]] = field(default_factory=dict)
     """Further data guarded from it."""
 
     @property
@@ -100,7 +100,7 @@ class RowsAtHand:
         self.about = bound.about
         return dict(bound.names)
 
-    def guard(self, about: About) -> None:
+    def guard(self, about: ItemReference) -> None:
         """Guard these rows from the compared role."""
         self.guarded.setdefault(about.dataset, set()).add(about)
 
@@ -109,11 +109,11 @@ class RowsAtHand:
         rows, table = self.scenario.rows, self.table
         if rows is None or table is None:
             return BoundRows(names)
-        fields = {name: flow.mapped(self._own(name)) for name, flow in table.rows.element.fields.items()}
+        fields = {name: flow.map_secrets(self._own(name)) for name, flow in table.rows.element.fields.items()}
         names[rows.alias] = Flow(fields=fields)
         names |= {axis: fields[axis] for axis in self.scenario.axes if axis in fields}
         where = self.conditions(rows.where, {rows.alias: table})
-        about: dict[str, list[About]] = {}
+        about: dict[str, list[ItemReference]] = {}
         for each in table.about:
             about.setdefault(each.dataset, []).append(replace(each, conditions=each.conditions | where))
         return BoundRows(names, about)
@@ -129,9 +129,9 @@ class RowsAtHand:
             found: dict[Secret, tuple[TaintTrail, ...]] = {}
             for secret, ways in secrets.items():
                 here = secret.dataset == rows.dataset
-                named = called({secret: ways}, f"{self.alias}.{column}")[secret] if here else ways
+                named = rename_source({secret: ways}, f"{self.alias}.{column}")[secret] if here else ways
                 its = not secret.rows.other and table.is_about(secret)
-                own = Secret(secret.dataset, secret.column, OWN if its else secret.rows.elsewhere)
+                own = Secret(secret.dataset, secret.column, CURRENT_ROW if its else secret.rows.elsewhere)
                 found[own] = tuple(dict.fromkeys((*found.get(own, ()), *named)))
             return found
 
@@ -156,7 +156,7 @@ class RowsAtHand:
 
         return conditions(where, column)
 
-    def guards(self, secret: Secret) -> bool:
+    def is_guarded(self, secret: Secret) -> bool:
         """Return true if a secret must not reach the compared role."""
         if secret.rows.own:
             return True
@@ -173,11 +173,11 @@ SHOWN = "these shots tell"
 
 
 @dataclass
-class Following:
+class ScenarioTaintAnalysis:
     """Taint analysis of the steps of one treatment of a scenario."""
 
     tables: DatasetSecrets
-    places: SourcePlaces
+    places: SourceMap
     scenario: Scenario
     scorers: Mapping[str, Scorer]
     compared: frozenset[str]
@@ -197,7 +197,7 @@ class Following:
         for step in steps:
             self._step(step)
         for step in steps:
-            self._guard_what_scores(step)
+            self._guard_score_secrets(step)
         self.names, self.leaks = rows, []
         for step in steps:
             self._step(step)
@@ -205,7 +205,7 @@ class Following:
 
     # --- guarded secrets ---
 
-    def _guard_what_scores(self, step: Step) -> None:
+    def _guard_score_secrets(self, step: Step) -> None:
         """Guard a secret that a reply is scored by, in whatever rows it is.
 
         It belongs to the item if the score itself reads it, or if the row has it from single rows.
@@ -217,13 +217,13 @@ class Following:
             case Grade(args=args) | Compare(args=args):
                 scored = flows.all(*args.values())
             case Verdict(args=args, loops=loops):
-                scored = flows.all(looped(loops, Items(values=tuple(args.values()))))
+                scored = flows.all(nested_loops(loops, Items(values=tuple(args.values()))))
             case _:
                 return
         for secret in scored:
             rows = secret.rows
             if not secret.of_model and not rows.own and (rows.part or not rows.other):
-                self.rows.guard(About(secret.dataset, secret.column, rows.conditions, at_hand=False))
+                self.rows.guard(ItemReference(secret.dataset, secret.column, rows.conditions, at_hand=False))
 
     # --- steps ---
 
@@ -248,28 +248,30 @@ class Following:
             case Score() | Column():
                 self.flows(step.name).all(*expressions_of(step))  # for the `reveal` calls in it
 
-    def _reaches(self, role: str, told: list[Told]) -> bool:
+    def _reaches(self, role: str, disclosures: list[Disclosure]) -> bool:
         """Record the guarded secrets in this information if the role is compared. Returns true if there are any."""
         if role not in self.compared:
             return False
         leaks: list[Leak] = []
-        for each in told:
-            guarded = {secret: ways for secret, ways in each.secrets.items() if self.rows.guards(secret)}
+        for each in disclosures:
+            guarded = {secret: ways for secret, ways in each.secrets.items() if self.rows.is_guarded(secret)}
             if guarded:
-                leaks.append(Leak(role, Told(guarded, each.span, each.into)))
+                leaks.append(Leak(role, Disclosure(guarded, each.span, each.into)))
         self.leaks += leaks
         return bool(leaks)
 
     def _ask(self, step: Ask, statement: Statement) -> None:
-        told = list(self._told_by(step, statement))
+        disclosures = list(self._told_by(step, statement))
         asked = self._decided(step, statement)
-        leaks = self._reaches(step.role, [*told, *asked])
+        leaks = self._reaches(step.role, [*disclosures, *asked])
         name = statement.name().span if statement.find_name("name") is not None else statement.head
-        said = union(*(each.secrets for each in told))
-        whether = onward(union(*(each.secrets for each in asked)), Label(name, f"`{step.name}` is asked or not by it"))
-        reply = union(onward(said, Label(name, f"`{step.name}` was told it, and may repeat it")), whether)
+        said = union(*(each.secrets for each in disclosures))
+        whether = extend_trail(
+            union(*(each.secrets for each in asked)), Label(name, f"`{step.name}` is asked or not by it")
+        )
+        reply = union(extend_trail(said, Label(name, f"`{step.name}` was told it, and may repeat it")), whether)
         if step.role in self.compared:  # it was given public data, or a secret, which is reported
-            said, whether = parted(said)[1], parted(whether)[1]
+            said, whether = split_by_source(said)[1], split_by_source(whether)[1]
             reply = self._written(step.name, name)
         fields = dict.fromkeys((*REPLY_PARTS, "value", "turns"), Flow(reply))
         if (read := step.read_as) is not None and read.kind == "record":
@@ -277,7 +279,7 @@ class Following:
         fields["prompt"] = Flow(union(said, whether))
         if step.acts:
             came = self.flows(step.name).all(*step.acts)
-            came = onward(parted(came)[1] if leaks else came, Label(name, "it comes of the calls"))
+            came = extend_trail(split_by_source(came)[1] if leaks else came, Label(name, "it comes of the calls"))
             fields |= dict.fromkeys(("so_far", "came"), Flow(union(reply, came)))
         self.names[step.name] = Flow(fields=fields)
 
@@ -285,7 +287,7 @@ class Following:
         """Return what a reply of the compared role reveals: which model wrote it."""
         return {Secret("", step): ((Label(span, f"`{step}` is written by the model"),),)}
 
-    def _told_by(self, step: Ask, statement: Statement) -> Iterator[Told]:
+    def _told_by(self, step: Ask, statement: Statement) -> Iterator[Disclosure]:
         """Yield all information that an ask gives, except whether it is asked."""
         flows = self.flows(step.name)
         known: set[int] = set()
@@ -296,49 +298,51 @@ class Following:
             known.add(id(step.chat))
             written = statement.one_of("chat")
             span = written.syntax("value").span if written is not None else statement.head
-            yield Told(flows.all(step.chat), span, "this chat tells")
+            yield Disclosure(flows.all(step.chat), span, "this chat tells")
         if step.continues is not None:
             written = statement.one_of("continue")
             span = written.name("step").span if written is not None else statement.head
-            yield Told(flows.all(Ref(path=(step.continues,))), span, "continuing it tells")
+            yield Disclosure(flows.all(Ref(path=(step.continues,))), span, "continuing it tells")
         if step.options is not None:
             known.add(id(step.options))
             written = statement.one_of("likelihood")
             span = written.syntax("options").span if written is not None else statement.head
-            yield Told(flows.all(step.options), span, "these options tell")
+            yield Disclosure(flows.all(step.options), span, "these options tell")
         if step.offered is not None:
             known.add(id(step.offered))
             written = statement.one_of("tools")
             span = written.head if written is not None else statement.head
-            yield Told(flows.all(step.offered), span, "these tools tell")
+            yield Disclosure(flows.all(step.offered), span, "these tools tell")
         if step.acts:
             known |= {id(each) for each in step.acts}
             written = statement.one_of("state")
             span = written.syntax("value").span if written is not None else statement.head
-            yield Told(flows.all(*step.acts), span, "the results of its tools tell")
+            yield Disclosure(flows.all(*step.acts), span, "the results of its tools tell")
         for shots in step.shots:
             yield from self._shots(shots, step.name, statement)
             known |= {id(expr) for expr in expressions_of(shots)}
         yield from self._spoken(statement.head)
         known |= {id(expr) for expr in expressions_of(step.when)}
         rest = [expr for expr in expressions_of(step) if id(expr) not in known]
-        yield Told(flows.all(*rest), statement.head, "this step tells")
+        yield Disclosure(flows.all(*rest), statement.head, "this step tells")
 
-    def _decided(self, step: Ask | Converse, statement: Statement) -> list[Told]:
+    def _decided(self, step: Ask | Converse, statement: Statement) -> list[Disclosure]:
         """Return the information that a step runs at all."""
         if step.when is None:
             return []
         condition = statement.find("cond")
         span = condition.span if condition is not None and isinstance(step, Ask) else statement.head
         into = "its condition tells" if isinstance(step, Ask) else "whether it takes place tells"
-        return [Told(self.flows(step.name).all(step.when), span, into)]
+        return [Disclosure(self.flows(step.name).all(step.when), span, into)]
 
-    def _spoken(self, span: Span) -> Iterator[Told]:
+    def _spoken(self, span: Span) -> Iterator[Disclosure]:
         """Yield the language in which the role is asked."""
         if self.languages > 1 and "language" in self.names:
-            yield Told(self.names["language"].all, span, "the language of this tells")
+            yield Disclosure(self.names["language"].all, span, "the language of this tells")
 
-    def _texts(self, texts: Texts | None, flows: Flows, head: Span, known: set[int], into: str = "") -> Iterator[Told]:
+    def _texts(
+        self, texts: Texts | None, flows: Flows, head: Span, known: set[int], into: str = ""
+    ) -> Iterator[Disclosure]:
         """Yield the information in texts, each hole and condition once."""
         for template in (texts or {}).values():
             for part in template.parts:
@@ -347,32 +351,32 @@ class Following:
                     if part.when is not None:
                         known.add(id(part.when))
                         when = self.places.of(part, head)
-                        yield Told(flows.all(part.when), when, into or "its condition tells")
+                        yield Disclosure(flows.all(part.when), when, into or "its condition tells")
                 else:
                     holes = [part] if isinstance(part, Hole) else []
                 for hole in holes:
                     known.add(id(hole.expr))
-                    yield Told(flows.all(hole.expr), self.places.of(hole, head), into or "this prompt tells")
+                    yield Disclosure(flows.all(hole.expr), self.places.of(hole, head), into or "this prompt tells")
 
-    def _settings(self, settings: DeclaredSettings, flows: Flows, head: Span, known: set[int]) -> Iterator[Told]:
+    def _settings(self, settings: DeclaredSettings, flows: Flows, head: Span, known: set[int]) -> Iterator[Disclosure]:
         """Yield the information in the conditions of settings, which are visible to the model."""
         for when in settings.conditions():
             known.add(id(when))
-            yield Told(flows.all(when), self.places.of(when, head), "its condition tells")
+            yield Disclosure(flows.all(when), self.places.of(when, head), "its condition tells")
 
-    def _shots(self, shots: Shots, step: str, statement: Statement) -> Iterator[Told]:
+    def _shots(self, shots: Shots, step: str, statement: Statement) -> Iterator[Disclosure]:
         """Yield the information in shots: their texts, their selection, and whether there are any."""
         own = shots.dataset.rpartition(".")[2]
         written = next((each for each in statement.of("shots") if each.name("dataset").text == own), statement)
         table = self.tables.of(shots.dataset)
         where = self.rows.conditions(shots.where, {shots.alias: table})
-        row = table.rows.element.mapped(lambda found: within(found, lambda rows: rows.where(where)))
+        row = table.rows.element.map_secrets(lambda found: narrow_regions(found, lambda rows: rows.where(where)))
         flows = self.flows(step, {shots.alias: Flow(fields=row.fields)})
         there = union(table.rows.what, table.rows.order)
         if shots.drawn is None:  # a draw uses the positions among all rows, whatever the condition
-            there = within(there, lambda rows: rows.where(where))
+            there = narrow_regions(there, lambda rows: rows.where(where))
         chosen = [flows.all(shots.where), self.flows(step).all(shots.drawn), there, *self._keys(table, row)]
-        yield Told(union(*chosen), written.head, SHOWN)
+        yield Disclosure(union(*chosen), written.head, SHOWN)
         for texts in (shots.prompt, shots.reply):
             yield from self._texts(texts, flows, written.head, set(), SHOWN)
 
@@ -383,7 +387,7 @@ class Following:
             if of is not None and of.key is not None:
                 key = self.flows("key", fields).all(of.key)
                 span = self.places.of(of.key, self.places.dataset(of.name).head)
-                yield onward(key, Label(span, "rows of one key are never shots for each other"))
+                yield extend_trail(key, Label(span, "rows of one key are never shots for each other"))
 
     def _converse(self, step: Converse, statement: Statement) -> None:
         """Follow secrets through a conversation: what one speaker is given, it may say to the other."""
@@ -395,26 +399,28 @@ class Following:
         for speaker in step.speakers:
             written = next((each for each in statement.of("speaker") if each.name().text == speaker.role), statement)
             known: set[int] = set()
-            told = [*self._texts(speaker.system, flows, written.head, known), *self._spoken(written.head)]
-            told += self._settings(speaker.settings, flows, written.head, known)
+            disclosures = [*self._texts(speaker.system, flows, written.head, known), *self._spoken(written.head)]
+            disclosures += self._settings(speaker.settings, flows, written.head, known)
             rest = [expr for expr in expressions_of(speaker) if id(expr) not in known]
-            told.append(Told(flows.all(*rest), written.head, "this tells"))
-            leaks = self._reaches(speaker.role, [*told, *decided]) or leaks
+            disclosures.append(Disclosure(flows.all(*rest), written.head, "this tells"))
+            leaks = self._reaches(speaker.role, [*disclosures, *decided]) or leaks
             if speaker.role in self.compared:
                 said.append(self._written(step.name, name))
                 continue
-            said.append(union(*(each.secrets for each in told)))
+            said.append(union(*(each.secrets for each in disclosures)))
             for hearer in step.speakers:
-                heard = [onward(each.secrets, Label(each.span, f"`{speaker.role}` is told it")) for each in told]
+                heard = [
+                    extend_trail(each.secrets, Label(each.span, f"`{speaker.role}` is told it")) for each in disclosures
+                ]
                 into = f"`{speaker.role}` may say it in this conversation to"
-                if hearer is not speaker and self._reaches(hearer.role, [Told(union(*heard), name, into)]):
+                if hearer is not speaker and self._reaches(hearer.role, [Disclosure(union(*heard), name, into)]):
                     leaks = True
         whether = union(*(each.secrets for each in decided))
         reply = union(
-            onward(union(*said), Label(name, f"`{step.name}` may say it")),
-            onward(whether, Label(name, f"`{step.name}` takes place or not by it")),
+            extend_trail(union(*said), Label(name, f"`{step.name}` may say it")),
+            extend_trail(whether, Label(name, f"`{step.name}` takes place or not by it")),
         )
-        self.names[step.name] = Flow(parted(reply)[1] if leaks else reply)
+        self.names[step.name] = Flow(split_by_source(reply)[1] if leaks else reply)
 
     def _retrieve(self, step: Retrieve, statement: Statement) -> None:
         """Follow secrets through a retrieval: its selection, its order, and the texts that are embedded."""
@@ -424,22 +430,22 @@ class Following:
         where: frozenset[Condition] = frozenset()
         if step.source.op == "data" and step.source.field is None:
             where = self.rows.conditions(step.where, {step.alias: self.tables.of(step.source.dataset)})
-            element = element.mapped(lambda found: within(found, lambda rows: rows.where(where)))
+            element = element.map_secrets(lambda found: narrow_regions(found, lambda rows: rows.where(where)))
         # Of two equal elements, the first is taken.
-        there = within(union(source.what, source.order), lambda rows: rows.where(where))
+        there = narrow_regions(union(source.what, source.order), lambda rows: rows.where(where))
         flows = self.flows(step.name, {step.alias: element})
         name, top = statement.name().span, statement.one_of("top")
         by = self.flows(step.name, {step.alias: every}).all(step.by)
         if any(isinstance(part, Call) and part.function == "bm25" for part in subexpressions(step.by)):
             by = union(by, source.what)  # the rarity of a word depends on all rows
         if step.using is not None:
-            told = [Told(by, self.places.of(step.by, statement.head), "what is embedded tells")]
-            by = NONE if self._reaches(step.using, told) else by
+            disclosures = [Disclosure(by, self.places.of(step.by, statement.head), "what is embedded tells")]
+            by = NONE if self._reaches(step.using, disclosures) else by
         what = union(
-            onward(there, Label(name, f"`{step.name}` holds it")),
-            onward(by, Label(top.head if top is not None else name, "`top` chooses by it")),
-            onward(flows.all(step.where), Label(name, f"`{step.name}` chooses by it")),
-            onward(outer.all(step.when), Label(name, f"`{step.name}` is there by it")),
+            extend_trail(there, Label(name, f"`{step.name}` holds it")),
+            extend_trail(by, Label(top.head if top is not None else name, "`top` chooses by it")),
+            extend_trail(flows.all(step.where), Label(name, f"`{step.name}` chooses by it")),
+            extend_trail(outer.all(step.when), Label(name, f"`{step.name}` is there by it")),
         )
         put = [outer.of(each) for each in step.include]
         if put:  # their positions depend on all elements
@@ -447,10 +453,12 @@ class Following:
             for included, flow in zip(step.include, put, strict=True):
                 place = self.places.of(included, statement.head)
                 span = next((one.head for one in written if one.head.start <= place.start), place)
-                what = union(what, onward(flow.all, Label(span, "is put among them")))
-            what = union(what, onward(element.all, Label(name, f"`{step.name}` puts them in order by it")))
-        each = element.onward(Label(name, f"`{step.name}` holds it"))
-        self.names[step.name] = Flow(what, each=each.mapped(lambda found: within(found, lambda rows: rows.some)))
+                what = union(what, extend_trail(flow.all, Label(span, "is put among them")))
+            what = union(what, extend_trail(element.all, Label(name, f"`{step.name}` puts them in order by it")))
+        each = element.extend_trail(Label(name, f"`{step.name}` holds it"))
+        self.names[step.name] = Flow(
+            what, each=each.map_secrets(lambda found: narrow_regions(found, lambda rows: rows.some))
+        )
 
     def _judge(self, step: Verdict | Grade | Compare, statement: Statement) -> None:
         """Follow secrets to a judge and into its verdict."""
@@ -460,40 +468,40 @@ class Following:
         sides = {"first": Flow(fields=self.names), "second": Flow(fields=self.names)}
         flows = self.flows(step.name, sides if isinstance(step, Compare) else {})
         place = self.places.index.judged.get((self.scenario.name, step.name), statement.head)
-        told: list[Told] = []
+        disclosures: list[Disclosure] = []
         for loop in step.loops if isinstance(step, Verdict) else ():
-            told.append(Told(flows.of(loop.of).what, place, f"whether `{step.scorer}` is asked tells"))
+            disclosures.append(Disclosure(flows.of(loop.of).what, place, f"whether `{step.scorer}` is asked tells"))
             flows = flows.of_elements(loop)
-            told.append(Told(flows.all(loop.where), place, f"whether `{step.scorer}` is asked tells"))
-        told += [Told(flows.all(arg), place, f"`{step.scorer}` tells") for arg in step.args.values()]
+            disclosures.append(Disclosure(flows.all(loop.where), place, f"whether `{step.scorer}` is asked tells"))
+        disclosures += [Disclosure(flows.all(arg), place, f"`{step.scorer}` tells") for arg in step.args.values()]
         shown = dict.fromkeys((*scorer.params, "metrics", *self.scenario.axes, "language"), PUBLIC)
         own = Flows(shown, self.tables, self.revealed(step.scorer), self.places)
         known: set[int] = set()
         for texts in (scorer.system, scorer.prompt):
-            told += self._texts(texts, own, statement.head, known)
-        told += self._settings(scorer.settings, own, statement.head, known)
+            disclosures += self._texts(texts, own, statement.head, known)
+        disclosures += self._settings(scorer.settings, own, statement.head, known)
         if scorer.chat is not None:
             known.add(id(scorer.chat))
-            told.append(Told(own.all(scorer.chat), place, f"`{step.scorer}` tells"))
+            disclosures.append(Disclosure(own.all(scorer.chat), place, f"`{step.scorer}` tells"))
         earlier = step.earlier or ()
         if step.when is not None or earlier:
             whether = f"whether `{step.scorer}` is asked tells"
-            told.append(Told(flows.all(step.when, *earlier), place, whether))
+            disclosures.append(Disclosure(flows.all(step.when, *earlier), place, whether))
         if scorer.blind:
-            self._blind(step, told)
-        leaks = self._reaches(scorer.role, told)
-        self.names[step.name] = PUBLIC if leaks else Flow(union(*(each.secrets for each in told)))
+            self._blind(step, disclosures)
+        leaks = self._reaches(scorer.role, disclosures)
+        self.names[step.name] = PUBLIC if leaks else Flow(union(*(each.secrets for each in disclosures)))
 
-    def _blind(self, step: Verdict | Grade | Compare, told: list[Told]) -> None:
+    def _blind(self, step: Verdict | Grade | Compare, disclosures: list[Disclosure]) -> None:
         """Record what reveals the model to a blind judge, apart from the reply that it judges."""
-        models = [(each, parted(each.secrets)[1]) for each in told]
+        models = [(each, split_by_source(each.secrets)[1]) for each in disclosures]
         replies = {secret.column for _, of_model in models for secret in of_model}
         order = [name for name in self.names if name in replies]
         judged = step.of if not isinstance(step, Verdict) else order[-1] if order else ""
         for each, of_model in models:
             further = {secret: ways for secret, ways in of_model.items() if secret.column != judged}
             if further:
-                self.leaks.append(Leak(step.scorer, Told(further, each.span, each.into), judged))
+                self.leaks.append(Leak(step.scorer, Disclosure(further, each.span, each.into), judged))
 
 
 LEFT_OUT = {"fingerprint", "judgement", "needs", "inputs", "draw"}
@@ -504,13 +512,13 @@ LEFT_OUT = {"fingerprint", "judgement", "needs", "inputs", "draw"}
 
 
 @dataclass(eq=False)
-class ChosenRows:
+class FilteredScenario:
     """A scenario that may be one of several about the same rows. Its properties are computed once."""
 
     place: int
     scenario: Scenario
     rows: Rows
-    halves: Halves
+    halves: SplitScenarios
 
     @cached_property
     def asks(self) -> Hashable:
@@ -545,24 +553,24 @@ class ChosenRows:
 
 
 @dataclass
-class Halves:
+class SplitScenarios:
     """All scenarios of a program that run over rows."""
 
     program: Program
     tables: DatasetSecrets
-    following: Callable[[Scenario], Following]
+    following: Callable[[Scenario], ScenarioTaintAnalysis]
 
     def __post_init__(self) -> None:
         self.compared = {role.name for role in self.program.roles.values() if role.kind == "compared"}
         self.all = [
-            ChosenRows(place, scenario, scenario.rows, self)
+            FilteredScenario(place, scenario, scenario.rows, self)
             for place, scenario in enumerate(self.program.scenarios.values())
             if scenario.rows is not None
         ]
 
     def leaks(self) -> Iterator[Leak]:
         """Yield the leak of each split scenario, with the first other one that asks differently about such rows."""
-        marked: dict[Hashable, list[ChosenRows]] = defaultdict(list)
+        marked: dict[Hashable, list[FilteredScenario]] = defaultdict(list)
         chosen = [each for each in self.all if each.by_rows]
         for each in chosen:
             for mark in each.marks:
@@ -573,14 +581,14 @@ class Halves:
             if first is not None:
                 yield from self._half(half, first)
 
-    def _first(self, half: ChosenRows, others: list[ChosenRows]) -> ChosenRows | None:
+    def _first(self, half: FilteredScenario, others: list[FilteredScenario]) -> FilteredScenario | None:
         """Return the first scenario that asks differently about the same rows."""
         asks = half.asks
         return next((each for each in others if each.asks != asks and self._tell(half, each)), None)
 
-    def _tell(self, one: ChosenRows, two: ChosenRows) -> bool:
+    def _tell(self, one: FilteredScenario, two: FilteredScenario) -> bool:
         """Return true if it reveals something about a row which of two scenarios asks about it."""
-        if not self.ask_otherwise(one, two):
+        if not self.ask_differently(one, two):
             return False
         chosen = [each.by_where if one.rows.dataset == two.rows.dataset else each.by_rows for each in (one, two)]
         if not all(chosen):
@@ -589,7 +597,7 @@ class Halves:
         by = [columns_of(each) for each in chosen]
         return bool(sources[0] & sources[1]) or bool(by[0] & by[1])
 
-    def ask_otherwise(self, one: ChosenRows, two: ChosenRows) -> bool:
+    def ask_differently(self, one: FilteredScenario, two: FilteredScenario) -> bool:
         """Return true if two scenarios ask differently about rows that may be the same."""
         if one is two or one.rows == two.rows or one.asks == two.asks:
             return False
@@ -603,15 +611,17 @@ class Halves:
         span = following.places.of(rows.where, head) if rows.where is not None else head
         chosen = union(following.flows("where").all(rows.where), there)
         own = {secret: ways for secret, ways in chosen.items() if secret.dataset not in self.program.made}
-        return onward(own, Label(span, f"`{scenario.name}` runs over rows by it"))
+        return extend_trail(own, Label(span, f"`{scenario.name}` runs over rows by it"))
 
-    def _half(self, half: ChosenRows, other: ChosenRows) -> Iterator[Leak]:
+    def _half(self, half: FilteredScenario, other: FilteredScenario) -> Iterator[Leak]:
         """Yield the leaks of a scenario that is split from another."""
         chosen = half.by_where if half.rows.dataset == other.rows.dataset else half.by_rows
         for step in self._heard(half.scenario.steps):
             place = self.tables.places.step(half.scenario.name, step.name).head
             into = f"`{other.scenario.name}` asks otherwise about such rows, so this tells"
-            yield Leak(next(role for role in self._roles(step) if role in self.compared), Told(chosen, place, into))
+            yield Leak(
+                next(role for role in self._roles(step) if role in self.compared), Disclosure(chosen, place, into)
+            )
 
     def sources(self, name: str) -> frozenset[str]:
         """Return the data sets whose rows a data set has or is about."""
@@ -621,7 +631,7 @@ class Halves:
             self._sources[name] = frozenset({name, *beside})
         return self._sources[name]
 
-    def _made_of(self, made: Made) -> Iterator[str]:
+    def _made_of(self, made: GeneratedDataset) -> Iterator[str]:
         for part in subexpressions(made.source) if made.source else ():
             if isinstance(part, Data) and part.dataset != made.name:
                 yield from self.sources(part.dataset)

@@ -16,7 +16,7 @@ from tripos_compiler.source.data_classes import dataclass
 if TYPE_CHECKING:  # 20 ms, for the few specs that name a function of a package
     from importlib.metadata import EntryPoint
 
-ASKED = re.compile(r"(?P<name>[^\W\d]\w*)@(?P<version>\d+(\.\d+){0,2}([-+][\w.]+)?)")
+RELEASE_REQUEST = re.compile(r"(?P<name>[^\W\d]\w*)@(?P<version>\d+(\.\d+){0,2}([-+][\w.]+)?)")
 DIGEST = re.compile("[0-9a-f]{64}")
 
 
@@ -50,20 +50,20 @@ class ReleaseRequest:
         return re.fullmatch(r"[\d.]+", version) is not None and version.startswith(f"{self.version}.")
 
 
-def read_asked(text: str) -> ReleaseRequest | None:
+def parse_release_request(text: str) -> ReleaseRequest | None:
     """Return the request written as `"edubench@1.2"`, or None if the text has another form.
 
-    >>> read_asked("edubench@1.2")
+    >>> parse_release_request("edubench@1.2")
     ReleaseRequest(name='edubench', version='1.2', place=None, sha256=None)
-    >>> read_asked("edubench"), read_asked("edubench@latest")
+    >>> parse_release_request("edubench"), parse_release_request("edubench@latest")
     (None, None)
     """
-    found = ASKED.fullmatch(text)
+    found = RELEASE_REQUEST.fullmatch(text)
     return None if found is None else ReleaseRequest(found["name"], found["version"])
 
 
 @dataclass(frozen=True)
-class FoundRelease:
+class ResolvedRelease:
     """Release whose files match its manifest. `folder` is the folder of the release, and `main` the path of the main
     file of its spec."""
 
@@ -89,7 +89,7 @@ class FoundRelease:
     def inside(self, path: str) -> str | None:
         """Return a path relative to the folder of the release, or None if it lies elsewhere.
 
-        >>> found = FoundRelease("a", "1.0.0", "", "releases/a-1.0.0", "releases/a-1.0.0/spec/a.tripos", ("en",))
+        >>> found = ResolvedRelease("a", "1.0.0", "", "releases/a-1.0.0", "releases/a-1.0.0/spec/a.tripos", ("en",))
         >>> found.inside("releases/a-1.0.0/spec/words.py"), found.inside("words.py")
         ('spec/words.py', None)
         """
@@ -110,7 +110,7 @@ class UnfitRelease(Exception):
 class ReleaseFinder(Protocol):
     """Protocol that finds the releases that a spec extends."""
 
-    def find(self, asked: ReleaseRequest, near: str) -> FoundRelease:
+    def find(self, asked: ReleaseRequest, near: str) -> ResolvedRelease:
         """Return the release that a spec at path `near` requests: the highest version that satisfies the request.
         Raises `UnfitRelease` if there is none."""
         ...
@@ -119,7 +119,7 @@ class ReleaseFinder(Protocol):
 class NoReleases:
     """Finder for specs that extend no release."""
 
-    def find(self, asked: ReleaseRequest, near: str) -> FoundRelease:
+    def find(self, asked: ReleaseRequest, near: str) -> ResolvedRelease:
         """Raise `UnfitRelease` for every request."""
         raise UnfitRelease("E0912", f"there is no release `{asked.text}`", "give its folder with --releases DIR")
 
@@ -153,7 +153,7 @@ Origin = Literal["spec", "given", "shipped"]
 
 
 @dataclass(frozen=True)
-class FoundFile:
+class ResolvedFile:
     """Data file: its path below the folder in which it was found, and the `captures` from its name (`{language}`)."""
 
     path: str
@@ -172,7 +172,7 @@ class JoinedFiles:
     """Files joined to the rows of another file: a row matches if its `column` equals their `other`. `columns` are the
     columns that are added."""
 
-    files: tuple[FoundFile, ...]
+    files: tuple[ResolvedFile, ...]
     column: str
     other: str
     columns: tuple[str, ...]
@@ -208,25 +208,25 @@ class LocatedText(str):
 class DataReader(Protocol):
     """Protocol that finds and reads the data files of a spec."""
 
-    def find(self, source: str, near: str) -> list[FoundFile]:
+    def find(self, source: str, near: str) -> list[ResolvedFile]:
         """Return the files that match `source` for a spec at path `near`, in order. Raises `DataError`."""
         ...
 
-    def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
+    def rows(self, file: ResolvedFile) -> Iterator[dict[str, Any]]:
         """Yield the raw records of a file. Raises `DataError`."""
         ...
 
-    def medium(self, file: FoundFile, kind: Any, value: Any) -> str:
+    def medium(self, file: ResolvedFile, kind: Any, value: Any) -> str:
         """Return the mark of the image, recording or file that a cell of a data file names or contains. Raises
         `UnfitMedium` of `library.media`."""
         ...
 
-    def document(self, file: FoundFile) -> Any:
+    def document(self, file: ResolvedFile) -> Any:
         """Return the value of a file that is a single JSON or YAML document. A mapping with a repeated key is returned
         as a list of mappings with one key each. Raises `DataError`."""
         ...
 
-    def placed(self, file: FoundFile) -> Any:
+    def placed(self, file: ResolvedFile) -> Any:
         """Return the same as `document`, with each text a `LocatedText` if lines are known. This is slower and serves
         error messages. Raises `DataError`."""
         ...
@@ -235,22 +235,22 @@ class DataReader(Protocol):
 class NoData:
     """Reader for specs without data files."""
 
-    def find(self, source: str, near: str) -> list[FoundFile]:
+    def find(self, source: str, near: str) -> list[ResolvedFile]:
         """Raise `DataError` for every source."""
         raise DataError(f"no data folder to look for `{source}` in", "give one with --data")
 
-    def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
+    def rows(self, file: ResolvedFile) -> Iterator[dict[str, Any]]:
         """Raise `DataError`: there are no data files."""
         raise DataError(f"cannot read `{file.path}`", "give a data folder with --data")
 
-    def medium(self, file: FoundFile, kind: Any, value: Any) -> str:
+    def medium(self, file: ResolvedFile, kind: Any, value: Any) -> str:
         """Raise `DataError`: there are no data files."""
         raise DataError(f"cannot read `{value}`", "give a data folder with --data")
 
-    def document(self, file: FoundFile) -> Any:
+    def document(self, file: ResolvedFile) -> Any:
         """Raise `DataError`: there are no data files."""
         raise DataError(f"cannot read `{file.path}`", "give a data folder with --data")
 
-    def placed(self, file: FoundFile) -> Any:
+    def placed(self, file: ResolvedFile) -> Any:
         """Raise `DataError`: there are no data files."""
         return self.document(file)

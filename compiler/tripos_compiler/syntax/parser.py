@@ -138,7 +138,7 @@ def _read(start: str, tokens: Iterable[Token], report: SyntaxReport) -> Branch |
             if depth or token.kind not in BOUNDARIES:
                 opens = token.kind in OPENERS and token.start not in report.unclosed
                 depth = max(0, depth + opens - (token.kind in CLOSERS))
-                lose(diagnostics, token)
+                note_skipped(diagnostics, token)
                 lost = token.end
                 continue
             skipping = False
@@ -147,9 +147,9 @@ def _read(start: str, tokens: Iterable[Token], report: SyntaxReport) -> Branch |
             _report(machine, token, last, report)
             if start == "hole":
                 return None
-            lose(diagnostics, token)
+            note_skipped(diagnostics, token)
             if not _recover(machine, token, diagnostics):
-                diagnostics.lost_files = True
+                diagnostics.skipped_files = True
                 return None
             skipping = True
             depth = 0
@@ -172,7 +172,7 @@ def _read(start: str, tokens: Iterable[Token], report: SyntaxReport) -> Branch |
             machine.extend(BROKEN, end.end)
             whole = machine.finish()
         if whole is None:
-            diagnostics.lost_files = True
+            diagnostics.skipped_files = True
     return whole
 
 
@@ -189,11 +189,11 @@ def _recover(machine: Machine, token: Token, diagnostics: Diagnostics) -> bool:
         value = machine.pop()
         if value is None:
             return False
-        start = lose(diagnostics, value, start)
+        start = note_skipped(diagnostics, value, start)
     return machine.feed(Token(BROKEN, "", start, start))
 
 
-def lose(diagnostics: Diagnostics, value: Branch | Token, start: int | None = None) -> int:
+def note_skipped(diagnostics: Diagnostics, value: Branch | Token, start: int | None = None) -> int:
     """Record the names in a skipped part, and return its first position, or `start` if that is earlier."""
     first = value.start if start is None else start
     waiting = [value]
@@ -204,7 +204,7 @@ def lose(diagnostics: Diagnostics, value: Branch | Token, start: int | None = No
             continue
         first = min(first, item.start)
         if item.kind == "NAME":
-            diagnostics.lost_names.add(item.text)
+            diagnostics.skipped_names.add(item.text)
     return first
 
 
@@ -502,8 +502,8 @@ def parse(source: Source, diagnostics: Diagnostics, memory: ParseMemory | None =
         lines.extend(parsed.lines)
         found = parsed.diagnostics
         diagnostics.items.extend(found.items)
-        diagnostics.lost_names.update(found.lost_names)
-        diagnostics.lost_files |= found.lost_files
+        diagnostics.skipped_names.update(found.skipped_names)
+        diagnostics.skipped_files |= found.skipped_files
         slipped = slipped or any(item.code == "E0103" for item in found.items)
     if memory is not None:
         memory.forget(source)
@@ -586,5 +586,5 @@ def _prune(place: Place, statements: list[Branch], diagnostics: Diagnostics) -> 
             start = level[0].start
             help_ = "give a part of it a name, or write it flatter"
             diagnostics.error("E0101", "this is nested too deeply", place(start, start + 1), help=help_)
-            lose(diagnostics, statement)
+            note_skipped(diagnostics, statement)
             statement.children[:] = [Token(BROKEN, "", start, start)]

@@ -12,10 +12,10 @@ from typing import Protocol
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Label, nearest
 from tripos_compiler.language.references import names_in
-from tripos_compiler.library.definedness import lack_of
+from tripos_compiler.library.definedness import undefinedness_of
 from tripos_compiler.library.registry import FUNCTIONS
-from tripos_compiler.library.signature import Function, Parameter, Wrong
-from tripos_compiler.library.types import fits, notated_type, type_notation, without_optional
+from tripos_compiler.library.signature import ArgumentError, Function, Parameter
+from tripos_compiler.library.types import fits, parse_type_notation, type_notation, without_optional
 from tripos_compiler.plan import (
     Call,
     Each,
@@ -34,12 +34,12 @@ from tripos_compiler.plan import (
 from tripos_compiler.resolve.program import (
     Binding,
     FormulaScorer,
-    PossibleLack,
+    PossiblyUndefined,
     Program,
     Scope,
     Typed,
-    joint_lacks,
     record_fields,
+    undefined_in,
 )
 from tripos_compiler.resolve.python_functions import find_plugin
 from tripos_compiler.source.data_classes import dataclass
@@ -90,13 +90,13 @@ class CheckedLoop:
 
     loop: Loop
     inside: Checker
-    may: tuple[PossibleLack, ...]
+    may: tuple[PossiblyUndefined, ...]
     element: Type
     listed: Type
     """The type of the list."""
 
 
-def comprehension(elaborator: Checker, argument: Argument) -> Typed | None:
+def check_comprehension(elaborator: Checker, argument: Argument) -> Typed | None:
     """Check a list comprehension. Reports a mistake and returns None."""
     written = read_loop(elaborator, argument.elements[1:], argument)
     found = element_values(elaborator, argument.elements[0], written) if written is not None else None
@@ -312,7 +312,7 @@ DEEPEST_FORMULA = 32
 
 
 @dataclass(frozen=True)
-class Given:
+class CheckedArgument:
     """A checked argument: its parameter, and whether it was passed by name."""
 
     parameter: Parameter
@@ -320,7 +320,7 @@ class Given:
     by_name: bool
 
 
-def call(elaborator: Checker, syntax: CallExpr) -> Typed | None:
+def check_call(elaborator: Checker, syntax: CallExpr) -> Typed | None:
     """Check a call. Reports a mistake and returns None."""
     program = elaborator.program
     if not isinstance(syntax.function, Name):
@@ -354,11 +354,13 @@ def several_values(argument: Argument, help_: str) -> tuple[str, Span, str]:
     return "this argument is more than one value; is a comma missing?", argument.span, help_
 
 
-def arguments(elaborator: Checker, syntax: CallExpr, parameters: Sequence[Parameter], shape: str) -> list[Given] | None:
+def arguments(
+    elaborator: Checker, syntax: CallExpr, parameters: Sequence[Parameter], shape: str
+) -> list[CheckedArgument] | None:
     """Return the checked arguments in the order of the source. Reports a mistake and returns None."""
     help_ = f"it is `{shape}`"
     free = list(parameters)
-    given: list[Given] = []
+    given: list[CheckedArgument] = []
     good = True
     for argument in syntax.arguments:
         _note_name(elaborator, syntax, argument)
@@ -376,7 +378,7 @@ def arguments(elaborator: Checker, syntax: CallExpr, parameters: Sequence[Parame
         if typed is None:
             good = False
         else:
-            given.append(Given(parameter, typed, argument.name is not None))
+            given.append(CheckedArgument(parameter, typed, argument.name is not None))
     many = {each.parameter.name for each in given if each.parameter.many}
     missing = [p.name for p in free if p.required and p.implied is None and p.name not in many]
     if missing and good:
@@ -403,20 +405,22 @@ def _filled(free: list[Parameter], argument: Argument) -> Parameter | None:
     return parameter
 
 
-def _argument(elaborator: Checker, argument: Argument, parameter: Parameter, given: Sequence[Given]) -> Typed | None:
+def _argument(
+    elaborator: Checker, argument: Argument, parameter: Parameter, given: Sequence[CheckedArgument]
+) -> Typed | None:
     element = argument.elements[0]
     wanted = parameter.type
     if parameter.is_type:
         return _type(elaborator, element)
     if is_comprehension((argument,), named=True):
-        typed = comprehension(elaborator, argument)
+        typed = check_comprehension(elaborator, argument)
         return typed if wanted is None else elaborator.typed_as(typed, element, wanted, f"`{parameter.name}`")
     if wanted is None and given and isinstance(element, Name) and elaborator.is_value(element):
         beside = given[0].typed.type  # `default(choice, A)`: a value of the first argument's choice
         of = beside.of if beside.kind in ("optional", "list", "set") else beside
         if of.kind == "choice":
             return elaborator.against(element, of)
-    if isinstance(element, Group) and not element.arguments and given and parameter.is_like_others:
+    if isinstance(element, Group) and not element.arguments and given and parameter.accepts_any_type:
         beside = without_optional(given[-1].typed.type)  # `default(found, [])`: an empty list of the same type
         if beside.kind in ("list", "dialogue"):
             return Typed(Items(values=()), beside)
@@ -436,7 +440,7 @@ def _type(elaborator: Checker, element: Syntax) -> Typed | None:
     if type_ is None:
         return None
     notation = type_notation(type_)
-    if notated_type(notation) != type_:
+    if parse_type_notation(notation) != type_:
         help_ = "write text, integer, number, bool, 1..5, json, or list<…> of one of them or of a record of them"
         elaborator.error("E0302", f"a part of JSON cannot be read as `{notation}`", element.span, help_)
         return None
@@ -468,7 +472,7 @@ def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed
     literals = {each.parameter.name: each.typed.expr.value for each in given if isinstance(each.typed.expr, Literal_)}
     wrong = function.check(literals)
     if wrong is not None:
-        told = Wrong("E0303", wrong, help_) if isinstance(wrong, str) else wrong
+        told = ArgumentError("E0303", wrong, help_) if isinstance(wrong, str) else wrong
         elaborator.error(told.code, told.message, syntax.span, told.help)
         return None
     implied = {name: _literal(value) for name, value in function.implied(types).items()}
@@ -479,13 +483,13 @@ def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed
             implied[parameter.name] = locale.expr
     expr = _as_call(function.name, given, implied)
     may = _lacking(function, given)
-    own = lack_of(expr, {each.parameter.name: each.typed.type for each in given})
+    own = undefinedness_of(expr, {each.parameter.name: each.typed.type for each in given})
     if own is not None:
-        may = (*may, PossibleLack(own, syntax.span))
+        may = (*may, PossiblyUndefined(own, syntax.span))
     return Typed(expr, returns, may)
 
 
-def _lacking(function: Function, given: Sequence[Given]) -> tuple[PossibleLack, ...]:
+def _lacking(function: Function, given: Sequence[CheckedArgument]) -> tuple[PossiblyUndefined, ...]:
     """Return the reasons why the arguments make a call undefined. A lazy function does not evaluate all of them."""
     by_name = {each.parameter.name: each.typed for each in given}
     match function.name:
@@ -497,7 +501,7 @@ def _lacking(function: Function, given: Sequence[Given]) -> tuple[PossibleLack, 
             return by_name["fallback"].may
         case "readable":
             return ()
-    return joint_lacks(each.typed for each in given)
+    return undefined_in(each.typed for each in given)
 
 
 def _literal(value: str | tuple[str, ...]) -> Expr:
@@ -506,7 +510,7 @@ def _literal(value: str | tuple[str, ...]) -> Expr:
     return Items(values=tuple(Literal_(value=each) for each in value))
 
 
-def _as_call(name: str, given: Sequence[Given], implied: Mapping[str, Expr]) -> Call:
+def _as_call(name: str, given: Sequence[CheckedArgument], implied: Mapping[str, Expr]) -> Call:
     first_named = next((index for index, each in enumerate(given) if each.by_name), len(given))
     positional = tuple(each.typed.expr for each in given[:first_named])
     named = {each.parameter.name: each.typed.expr for each in given[first_named:]}
@@ -521,7 +525,7 @@ def _plugged(elaborator: Checker, syntax: CallExpr, name: str, plugin: Plugin) -
     given = arguments(elaborator, syntax, parameters, shape)
     if given is None:
         return None
-    return Typed(_as_call(name, given, {}), plugin.returns, joint_lacks(each.typed for each in given))
+    return Typed(_as_call(name, given, {}), plugin.returns, undefined_in(each.typed for each in given))
 
 
 def _scorer(elaborator: Checker, syntax: CallExpr, name: str) -> Typed | None:

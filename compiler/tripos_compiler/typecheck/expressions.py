@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, nearest
-from tripos_compiler.library.definedness import lack_of
+from tripos_compiler.library.definedness import undefinedness_of
 from tripos_compiler.library.types import fits, type_notation, without_optional
 from tripos_compiler.plan import (
     Binary,
@@ -31,7 +31,7 @@ from tripos_compiler.plan import (
     Unary,
 )
 from tripos_compiler.replies.number_tokens import DEFAULT, convention_of
-from tripos_compiler.resolve.program import Binding, PossibleLack, Program, Scope, Typed, joint_lacks
+from tripos_compiler.resolve.program import Binding, PossiblyUndefined, Program, Scope, Typed, undefined_in
 from tripos_compiler.source.text import Span
 from tripos_compiler.source.tree import (
     Argument,
@@ -47,7 +47,14 @@ from tripos_compiler.source.tree import (
     describe_syntax,
 )
 from tripos_compiler.syntax.parser import parse_hole
-from tripos_compiler.typecheck.calls import Checker, FormulaValues, Judge, call, comprehension, is_comprehension
+from tripos_compiler.typecheck.calls import (
+    Checker,
+    FormulaValues,
+    Judge,
+    check_call,
+    check_comprehension,
+    is_comprehension,
+)
 
 if TYPE_CHECKING:
     from tripos_compiler.resolve.program import LoadedDataset
@@ -94,9 +101,9 @@ def _operation(checker: Checker, syntax: BinaryExpr, left: Typed, right: Typed, 
     expr = Binary(operator=syntax.operator, left=left.expr, right=right.expr)
     lazy = syntax.operator in ("and", "or")
     may = (*left.may, *(right.under(left.expr, syntax.operator == "and") if lazy else right.may))
-    own = lack_of(expr, {"right": right.type})
+    own = undefinedness_of(expr, {"right": right.type})
     if own is not None:
-        may = (*may, PossibleLack(own, syntax.span))
+        may = (*may, PossiblyUndefined(own, syntax.span))
     return Typed(expr, type_, may)
 
 
@@ -214,13 +221,13 @@ def text_value(checker: Checker, text: Text) -> Typed | None:
         return Typed(Literal_(value=text.value), TextType())
     diagnostics = checker.program.diagnostics
     mark, holes = len(diagnostics.items), list[Syntax]()
-    call = joined(text, holes, diagnostics)
+    call = join_call(text, holes, diagnostics)
     if len(diagnostics.items) > mark or not holds_texts(checker, holes):
         return None
     return checker.infer(call)
 
 
-def joined(text: Text, holes: list[Syntax], diagnostics: Diagnostics) -> Syntax:
+def join_call(text: Text, holes: list[Syntax], diagnostics: Diagnostics) -> Syntax:
     """Return a text with holes as the equivalent call of `join`. Appends the expressions to `holes`, and reports
     malformed ones.
     """
@@ -367,7 +374,7 @@ class Elaborator:
                 return self._member(syntax)
             case Group(arguments=arguments):
                 if is_comprehension(arguments):
-                    return comprehension(self, arguments[0])
+                    return check_comprehension(self, arguments[0])
                 return self.group(syntax, arguments)
             case UnaryExpr(operator=operator, value=value):
                 wanted: Type = BoolType() if operator == "not" else NumberType()
@@ -382,7 +389,7 @@ class Elaborator:
             case BinaryExpr():
                 return check_operator(self, syntax)
             case CallExpr():
-                return call(self, syntax)
+                return check_call(self, syntax)
         self.error("E0301", f"{describe_syntax(syntax)} is not a value", syntax.span)
         return None
 
@@ -395,7 +402,7 @@ class Elaborator:
         if binding is None:
             if syntax.text in self.program.declared.get("dataset", {}):
                 return None  # it was reported
-            wholes = [*self.program.trees, *self.program.rowsets]
+            wholes = [*self.program.trees, *self.program.top_level_datasets]
             close = nearest(syntax.text, [*self.scope, "true", "false"]) or nearest(syntax.text, wholes)
             known = ", ".join(f"`{name}`" for name in sorted(self.scope)[:8])
             help_ = f"did you mean `{close}`?" if close else f"names here are {known or '`true` and `false`'}"
@@ -409,7 +416,7 @@ class Elaborator:
             span = self.program.declared["tree"][name.text].span
             tree = TreeType(tree=name.text)
             return Binding((name.text,), tree, value=Branches(tree=name.text), span=span)
-        loaded = self.program.rowsets.get(name.text)
+        loaded = self.program.top_level_datasets.get(name.text)
         return rows_binding(loaded) if loaded is not None else None
 
     def _use(self, binding: Binding, span: Span, text: str) -> Typed | None:
@@ -496,7 +503,7 @@ class Elaborator:
         if of is None:
             self.error("E0301", "the values of a list must be of one type", syntax.span)
             return None
-        return Typed(Items(values=tuple(item.expr for item in known)), ListType(of=of), joint_lacks(known))
+        return Typed(Items(values=tuple(item.expr for item in known)), ListType(of=of), undefined_in(known))
 
     def _argument(self, argument: Argument, choice: Type | None) -> Typed | None:
         if argument.name is not None or len(argument.elements) != 1:

@@ -120,7 +120,7 @@ def _in_holes(text: Text) -> Iterator[Name]:
 
 
 @dataclass(frozen=True)
-class FilledHole:
+class CheckedHole:
     """A hole of a lowered template and its place; or, with `condition`, the condition of a passage, whose outcome the
     text reveals.
     """
@@ -131,13 +131,13 @@ class FilledHole:
 
 
 @dataclass(frozen=True)
-class Localised:
+class LocalizedTemplate:
     """A template with its holes and the conditions of its passages, by language."""
 
     texts: Texts
-    holes: dict[str, tuple[FilledHole, ...]]
+    holes: dict[str, tuple[CheckedHole, ...]]
 
-    def told(self) -> list[FilledHole]:
+    def told(self) -> list[CheckedHole]:
         """Return every hole and condition once."""
         return list({hole.span: hole for holes in self.holes.values() for hole in holes}.values())
 
@@ -155,7 +155,7 @@ def lower_texts(
     scope: Scope,
     statements: list[Statement],
     what: str,
-) -> Localised | None:
+) -> LocalizedTemplate | None:
     """Return the template of `prompt` or `system` statements, at most one for each language and condition. Returns None
     if one is wrong.
     """
@@ -167,7 +167,7 @@ def lower_texts(
     if len(groups) == 1 and groups[0].condition is None:
         return passages[0]
     merged: Texts = {}
-    holes: dict[str, tuple[FilledHole, ...]] = {}
+    holes: dict[str, tuple[CheckedHole, ...]] = {}
     for language in program.languages:
         parts: list[Passage] = []
         for passage in passages:
@@ -177,7 +177,7 @@ def lower_texts(
             parts += [Passage(parts=plain)] if plain else []
         merged[language] = Template(parts=tuple(parts))
         holes[language] = tuple(hole for passage in passages for hole in passage.holes[language])
-    return Localised(merged, holes)
+    return LocalizedTemplate(merged, holes)
 
 
 def _groups(statements: list[Statement]) -> Iterable[TextVariants]:
@@ -189,7 +189,7 @@ def _groups(statements: list[Statement]) -> Iterable[TextVariants]:
     return groups.values()
 
 
-def _group(program: Program, scope: Scope, group: TextVariants, what: str) -> Localised | None:
+def _group(program: Program, scope: Scope, group: TextVariants, what: str) -> LocalizedTemplate | None:
     """Lower the texts of one condition. Reports a mistake and returns None."""
     labels: Labels = [label for statement in group.statements for label in statement.labels()]
     texts = program.localised(labels, group.statements[0].head, what)
@@ -201,7 +201,7 @@ def _group(program: Program, scope: Scope, group: TextVariants, what: str) -> Lo
             return None
     if texts is None or any(template is None for template in lowered.values()):
         return None
-    found: dict[str, tuple[Template, tuple[FilledHole, ...]]] = {}
+    found: dict[str, tuple[Template, tuple[CheckedHole, ...]]] = {}
     for language, text in texts.items():
         pair = lowered[id(text)]
         assert pair is not None
@@ -211,18 +211,18 @@ def _group(program: Program, scope: Scope, group: TextVariants, what: str) -> Lo
             template = Template(parts=(Passage(when=when.expr, parts=plain),))
             program.index.place(template.parts[0], group.condition.span)
             holes = tuple(replace(hole, typed=replace(hole.typed, may=hole.typed.under(when.expr))) for hole in holes)
-            holes = (*holes, FilledHole(when, group.condition.span, condition=True))
+            holes = (*holes, CheckedHole(when, group.condition.span, condition=True))
         found[language] = (template, holes)
-    return Localised(
+    return LocalizedTemplate(
         {language: pair[0] for language, pair in found.items()},
         {language: pair[1] for language, pair in found.items()},
     )
 
 
-def lower_template(program: Program, scope: Scope, text: Text) -> tuple[Template, tuple[FilledHole, ...]] | None:
+def lower_template(program: Program, scope: Scope, text: Text) -> tuple[Template, tuple[CheckedHole, ...]] | None:
     """Return the template of a text and its holes. Reports a wrong hole and returns None."""
     parts: list[str | Hole] = []
-    holes: list[FilledHole] = []
+    holes: list[CheckedHole] = []
     end = 0
     good = True
     source = text.span.source
@@ -248,7 +248,7 @@ def lower_template(program: Program, scope: Scope, text: Text) -> tuple[Template
             continue
         parts.append(Hole(expr=typed.expr, type=typed.type))
         program.index.place(parts[-1], span)
-        holes.append(FilledHole(typed, span))
+        holes.append(CheckedHole(typed, span))
     if good:
         warn_of_foreign_holes(program, scope, text)
     rest = text.value[end:]

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from tripos_compiler.library.signature import PAST, in_bounds
+from tripos_compiler.library.signature import OUT_OF_BOUNDS, in_bounds
 from tripos_compiler.plan import (
     ChoiceType,
     Grade,
@@ -15,12 +15,12 @@ from tripos_compiler.plan import (
     NoTokenProbabilities,
     Scorer,
     TokenProbability,
-    told_probabilities,
-    told_share,
-    weighed_fields,
+    probability_fields,
+    reply_probabilities,
+    value_probability,
 )
 from tripos_compiler.plan.outcomes import PARSE_FAILURE, REFUSED, RETRIED_NEXT_RUN, SCORED
-from tripos_runtime.asking.questions import Answer, Reader, ReadOutcome, Weigher
+from tripos_runtime.asking.questions import Answer, ProbabilityReader, Reader, ReadOutcome
 from tripos_runtime.reading.judgements import read_metrics
 from tripos_runtime.reading.schema import metrics_schema, schema_of
 from tripos_runtime.reading.typed import read
@@ -29,9 +29,9 @@ VERDICT = "verdict"
 """The name of a judge's single value in its reply; a step gives it a name of its own."""
 PROBABILITY = "probability"
 """The name for the probability of the verdict's token among the tokens of its type."""
-FIRST, SECOND, NEITHER = 1.0, 0.0, 0.5
+FIRST_WINS, SECOND_WINS, TIE = 1.0, 0.0, 0.5
 """The value of a comparison for the model whose reply was shown first."""
-Said = float | str
+ScoreValue = float | str
 """A verdict: a number, or a name of a choice."""
 
 
@@ -74,20 +74,20 @@ def grade_reader(scorer: Scorer, metrics: Sequence[Metric], locale: str) -> Read
     return read_all
 
 
-def grade_weigher(scorer: Scorer) -> Weigher | None:
+def grade_probabilities(scorer: Scorer) -> ProbabilityReader | None:
     """Return a function that adds the probability of a verdict, or replaces the verdict by the mean of its scale under
     the probabilities. None if no probabilities are asked for. A verdict without probabilities stays as it is."""
     gives = scorer.gives
-    if scorer.settings.top_logprobs is None or gives is None or "probabilities" not in weighed_fields(gives):
+    if scorer.settings.top_logprobs is None or gives is None or "probabilities" not in probability_fields(gives):
         return None
 
     def weigh(outcome: ReadOutcome, tokens: Sequence[TokenProbability]) -> ReadOutcome:
         said = outcome.value[VERDICT][0]
         value: Any = said if isinstance(said, str) else bool(said) if gives.kind == "bool" else int(said)
-        told = told_probabilities(tokens, gives, value)
+        told = reply_probabilities(tokens, gives, value)
         if scorer.weighted and "expected" not in told:
             raise NoTokenProbabilities("no score of the scale is among the likeliest tokens where the score stands")
-        sure = told_share(gives, told, value)
+        sure = value_probability(gives, told, value)
         parsed = {VERDICT: {**outcome.parsed[VERDICT], "probability": sure}}
         if not scorer.weighted:
             return ReadOutcome({**outcome.value, PROBABILITY: (sure, SCORED)}, parsed)
@@ -106,14 +106,16 @@ def verdict_reader(scorer: Scorer) -> Reader:
         found = read(gives, text)
         if found.error is not None:
             return ReadOutcome(None, {}, found.error, found.status)
-        told = {} if gives.worth else {"score": compared_worth(scorer, found.value)}  # what names stand for may change
+        told = (
+            {} if gives.worth else {"score": comparison_worth(scorer, found.value)}
+        )  # what names stand for may change
         return ReadOutcome((found.value, SCORED), {VERDICT: told | {"choice": found.value}})
 
     return read_one
 
 
 def _side(by_how_much: float) -> float:
-    return FIRST if by_how_much > 0 else SECOND if by_how_much < 0 else NEITHER
+    return FIRST_WINS if by_how_much > 0 else SECOND_WINS if by_how_much < 0 else TIE
 
 
 def worth_of(gives: ChoiceType, name: str) -> float | None:
@@ -125,16 +127,16 @@ def worth_of(gives: ChoiceType, name: str) -> float | None:
     return dict(zip(gives.values, gives.worth, strict=False)).get(name)
 
 
-def compared_worth(scorer: Scorer, name: Said | None) -> float | None:
+def comparison_worth(scorer: Scorer, name: ScoreValue | None) -> float | None:
     """Return the value of a verdict on two replies for the one shown first."""
     gives = scorer.gives
     if not isinstance(gives, ChoiceType) or not isinstance(name, str):
         return None
-    sides = map(_side, gives.worth) if gives.worth else (FIRST, SECOND, NEITHER)
+    sides = map(_side, gives.worth) if gives.worth else (FIRST_WINS, SECOND_WINS, TIE)
     return dict(zip(gives.values, sides, strict=False))[name]
 
 
-def number_and_name(scorer: Scorer, said: Said | None) -> tuple[float | None, str | None]:
+def score_columns(scorer: Scorer, said: ScoreValue | None) -> tuple[float | None, str | None]:
     """Return a verdict as a number, if it has one, and as JSON text if it is a name."""
     if not isinstance(said, str):
         return said, None
@@ -149,16 +151,16 @@ def _read_number(text: str) -> ReadOutcome:
     except ValueError:
         return ReadOutcome({}, {}, "the reply is no number", PARSE_FAILURE)
     if not in_bounds(value):
-        return ReadOutcome({}, {}, f"the number has no value: {PAST}", PARSE_FAILURE)
+        return ReadOutcome({}, {}, f"the number has no value: {OUT_OF_BOUNDS}", PARSE_FAILURE)
     return ReadOutcome({VERDICT: (value, SCORED)}, {VERDICT: {"score": value}})
 
 
-def score_rows(step: Grade, scorer: Scorer, answers: Sequence[Answer]) -> dict[str, tuple[Said | None, str]]:
+def score_rows(step: Grade, scorer: Scorer, answers: Sequence[Answer]) -> dict[str, tuple[ScoreValue | None, str]]:
     """Return the value and status of every score in the replies of one judge, failed calls included."""
     titles = {metric: metric for metric in step.metrics} or {step.name: VERDICT}
     told = [((answer.value or {}), answer.status) for answer in answers]
     return {
-        title: repeated(scorer, [found.get(key, (None, status)) for found, status in told])
+        title: combine_repeats(scorer, [found.get(key, (None, status)) for found, status in told])
         for title, key in titles.items()
     }
 
@@ -185,26 +187,26 @@ def confidence(step: Grade, answers: Sequence[Answer]) -> float | None:
     return min(shares)
 
 
-def repeated(scorer: Scorer, told: Sequence[tuple[Said | None, str]]) -> tuple[Said | None, str]:
+def combine_repeats(scorer: Scorer, verdicts: Sequence[tuple[ScoreValue | None, str]]) -> tuple[ScoreValue | None, str]:
     """Return the value and status of one judge's repeated verdicts: the mean of numbers, else the most frequent
     verdict; a tie is won by the one given first. More than half of the replies must have a value. If one will be
     retried, there is no value until then.
 
     >>> from tripos_compiler.plan import BoolType, IntegerType
     >>> judge = Scorer(name="j", role="judge", params={}, prompt={}, gives=IntegerType())
-    >>> repeated(judge, [(4.0, SCORED), (5.0, SCORED), (None, PARSE_FAILURE)])
+    >>> combine_repeats(judge, [(4.0, SCORED), (5.0, SCORED), (None, PARSE_FAILURE)])
     (4.5, 'scored')
-    >>> repeated(judge, [(4.0, SCORED), (None, PARSE_FAILURE)])
+    >>> combine_repeats(judge, [(4.0, SCORED), (None, PARSE_FAILURE)])
     (None, 'parse_failure')
-    >>> repeated(judge.model_copy(update={"gives": BoolType()}), [(0.0, SCORED), (1.0, SCORED), (1.0, SCORED)])
+    >>> combine_repeats(judge.model_copy(update={"gives": BoolType()}), [(0.0, SCORED), (1.0, SCORED), (1.0, SCORED)])
     (1.0, 'scored')
     """
-    if len(told) == 1:
-        return told[0]
-    values = [value for value, status in told if value is not None and status == SCORED]
-    lost = [status for value, status in told if value is None or status != SCORED]
+    if len(verdicts) == 1:
+        return verdicts[0]
+    values = [value for value, status in verdicts if value is not None and status == SCORED]
+    lost = [status for value, status in verdicts if value is None or status != SCORED]
     again = next((status for status in lost if status in RETRIED_NEXT_RUN), None)
-    if again is not None or 2 * len(values) <= len(told):
+    if again is not None or 2 * len(values) <= len(verdicts):
         return None, again or lost[0]
     if scorer.gives is not None and scorer.gives.kind in ("bool", "choice"):
         return max(values, key=values.count), SCORED

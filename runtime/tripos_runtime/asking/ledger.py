@@ -32,7 +32,7 @@ class Work(Listing, Protocol):
         lacks a result of it."""
         ...
 
-    def finish(self, said: Mapping[str, Any]) -> None:
+    def finish(self, summary: Mapping[str, Any]) -> None:
         """Record that every name is kept and none failed; `said` is a JSON summary."""
         ...
 
@@ -211,7 +211,7 @@ NO_OTHERS = NoOthers()
 
 
 @dataclass
-class TakenCounts:
+class ReuseCounts:
     """The counts of replies adopted from other stores, and their original cost, by place."""
 
     calls: Counter[str] = field(default_factory=Counter)
@@ -227,11 +227,11 @@ class TakenCounts:
         else:
             self.cost_usd[place] = self.cost_usd.get(place, 0.0) + row["cost_usd"]
 
-    def update(self, other: TakenCounts) -> None:
+    def update(self, other: ReuseCounts) -> None:
         """Add the counts of another part of the run.
 
-        >>> counts = TakenCounts(Counter({"../class": 2}), {"../class": 0.5})
-        >>> counts.update(TakenCounts(Counter({"../class": 1}), {"../class": 0.25}))
+        >>> counts = ReuseCounts(Counter({"../class": 2}), {"../class": 0.5})
+        >>> counts.update(ReuseCounts(Counter({"../class": 1}), {"../class": 0.25}))
         >>> counts.to_json()
         [{'store': '../class', 'calls': 3, 'cost_usd': 0.75}]
         """
@@ -246,8 +246,8 @@ class TakenCounts:
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return the counts as JSON."""
-        told = []
+        entries = []
         for place, count in self.calls.items():
             usd = self.cost_of(place)
-            told.append({"store": place, "calls": count, "cost_usd": None if usd is None else round(usd, 6)})
-        return told
+            entries.append({"store": place, "calls": count, "cost_usd": None if usd is None else round(usd, 6)})
+        return entries

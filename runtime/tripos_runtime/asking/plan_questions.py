@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
-from tripos_compiler.language.evaluation import Missing, Unavailable, evaluate
+from tripos_compiler.language.evaluation import MissingValue, Unavailable, evaluate
 from tripos_compiler.library.types import holds_json
 from tripos_compiler.plan import (
     Ask,
@@ -16,7 +16,7 @@ from tripos_compiler.plan import (
     DeclaredSettings,
     Expr,
     Form,
-    Judging,
+    JudgedStep,
     Metric,
     NoLikelihoods,
     Plan,
@@ -26,13 +26,13 @@ from tripos_compiler.plan import (
     Type,
     read_calls,
     read_likelihoods,
-    told_probabilities,
+    reply_probabilities,
 )
 from tripos_compiler.plan.outcomes import PARSE_FAILURE
 from tripos_compiler.replies.number_tokens import DEFAULT
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.judging import grade_reader, grade_schema, grade_weigher, verdict_reader
-from tripos_runtime.asking.questions import PreparedQuestion, Reader, ReadOutcome, Weigher, text_reader
+from tripos_runtime.asking.judging import grade_probabilities, grade_reader, grade_schema, verdict_reader
+from tripos_runtime.asking.questions import ProbabilityReader, Question, Reader, ReadOutcome, text_reader
 from tripos_runtime.models.base import Message
 from tripos_runtime.reading.schema import schema_of
 from tripos_runtime.reading.typed import read
@@ -45,52 +45,52 @@ class Questions:
 
     plan: Plan
     axes: Sequence[Axis]
-    _made: dict[tuple[str, str], PreparedQuestion] = field(default_factory=dict)
-    _settled: dict[tuple[str, str, Settings], PreparedQuestion] = field(default_factory=dict)
+    _made: dict[tuple[str, str], Question] = field(default_factory=dict)
+    _settled: dict[tuple[str, str, Settings], Question] = field(default_factory=dict)
 
-    def of(self, step: Ask | Judging, language: str, names: Mapping[str, Any]) -> PreparedQuestion:
+    def of(self, step: Ask | JudgedStep, language: str, names: Mapping[str, Any]) -> Question:
         """Return the question of a step in a language. `names` are the values that the conditions of its settings
         see."""
         settings = self._settings(step)
         if settings.cases and not isinstance(step, Ask):
             names = with_arguments(step, names)
-        return self._settle(self._key(step, language), self.at_most(step, language), settings, language, names)
+        return self._settle(self._key(step, language), self.widest(step, language), settings, language, names)
 
-    def at_most(self, step: Ask | Judging, language: str) -> PreparedQuestion:
+    def widest(self, step: Ask | JudgedStep, language: str) -> Question:
         """Return the question with the largest request and the longest reply that are possible."""
         key = self._key(step, language)
         if key not in self._made:
             self._made[key] = self._asked(step, key[1]) if isinstance(step, Ask) else self._judged(step, key[1])
         return self._made[key]
 
-    def turn(self, step: Converse, role: str, language: str, names: Mapping[str, Any]) -> PreparedQuestion:
+    def turn(self, step: Converse, role: str, language: str, names: Mapping[str, Any]) -> Question:
         """Return the question for a turn of a role: the prompt is the dialogue alone, and the reply is its text."""
         settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
         return self._settle((step.fingerprint, role), self.longest_turn(step, role), settings, language, names)
 
-    def longest_turn(self, step: Converse, role: str) -> PreparedQuestion:
+    def longest_turn(self, step: Converse, role: str) -> Question:
         """Return the question for a turn with the longest reply that is possible."""
         key = step.fingerprint, role
         if key not in self._made:
             settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
-            self._made[key] = PreparedQuestion(None, None, settings.widest, None, text_reader, form="turn")
+            self._made[key] = Question(None, None, settings.widest, None, text_reader, form="turn")
         return self._made[key]
 
-    def _settings(self, step: Ask | Judging) -> DeclaredSettings:
+    def _settings(self, step: Ask | JudgedStep) -> DeclaredSettings:
         return step.settings if isinstance(step, Ask) else self.plan.scorer(step.scorer).settings
 
-    def _key(self, step: Ask | Judging, language: str) -> tuple[str, str]:
+    def _key(self, step: Ask | JudgedStep, language: str) -> tuple[str, str]:
         numbers = step.numbers if isinstance(step, Ask) else self.plan.scorer(step.scorer).numbers
         return step.fingerprint, numbers.get(language, DEFAULT)
 
     def _settle(
         self,
         key: tuple[str, str],
-        question: PreparedQuestion,
+        question: Question,
         settings: DeclaredSettings,
         language: str,
         names: Mapping[str, Any],
-    ) -> PreparedQuestion:
+    ) -> Question:
         """Return a question with the settings of one request. This is the only place that decides them. If a condition
         has no value, the question is `unsettled`."""
         if not settings.cases:
@@ -111,37 +111,42 @@ class Questions:
             self._settled[*key, found] = replace(question, settings=found)
         return self._settled[*key, found]
 
-    def metrics(self, step: Judging) -> tuple[Metric, ...]:
+    def metrics(self, step: JudgedStep) -> tuple[Metric, ...]:
         """Return the metrics of a judge; none if it gives one value."""
         return tuple(self.plan.metric(each) for each in getattr(step, "metrics", ()))
 
-    def _asked(self, step: Ask, locale: str) -> PreparedQuestion:
+    def _asked(self, step: Ask, locale: str) -> Question:
         settings = step.settings.widest
         if step.options is not None:
-            return PreparedQuestion(
-                step.system, step.prompt, settings, None, likelihood_reader, form="number", chooses=True
-            )
+            return Question(step.system, step.prompt, settings, None, likelihood_reader, form="number", chooses=True)
         if step.calls_tools:
-            return PreparedQuestion(step.system, step.prompt, settings, None, calls_reader(step.tools), form="tools")
+            return Question(step.system, step.prompt, settings, None, calls_reader(step.tools), form="tools")
         schema = schema_of(step.returns) if step.returns is not None else None
         reader = reply_reader(step.returns, self.axes, locale)
-        weigh = None if settings.top_logprobs is None else reply_weigher(step.returns)
+        weigh = None if settings.top_logprobs is None else probability_reader(step.returns)
         form: Form = "text" if step.returns is None else "typed"
         exact = step.returns is not None and holds_json(step.returns)
-        return PreparedQuestion(step.system, step.prompt, settings, schema, reader, form=form, weigh=weigh, exact=exact)
+        return Question(
+            step.system, step.prompt, settings, schema, reader, form=form, add_probabilities=weigh, exact=exact
+        )
 
-    def _judged(self, step: Judging, locale: str) -> PreparedQuestion:
+    def _judged(self, step: JudgedStep, locale: str) -> Question:
         scorer, metrics = self.plan.scorer(step.scorer), self.metrics(step)
         reader = verdict_reader(scorer) if isinstance(step, Compare) else grade_reader(scorer, metrics, locale)
-        schema, weigh = grade_schema(scorer, metrics), None if isinstance(step, Compare) else grade_weigher(scorer)
+        schema, weigh = (
+            grade_schema(scorer, metrics),
+            None if isinstance(step, Compare) else grade_probabilities(scorer),
+        )
         settings = scorer.settings.widest
         form: Form = "typed" if scorer.writes else "number"
-        return PreparedQuestion(scorer.system, scorer.prompt, settings, schema, reader, scorer.chat, form, weigh=weigh)
+        return Question(
+            scorer.system, scorer.prompt, settings, schema, reader, scorer.chat, form, add_probabilities=weigh
+        )
 
 
 def settings_sent(
     settings: DeclaredSettings,
-    question: PreparedQuestion,
+    question: Question,
     identity: str,
     sent: Sequence[Message],
     number: int,
@@ -155,7 +160,7 @@ def settings_sent(
     return next((each.settings for each in tried if each.digest(identity, sent, number) == key), None)
 
 
-def with_arguments(step: Judging, names: Mapping[str, Any]) -> dict[str, Any]:
+def with_arguments(step: JudgedStep, names: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values with the arguments that a judge is given. An argument without a value raises when it is
     read."""
     found = dict(names)
@@ -163,7 +168,7 @@ def with_arguments(step: Judging, names: Mapping[str, Any]) -> dict[str, Any]:
         try:
             found[param] = evaluate(expr, names)
         except Unavailable as reason:
-            found[param] = Missing(reason.step, reason.status, reason.reason)
+            found[param] = MissingValue(reason.step, reason.status, reason.reason)
     return found
 
 
@@ -187,11 +192,11 @@ def calls_reader(tools: Sequence[Tool]) -> Reader:
     return reader
 
 
-def reply_weigher(returns: Type | None) -> Weigher:
+def probability_reader(returns: Type | None) -> ProbabilityReader:
     """Return a function that adds the probabilities of the reply's tokens to its value."""
 
     def weigh(outcome: ReadOutcome, tokens: Sequence[TokenProbability]) -> ReadOutcome:
-        told = told_probabilities(tokens, returns, outcome.value)
+        told = reply_probabilities(tokens, returns, outcome.value)
         return replace(outcome, value=told if returns is None else {"value": outcome.value, **told})
 
     return weigh

@@ -9,7 +9,7 @@ from typing import Any
 
 from tripos_compiler.plan.outcomes import PROVIDER_ERROR
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.ledger import TakenCounts
+from tripos_runtime.asking.ledger import ReuseCounts
 from tripos_runtime.asking.questions import Adopted, Answer, Lane
 from tripos_runtime.datasets.generated_rows import WORDS
 
@@ -33,12 +33,12 @@ class DatasetTally:
         rejected = dict(sorted(self.rejected.items()))
         return {"made": self.made, "given_up": self.given_up, "asks": self.asks, "rejected": rejected}
 
-    def add(self, told: Mapping[str, Any]) -> None:
+    def add(self, counts: Mapping[str, Any]) -> None:
         """Add counts that `to_json` returned."""
-        self.made += told["made"]
-        self.given_up += told["given_up"]
-        self.asks = told["asks"]
-        self.rejected.update(told["rejected"])
+        self.made += counts["made"]
+        self.given_up += counts["given_up"]
+        self.asks = counts["asks"]
+        self.rejected.update(counts["rejected"])
 
     @property
     def is_news(self) -> bool:
@@ -73,7 +73,7 @@ SUMMED = ("reused", "skipped", "failed", *KINDS, "unasked", "errors")
 
 
 @dataclass
-class CallCounters:
+class RunProgress:
     """Counts of model calls by role and scenario, and of their outcomes.
 
     `planned` counts planned calls, `asked` the calls answered in this run, `reused` those answered by an earlier run,
@@ -96,7 +96,7 @@ class CallCounters:
     """Calls skipped because their prompt has no value, by role and reason."""
     errors: Counter[str] = field(default_factory=Counter)
     """Failed calls by error code."""
-    taken: TakenCounts = field(default_factory=TakenCounts)
+    taken: ReuseCounts = field(default_factory=ReuseCounts)
     """The reused calls whose reply came from another store."""
     repaired: int = 0
     """Unreadable replies that were asked for once more."""
@@ -125,7 +125,7 @@ class CallCounters:
         `when` rules out calls that the plan did not count, the finished calls count, so progress never exceeds 100 %.
 
         >>> lane = "judge", "sums"
-        >>> CallCounters(planned=Counter({lane: 10}), asked=Counter({lane: 6}), skipped=Counter({lane: 6})).total
+        >>> RunProgress(planned=Counter({lane: 10}), asked=Counter({lane: 6}), skipped=Counter({lane: 6})).total
         12
         """
         done = self.asked + self.reused + self.skipped + self.failed
@@ -136,7 +136,7 @@ class CallCounters:
         `planned` is the sum of the others, and `left` is 0 for a finished run.
 
         >>> lane = "judge", "sums"
-        >>> CallCounters(planned=Counter({lane: 10}), asked=Counter({lane: 6}), skipped=Counter({lane: 1})).calls()
+        >>> RunProgress(planned=Counter({lane: 10}), asked=Counter({lane: 6}), skipped=Counter({lane: 1})).calls()
         {'planned': 10, 'asked': 6, 'reused': 0, 'skipped': 1, 'failed': 0, 'left': 3}
         """
         parts = {"asked": self.asked, "reused": self.reused, "skipped": self.skipped, "failed": self.failed}
@@ -154,7 +154,7 @@ class CallCounters:
         """Return the progress of a data set."""
         return self.makings.setdefault(dataset, DatasetTally())
 
-    def summed(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """Return the counts of a finished run as JSON, for a later run that has nothing to add."""
         lanes = sorted(self.planned.keys() | self.skipped.keys() | self.asked.keys() | self.reused.keys())
         calls = [
@@ -200,7 +200,7 @@ class CallCounters:
             known = {key: None not in (answer.columns[key], before[key]) for key in told}
             self._spend(model, {key: answer.columns[key] - before[key] if known[key] else None for key in told})
 
-    def take_spending(self, other: CallCounters) -> None:
+    def add_usage(self, other: RunProgress) -> None:
         """Add the usage of another tally's calls, without the outcomes of its cases."""
         self.asked.update(other.asked)
         self.repaired += other.repaired
@@ -210,31 +210,31 @@ class CallCounters:
         self.cost_unknown += other.cost_unknown
         self.unpriced |= other.unpriced
 
-    def gather(self, living: Sequence[CallCounters], gone: Sequence[CallCounters]) -> None:
+    def gather(self, living: Sequence[RunProgress], gone: Sequence[RunProgress]) -> None:
         """Set the counts of a run that several processes share. For processes that are `gone`, only the calls that they
         made count; the outcomes of their cases are counted by the processes that took these over, which do not count
         the calls as reused.
 
         >>> lane = "judge", "sums"
-        >>> whole = CallCounters()
-        >>> first = CallCounters(asked=Counter({lane: 6}), reused=Counter({lane: 2}))
-        >>> parts = [first, CallCounters(asked=Counter({lane: 4}))]
-        >>> whole.gather(parts, [CallCounters(asked=Counter({lane: 2}))])
+        >>> whole = RunProgress()
+        >>> first = RunProgress(asked=Counter({lane: 6}), reused=Counter({lane: 2}))
+        >>> parts = [first, RunProgress(asked=Counter({lane: 4}))]
+        >>> whole.gather(parts, [RunProgress(asked=Counter({lane: 2}))])
         >>> whole.asked[lane], whole.reused[lane]
         (12, 0)
         """
-        fresh = CallCounters(notes=self.notes)
+        fresh = RunProgress(notes=self.notes)
         for part in living:
             fresh.planned |= part.planned
             for name in SUMMED:
                 getattr(fresh, name).update(getattr(part, name))
-            fresh.take_spending(part)
+            fresh.add_usage(part)
             fresh.taken.update(part.taken)
             fresh.waiting += part.waiting
             for name, making in part.makings.items():
                 fresh.makings.setdefault(name, making)
         for part in gone:
-            fresh.take_spending(part)
+            fresh.add_usage(part)
             fresh.taken.update(part.taken)
             fresh.reused -= part.asked & fresh.reused
         self.__dict__.update(fresh.__dict__)

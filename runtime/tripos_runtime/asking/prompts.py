@@ -18,15 +18,22 @@ from typing import Any, Protocol
 
 from tripos_compiler.language.evaluation import REPLIES, NoValue, Unavailable, evaluate
 from tripos_compiler.language.references import names_in
-from tripos_compiler.language.rendering import SILENT, Placeholders, count_left_out, opening_text, render, seen_by
+from tripos_compiler.language.rendering import (
+    SILENT,
+    Placeholders,
+    count_left_out,
+    dialogue_from_side,
+    opening_text,
+    render,
+)
 from tripos_compiler.library.functions.tools import json_schema
 from tripos_compiler.library.media import unmarked
 from tripos_compiler.library.types import Turn
-from tripos_compiler.plan import Ask, Axis, Converse, Expr, Hole, Judging, Metric, Plain, Ref, Shots, Texts, TextType
+from tripos_compiler.plan import Ask, Axis, Converse, Expr, Hole, JudgedStep, Metric, Plain, Ref, Shots, Texts, TextType
 from tripos_compiler.plan.outcomes import NOT_APPLICABLE
-from tripos_runtime.asking.questions import PreparedQuestion
+from tripos_runtime.asking.questions import Question
 from tripos_runtime.datasets.cases import Case
-from tripos_runtime.datasets.sources import SourceRow, Sources, SplitCondition, holds
+from tripos_runtime.datasets.sources import SourceRow, Sources, SplitCondition, condition_holds
 from tripos_runtime.models.base import CALLED, OPTION, PLAIN, RESULT, TOOL, DialogueTurn, Message
 from tripos_runtime.reading.schema import described_tool
 
@@ -84,9 +91,9 @@ def _holds(where: SplitCondition, place: int, seen: Mapping[str, Any], known: di
     """Return true if a part of the condition holds. A part that does not depend on the row is evaluated once; `known`
     is its value then."""
     if place not in where.fixed:
-        return holds(where.rest[place], seen)
+        return condition_holds(where.rest[place], seen)
     if place not in known:
-        known[place] = holds(where.rest[place], seen)
+        known[place] = condition_holds(where.rest[place], seen)
     return known[place]
 
 
@@ -186,7 +193,7 @@ def chat_messages(turns: Sequence[Mapping[str, str]], role: str) -> list[Message
         else:
             text = f"{turn['speaker']}: {turn['text']}" if len(others) > 1 else turn["text"]
             said.append(Message("user", unmarked(text)))
-    return joined(said)
+    return merge_turns(said)
 
 
 def judged_messages(turns: Sequence[Mapping[str, str]]) -> list[DialogueTurn]:
@@ -220,10 +227,10 @@ def own_speaker(turns: Sequence[Mapping[str, str]], role: str) -> str | None:
     return speakers[1] if len(speakers) > 1 else None
 
 
-def joined(messages: Sequence[Message]) -> list[Message]:
+def merge_turns(messages: Sequence[Message]) -> list[Message]:
     """Return the messages with consecutive messages of one side merged, separated by an empty line.
 
-    >>> [each.content for each in joined([Message("user", "a"), Message("user", "b"), Message("assistant", "c")])]
+    >>> [each.content for each in merge_turns([Message("user", "a"), Message("user", "b"), Message("assistant", "c")])]
     ['a\\n\\nb', 'c']
     """
     found: list[Message] = []
@@ -237,7 +244,7 @@ def joined(messages: Sequence[Message]) -> list[Message]:
 
 def ask_messages(
     step: Ask,
-    question: PreparedQuestion,
+    question: Question,
     case: Case,
     names: Mapping[str, Any],
     sources: Sources,
@@ -261,7 +268,7 @@ def ask_messages(
         chat = _dialogue(
             Ref(path=(step.continues, "turns")),
             names,
-            lambda turns: continued(turns, step.role, case.language, left_out),
+            lambda turns: continued_messages(turns, step.role, case.language, left_out),
             placeholders,
         )
     sent = messages(question, names, case.language, sources.axes, before=(shots, chat), placeholders=placeholders)
@@ -329,22 +336,22 @@ def _examples(
 def _dialogue(
     turns: Expr,
     names: Mapping[str, Any],
-    seen: Callable[[Any], Sequence[Message]],
+    speaker: Callable[[Any], Sequence[Message]],
     placeholders: PromptPlaceholders | None,
 ) -> Sequence[Message]:
     """Return a dialogue as the speaker `seen` sees it."""
     try:
-        return seen(evaluate(turns, names))
+        return speaker(evaluate(turns, names))
     except Unavailable as reason:
         if placeholders is None:
             raise
         return placeholders.dialogue(turns, reason)
 
 
-def continued(turns: Sequence[Turn], role: str, language: str, left_out: int = 0) -> list[Message]:
+def continued_messages(turns: Sequence[Turn], role: str, language: str, left_out: int = 0) -> list[Message]:
     """Return a conversation as messages, seen from the side of a role that took part in it."""
     begun = opening_text(language) if turns and turns[0]["speaker"] == role else None
-    return [Message(*each) for each in seen_by(role, turns, begun, left_out)]
+    return [Message(*each) for each in dialogue_from_side(role, turns, begun, left_out)]
 
 
 def _replied(step: Ask, names: Mapping[str, Any], placeholders: PromptPlaceholders | None) -> Sequence[Message]:
@@ -378,8 +385,8 @@ def _has_called(step: Ask, names: Mapping[str, Any], *, pending: bool = False) -
         return pending
 
 
-def shorter(
-    step: Ask, question: PreparedQuestion, case: Case, names: Mapping[str, Any], sources: Sources, left_out: int
+def shorter_messages(
+    step: Ask, question: Question, case: Case, names: Mapping[str, Any], sources: Sources, left_out: int
 ) -> tuple[int, tuple[Message, ...]] | None:
     """Return the messages of a step that continues a conversation, with more turns left out than `left_out`, and the
     new number of turns left out; None if no more can be left out."""
@@ -389,8 +396,8 @@ def shorter(
 
 
 def grade_messages(
-    step: Judging,
-    question: PreparedQuestion,
+    step: JudgedStep,
+    question: Question,
     case: Case,
     names: Mapping[str, Any],
     sources: Sources,
@@ -418,7 +425,7 @@ def _argument(expr: Expr, names: Mapping[str, Any], placeholders: PromptPlacehol
 
 
 def messages(
-    question: PreparedQuestion,
+    question: Question,
     names: Mapping[str, Any],
     language: str,
     axes: Mapping[str, Axis],
@@ -441,7 +448,7 @@ def messages(
     if question.schema is not None:
         last.append(question.note(language))
     prompt = [Message("user", "\n\n".join(last))] if last else []
-    said = [*shots, *joined([*chat, *prompt]), *judged]
+    said = [*shots, *merge_turns([*chat, *prompt]), *judged]
     if not system:  # all of its texts may be conditional
         return tuple(said)
     return (Message("system", system), *said) if said else (Message("user", system),)

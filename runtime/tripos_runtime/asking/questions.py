@@ -26,7 +26,7 @@ from tripos_compiler.plan import (
     ending_of,
     read_token_probabilities,
     reply_status,
-    said_calls,
+    split_text_and_calls,
     write_calls,
 )
 from tripos_compiler.plan.outcomes import OK, PARSE_FAILURE, PROVIDER_ERROR, REFUSED
@@ -62,7 +62,7 @@ Lane = tuple[str, str]
 @dataclass(frozen=True)
 class ReadOutcome:
     """The result of reading a reply: a value, or an error and its status. A reader returns one of `READINGS`;
-    `PreparedQuestion.read` turns it into the status of the reply and adds its parts. `scored`: the text may be
+    `Question.read` turns it into the status of the reply and adds its parts. `scored`: the text may be
     scored."""
 
     value: Any
@@ -76,13 +76,13 @@ class ReadOutcome:
 Reader = Callable[[str], ReadOutcome]
 """Reads the answer of a reply."""
 
-Weigher = Callable[[ReadOutcome, Sequence[TokenProbability]], ReadOutcome]
+ProbabilityReader = Callable[[ReadOutcome, Sequence[TokenProbability]], ReadOutcome]
 LACKS_PROBABILITIES = "no token probabilities"
 """The start of the error of a reply that lacks the requested token probabilities."""
 
 
 @dataclass(frozen=True)
-class PreparedQuestion:
+class Question:
     """A question: its texts and arguments, the JSON Schema of the reply, if any, and the reader of the reply."""
 
     system: Texts | None
@@ -95,7 +95,7 @@ class PreparedQuestion:
     form: Form = "text"
     chooses: bool = False
     """True if the likelihood of texts is asked for and nothing is written."""
-    weigh: Weigher | None = None
+    add_probabilities: ProbabilityReader | None = None
     """Combines a reply with the probabilities of its tokens."""
     varied: tuple[str, ...] = ()
     """The names of the settings that differ between its requests."""
@@ -125,10 +125,10 @@ class PreparedQuestion:
         if reason is not None:
             return ReadOutcome(None, None, reason, status, scored=False, parts=parts)
         outcome = replace(outcome, status=status, scored=scored, parts=parts)
-        if self.weigh is None or outcome.error is not None or outcome.status != OK:
+        if self.add_probabilities is None or outcome.error is not None or outcome.status != OK:
             return outcome
         try:
-            return replace(self.weigh(outcome, read_token_probabilities(kept.get("logprobs"))), parts=parts)
+            return replace(self.add_probabilities(outcome, read_token_probabilities(kept.get("logprobs"))), parts=parts)
         except NoTokenProbabilities as error:
             said = f"{LACKS_PROBABILITIES}: {error}"
             return ReadOutcome(None, None, said, PARSE_FAILURE, parts=parts)
@@ -161,7 +161,7 @@ class PreparedQuestion:
     def _about(self, settings: Settings) -> bytes:
         return canonical([settings.model_dump(mode="json"), self.schema])
 
-    def repairs(self, outcome: ReadOutcome) -> bool:
+    def needs_repair(self, outcome: ReadOutcome) -> bool:
         """Return true if a reply with this outcome is repaired, which means asked for once more."""
         if outcome.error is not None and outcome.error.startswith(LACKS_PROBABILITIES):
             return False  # another wording would not return the probabilities
@@ -185,7 +185,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Draft:
+class UnreadableReply:
     """An unreadable first reply, with its messages and its usage, as columns of the store."""
 
     columns: Mapping[str, Any]
@@ -209,46 +209,46 @@ class Adopted:
         return {"adopted_from": self.origin, "reused_from": reused}
 
 
-def reread(
-    question: PreparedQuestion, kept: Mapping[str, Any], draft: Mapping[str, Any] | None
+def read_again(
+    question: Question, kept: Mapping[str, Any], draft: Mapping[str, Any] | None
 ) -> tuple[Mapping[str, Any], ReadOutcome | None]:
     """Read a kept reply again, after the unreadable `draft` if there was one. Return its columns, changed where needed,
     and the outcome. The outcome is None if the reply now needs a repair with a wording other than the one that was
     sent."""
     last = question.read(kept)
     if draft is None:
-        return {}, None if question.repairs(last) else last
+        return {}, None if question.needs_repair(last) else last
     first = question.read(draft)
-    if question.repairs(first) and first.error == draft["error"]:
+    if question.needs_repair(first) and first.error == draft["error"]:
         return {}, last
-    return {key: draft[key] for key in ("reply", *OF_CALL)}, None if question.repairs(first) else first
+    return {key: draft[key] for key in ("reply", *OF_CALL)}, None if question.needs_repair(first) else first
 
 
-def answer_read(outcome: ReadOutcome, prompt: str, columns: dict[str, Any]) -> Answer:
+def read_answer(outcome: ReadOutcome, prompt: str, columns: dict[str, Any]) -> Answer:
     """Return the answer of a reply that was read; its columns are added to those of the call."""
     columns["parsed"] = None if outcome.parsed is None else dumps(outcome.parsed)
     columns |= {"error": outcome.error, "status": outcome.status}
-    return answer_given(outcome, columns["reply"], outcome.status, prompt, columns)
+    return answer_from(outcome, columns["reply"], outcome.status, prompt, columns)
 
 
-def answer_given(outcome: ReadOutcome, raw: str, status: str, prompt: str, columns: Mapping[str, Any]) -> Answer:
+def answer_from(outcome: ReadOutcome, raw: str, status: str, prompt: str, columns: Mapping[str, Any]) -> Answer:
     """Return the answer of a reply that was read. It has no text if the text may not be scored."""
     if not outcome.scored or outcome.parts is None:
         return Answer(status, None, outcome.value, prompt, columns)
     return Answer(status, outcome.parts.answer, outcome.value, prompt, columns, outcome.parts.thinking, raw)
 
 
-def recorded_answer(question: PreparedQuestion, sent: tuple[Message, ...], told: Mapping[str, Any]) -> Answer:
+def recorded_answer(question: Question, sent: tuple[Message, ...], stored: Mapping[str, Any]) -> Answer:
     """Return the answer of a reply that was recorded elsewhere and cannot be repaired. `told` are columns of the store,
     `reply` among them. They include `status` if the call failed or the reply was refused."""
-    columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY, **told}
-    if "status" in told:
+    columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY, **stored}
+    if "status" in stored:
         prompt = as_one_text(sent)
         if columns["reply"] is None:
-            return Answer(told["status"], None, None, prompt, columns)
+            return Answer(stored["status"], None, None, prompt, columns)
         outcome = replace(question.read(columns), value=None)
-        return answer_given(outcome, columns["reply"], told["status"], prompt, columns)
-    return answer_read(question.read(columns), as_one_text(sent), columns)
+        return answer_from(outcome, columns["reply"], stored["status"], prompt, columns)
+    return read_answer(question.read(columns), as_one_text(sent), columns)
 
 
 def as_one_text(sent: Sequence[Message]) -> str:
@@ -274,7 +274,7 @@ def reply_parts(raw: str, form: Form, thinking: str | None = None, *, exact: boo
     if form == "number":
         parts = ReplyText(raw)
     elif form == "tools":
-        text, calls = said_calls(raw)
+        text, calls = split_text_and_calls(raw)
         parts = ReplyText.parse(text)
         if text is not raw:
             parts = replace(parts, answer=raw if parts.answer == text else write_calls(parts.answer, calls))
@@ -293,7 +293,7 @@ def content_of(text: str, form: Form, *, thought: bool = False) -> Content:
     """
     calls: Sequence[Any] = ()
     if form == "tools":
-        text, calls = said_calls(text)
+        text, calls = split_text_and_calls(text)
     if calls or text.strip():
         return "calls" if calls else "answer"
     return "thinking" if thought else "empty"

@@ -36,19 +36,19 @@ from tripos_runtime.asking.questions import (
     UNUSED,
     Adopted,
     Answer,
-    Draft,
     Lane,
-    PreparedQuestion,
+    Question,
     ReadOutcome,
-    answer_given,
-    answer_read,
+    UnreadableReply,
+    answer_from,
     as_one_text,
     messages_text,
+    read_again,
+    read_answer,
     reply_parts,
-    reread,
 )
 from tripos_runtime.models.base import OPTION, PLAIN, TOOL, Contents, Message, Model, ModelError, Reply, Request
-from tripos_runtime.models.http import reply_share
+from tripos_runtime.models.http import shared_reply_memory
 from tripos_runtime.reading.plain_text import LONG_REPLY
 from tripos_runtime.scheduling.calling import Called, Caller
 
@@ -70,7 +70,7 @@ class ReplyReading:
     read: Callable[[], Any]
 
 
-ReplyProgram = Generator[Request | Draft | ReplyReading, Any, Result]
+ReplyProgram = Generator[Request | UnreadableReply | ReplyReading, Any, Result]
 Sent = tuple[Message, ...]
 
 
@@ -81,7 +81,7 @@ class SentRequest:
     None if no more can be left out."""
 
     model: Model
-    question: PreparedQuestion
+    question: Question
     sent: Sent
     language: str
     left_out: int = 0
@@ -113,16 +113,16 @@ class SentRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class First:
+class FirstReply:
     """A first reply, or the error instead of it; the messages that were sent, and how many turns of a dialogue they
     leave out."""
 
-    came: Called | ModelError
+    outcome: Called | ModelError
     sent: Sent
     left_out: int = 0
 
 
-def first_replies(asked: SentRequest, samples: int = 1, number: int = 0) -> ReplyProgram[list[First]]:
+def first_replies(asked: SentRequest, samples: int = 1, number: int = 0) -> ReplyProgram[list[FirstReply]]:
     """Return the first replies to a question for the samples from `number` on, from one request. There is at least one;
     there are fewer than `samples` if the server ignores `n` or broke some off, and the caller asks for the others."""
     sent, left_out, attempts = asked.sent, asked.left_out, 0
@@ -136,39 +136,44 @@ def first_replies(asked: SentRequest, samples: int = 1, number: int = 0) -> Repl
         less = asked.shorter(left_out) if asked.shorter is not None and came.code == CONTEXT_EXCEEDED else None
         if less is None:
             further = came.of_further_sample()
-            return [First(came, asked.sent, left_out), *[First(further, asked.sent, left_out)] * (samples - 1)]
+            return [
+                FirstReply(came, asked.sent, left_out),
+                *[FirstReply(further, asked.sent, left_out)] * (samples - 1),
+            ]
         left_out, sent = less
     # All replies share the latency. The requests and the tokens of the prompt count for the first reply.
     requests = [attempts + came.attempts, *[0] * (samples - 1)]
     return [
-        First(Called(reply, count, came.latency_s, came.batch_id), sent, left_out)
+        FirstReply(Called(reply, count, came.latency_s, came.batch_id), sent, left_out)
         for reply, count in zip(came.reply.samples(samples), requests, strict=False)
     ]
 
 
-def settled(asked: SentRequest, first: First | Draft, number: int = 0) -> ReplyProgram[Answer]:
+def complete_reply(asked: SentRequest, first: FirstReply | UnreadableReply, number: int = 0) -> ReplyProgram[Answer]:
     """Return the answer from the first reply to sample `number`, after one repair if it is unreadable. The unreadable
     reply is yielded as a draft, which must not be asked for again."""
-    sent = first.sent if isinstance(first, First) else _sent(asked, first.columns["messages"])
+    sent = first.sent if isinstance(first, FirstReply) else _sent(asked, first.columns["messages"])
     prompt = as_one_text(sent)
     columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY}
-    if isinstance(first, First) and isinstance(first.came, ModelError):
-        error = first.came
-        columns |= {**_taken(error), "error": f"{error.code} {error.message}", "status": error.status}
+    if isinstance(first, FirstReply) and isinstance(first.outcome, ModelError):
+        error = first.outcome
+        columns |= {**_usage_columns(error), "error": f"{error.code} {error.message}", "status": error.status}
         return Answer(error.status, None, None, prompt, columns)
-    columns |= first.columns if isinstance(first, Draft) else _columns(first.came)  # type: ignore[arg-type]
+    columns |= first.columns if isinstance(first, UnreadableReply) else _columns(first.outcome)  # type: ignore[arg-type]
     outcome = yield from _read(asked.question, columns)
-    if asked.question.repairs(outcome):
-        if isinstance(first, First):
-            yield Draft({**{key: columns[key] for key in ("messages", "reply", *OF_CALL)}, "error": outcome.error})
+    if asked.question.needs_repair(outcome):
+        if isinstance(first, FirstReply):
+            yield UnreadableReply(
+                {**{key: columns[key] for key in ("messages", "reply", *OF_CALL)}, "error": outcome.error}
+            )
         outcome = yield from _repaired(asked, sent, outcome, columns, number)
-    return answer_read(outcome, prompt, columns)
+    return read_answer(outcome, prompt, columns)
 
 
-def adopted(asked: SentRequest, found: Adopted, number: int = 0) -> ReplyProgram[Answer]:
+def reuse_reply(asked: SentRequest, adopted_reply: Adopted, number: int = 0) -> ReplyProgram[Answer]:
     """Return the answer from a reply to the same question under another name. It is read again. A repair is made only
     if the earlier repair, if any, was worded differently."""
-    row = found.row
+    row = adopted_reply.row
     sent = _sent(asked, row["messages"]) if "messages" in row else asked.sent
     columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY, **{key: row.get(key) for key in OF_CALL}}
     columns["batch_id"] = row.get("batch_id")
@@ -176,15 +181,17 @@ def adopted(asked: SentRequest, found: Adopted, number: int = 0) -> ReplyProgram
     prompt = as_one_text(sent)
     if columns["reply"] is None:
         return Answer(row["status"], None, None, prompt, {**columns, "status": row["status"]})
-    replied, outcome = yield from _at_leisure(columns["reply"], partial(reread, asked.question, columns, found.draft))
+    replied, outcome = yield from _read_text(
+        columns["reply"], partial(read_again, asked.question, columns, adopted_reply.draft)
+    )
     columns |= replied
     if outcome is None:
         outcome = yield from _read(asked.question, columns)
-        if found.draft is None:
+        if adopted_reply.draft is None:
             told = {key: columns[key] for key in ("messages", "reply", *OF_CALL)}
-            yield Draft({**told, "error": outcome.error})
+            yield UnreadableReply({**told, "error": outcome.error})
         outcome = yield from _repaired(asked, sent, outcome, columns, number)
-    return answer_read(outcome, prompt, columns)
+    return read_answer(outcome, prompt, columns)
 
 
 def _repaired(
@@ -197,8 +204,8 @@ def _repaired(
     if not isinstance(came, Called):
         assert isinstance(came, ModelError)
         columns["attempts"] += came.attempts
-        taken = _taken(came)
-        for key in _USAGE if came.took is not None else ():
+        taken = _usage_columns(came)
+        for key in _USAGE if came.usage is not None else ():
             columns[key] = _sum(columns[key], taken[key])
         return before  # keep the outcome of the first reply
     second = _columns(replace(came, reply=came.reply.samples(1)[0]))
@@ -218,13 +225,13 @@ def shown_again(raw: str) -> str:
     return unmarked(answer) if answer.strip() else SILENT
 
 
-def _read(question: PreparedQuestion, columns: Mapping[str, Any]) -> ReplyProgram[ReadOutcome]:
+def _read(question: Question, columns: Mapping[str, Any]) -> ReplyProgram[ReadOutcome]:
     """Read a reply."""
     text = columns["reply"]
-    return (yield from _at_leisure(text, partial(question.read, dict(columns))))
+    return (yield from _read_text(text, partial(question.read, dict(columns))))
 
 
-def _at_leisure(text: str, read: Callable[[], Result]) -> ReplyProgram[Result]:
+def _read_text(text: str, read: Callable[[], Result]) -> ReplyProgram[Result]:
     """Return the result of reading a text; for a long text, the result that the driver sends."""
     if len(text) <= LONG_REPLY:
         return read()
@@ -232,19 +239,21 @@ def _at_leisure(text: str, read: Callable[[], Result]) -> ReplyProgram[Result]:
     return result
 
 
-async def run_reply(program: ReplyProgram[Result], caller: Caller, lane: Lane, keep: Callable[[Draft], None]) -> Result:
+async def run_reply(
+    program: ReplyProgram[Result], caller: Caller, lane: Lane, keep: Callable[[UnreadableReply], None]
+) -> Result:
     """Return the result of a program: send its requests to a model and keep its drafts. Long replies are read in a
     thread, so that other calls go on; they count towards the run's memory until they are read. Raises the caller's
     error if no other call could succeed, such as `Stopped`."""
     came: Any = None
-    with reply_share():
+    with shared_reply_memory():
         try:
             while True:
                 need = program.send(came)
                 if isinstance(need, ReplyReading):
                     came = await asyncio.to_thread(need.read)
                     continue
-                if isinstance(need, Draft):
+                if isinstance(need, UnreadableReply):
                     keep(need)
                     came = None
                     continue
@@ -279,9 +288,9 @@ def _columns(called: Called) -> dict[str, Any]:
     }
 
 
-def _taken(error: ModelError) -> dict[str, Any]:
+def _usage_columns(error: ModelError) -> dict[str, Any]:
     """Return the columns of usage of a call without a reply."""
-    usage = {} if error.took is None else {key: getattr(error.took, key) for key in _USAGE}
+    usage = {} if error.usage is None else {key: getattr(error.usage, key) for key in _USAGE}
     return {"attempts": error.attempts, **usage}
 
 
@@ -301,14 +310,14 @@ DRAFT: Final = (
 """The columns of a draft that become those of the answer."""
 
 
-def answer_of(row: Row, question: PreparedQuestion) -> Answer:
+def answer_of(row: Row, question: Question) -> Answer:
     """Return the answer to a question from its row of `samples` or `judgements`."""
     if row["reply"] is None:
         return Answer(row["status"], None, None, as_one_text(messages_of(row)), {"error": row["error"]})
     outcome = question.read(row)
     # A reply that was refused elsewhere, as in a log, may be readable.
     status = row["status"] if outcome.scored and row["status"] in (REFUSED, PROVIDER_ERROR) else outcome.status
-    return answer_given(outcome, row["reply"], status, as_one_text(messages_of(row)), {"error": row["error"]})
+    return answer_from(outcome, row["reply"], status, as_one_text(messages_of(row)), {"error": row["error"]})
 
 
 def turn_of(row: Row) -> Answer:
@@ -319,14 +328,14 @@ def turn_of(row: Row) -> Answer:
     return Answer(row["status"], parts.answer, parts.answer, "", row, parts.thinking, row["text"])
 
 
-def talk_of(row: Row) -> Answer:
+def conversation_of(row: Row) -> Answer:
     """Return the answer of a conversation from its row of `samples`; its value is the turns."""
     return Answer(row["status"], row["reply"], dialogue_of(row), "", {"error": row["error"]})
 
 
-def draft_of(row: Row) -> Draft:
+def draft_of(row: Row) -> UnreadableReply:
     """Return the unreadable first reply from a row of `drafts`."""
-    return Draft({name: row[name] for name in DRAFT})
+    return UnreadableReply({name: row[name] for name in DRAFT})
 
 
 def messages_of(row: Row) -> tuple[Message, ...]:

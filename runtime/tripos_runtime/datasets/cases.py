@@ -25,7 +25,7 @@ from tripos_compiler.source.inputs import DataError
 from tripos_runtime.datasets.data_files import DataFolders
 from tripos_runtime.datasets.generated_rows import Origins
 from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.datasets.slots import Choice, SlotSource, chosen_slots, known_of, known_slots
+from tripos_runtime.datasets.slots import SlotChoice, SlotSource, chosen_slots, known_fields, known_slots
 from tripos_runtime.datasets.sources import Origin, SourceRow, Sources
 from tripos_runtime.datasets.trust import Trust
 
@@ -44,7 +44,7 @@ class SubsetTags:
         """Return the subsets of a case, in the order of the plan; `None` if the plan has none."""
         if not self.drawn:
             return None
-        key = (case.scenario.name, self.source.drawn_as(case))
+        key = (case.scenario.name, self.source.draw_name(case))
         return [name for name, drawn in self.drawn.items() if key in drawn]
 
 
@@ -80,7 +80,7 @@ class Case:
         return self.context["language"]
 
 
-def drawn_place(seed: int, case: Case) -> str:
+def drawn_order_key(seed: int, case: Case) -> str:
     """Return a case's sort key in the order drawn by a seed, independent of the order of its file. A run over some
     drawn items of a scenario uses the first ones of this order."""
     return digest([seed, case.scenario.name, case.item_id])
@@ -117,7 +117,7 @@ class CaseSource:
         stopping rule gets them in one random order."""
         if selection.until is not None:
             every = self.cases_of(selection.chosen(self.plan), selection)
-            yield from sorted(every, key=partial(drawn_place, selection.until.seed))
+            yield from sorted(every, key=partial(drawn_order_key, selection.until.seed))
             return
         waiting = [self.of(scenario, selection) for scenario in selection.chosen(self.plan)]
         while waiting:
@@ -141,20 +141,20 @@ class CaseSource:
     def _of(self, scenario: Scenario, selection: Selection) -> Iterator[Case]:
         partly = selection.limit is not None and selection.seed is None
         every = (case for case in self._every(scenario, partly=partly) if selection.allows(case.context))
-        if selection.drawn is not None and not self._is_made(scenario):
+        if selection.drawn is not None and not self._is_generated(scenario):
             every = (case for case in every if selection.holds(scenario.name, case.item_id))
-        if selection.limit is None or self._is_made(scenario):  # generated rows were selected before generation
+        if selection.limit is None or self._is_generated(scenario):  # generated rows were selected before generation
             yield from every
         elif selection.seed is None:
             for _, case in zip(range(selection.limit), every, strict=False):
                 yield case
         else:
             # The rows with the smallest seeded digests: the draw does not depend on file order.
-            yield from heapq.nsmallest(selection.limit, every, key=partial(drawn_place, selection.seed))
+            yield from heapq.nsmallest(selection.limit, every, key=partial(drawn_order_key, selection.seed))
 
     def count(self, scenario: Scenario, selection: Selection) -> int:
         """Return the number of cases of a scenario in a run. If the plan does not say, they are read and counted."""
-        if self._is_made(scenario):
+        if self._is_generated(scenario):
             if scenario.rows is not None and scenario.rows.dataset not in self.sources.made.rows:
                 return self._expected(scenario, selection)
             return sum(1 for _ in self.of(scenario, selection))
@@ -167,7 +167,7 @@ class CaseSource:
             return sum(1 for _ in self.of(scenario, selection))
         return scenario.row_count if selection.limit is None else min(selection.limit, scenario.row_count)
 
-    def with_subset(self, selection: Selection, subset: Subset) -> Selection:
+    def in_subset(self, selection: Selection, subset: Subset) -> Selection:
         """Return the selection with the items of a subset, drawn from the whole benchmark whatever is selected."""
         return replace(selection, subset=subset, drawn=self.drawn()[subset.name])
 
@@ -185,20 +185,20 @@ class CaseSource:
             self._drawn[names] = draw_subsets(self.plan, items)
         return self._drawn[names]
 
-    def drawn_as(self, case: Case) -> str:
+    def draw_name(self, case: Case) -> str:
         """Return the name by which a case is drawn; for a generated one, the name of its slot."""
-        if not self._is_made(case.scenario) or case.origin is None or case.dataset is None:
+        if not self._is_generated(case.scenario) or case.origin is None or case.dataset is None:
             return case.item_id
         return self.slots.slot_at(self.slots.by_name[case.dataset], case.origin[1]).key
 
     def is_listable(self, scenario: Scenario) -> bool:
         """Return true if the items of a scenario, or their slots, can be listed now."""
-        if scenario.rows is None or not self._is_made(scenario):
+        if scenario.rows is None or not self._is_generated(scenario):
             return True
         return self.slots.is_listable(self.slots.by_name[scenario.rows.dataset])
 
     def _placed(self, scenario: Scenario) -> Iterator[PlacedItem]:
-        if self._is_made(scenario):
+        if self._is_generated(scenario):
             for slot, known in known_slots(self.slots, scenario):
                 yield place_item(scenario, slot.key, known, known)
             return
@@ -222,14 +222,14 @@ class CaseSource:
 
     def _members(self, scenario: Scenario, selection: Selection) -> Iterator[tuple[str, str]]:
         """Yield the item and the cluster of each case."""
-        if scenario.rows is None or not self.is_unmade(scenario):
+        if scenario.rows is None or not self.is_ungenerated(scenario):
             for case in self.of(scenario, selection):
                 yield case.item_id, self.cluster(case) or case.item_id
             return
         made = self.slots.by_name[scenario.rows.dataset]
         if self.slots.is_listable(made):
             for slot in chosen_slots(self.slots, scenario, selection):
-                known = known_of(self.slots, made, slot)
+                known = known_fields(self.slots, made, slot)
                 if made.alias is not None and slot.source is not None and not isinstance(slot.source, Mapping):
                     known[made.alias] = slot.source
                 named = self.clusters.has_key(made.name, known)
@@ -250,7 +250,7 @@ class CaseSource:
 
     def slot_counts(self, selection: Selection) -> dict[str, int]:
         """Return the largest number of slots needed of every data set that is not generated yet."""
-        counts = Choice(self.slots, selection).counts()
+        counts = SlotChoice(self.slots, selection).counts()
         return {name: count for name, count in counts.items() if name not in self.sources.made.frozen}
 
     def _every(self, scenario: Scenario, *, partly: bool = False) -> Iterator[Case]:
@@ -304,23 +304,23 @@ class CaseSource:
     def unmade(self, selection: Selection) -> tuple[str, ...]:
         """Return the data sets that models write during the run, including those behind them."""
         frozen = self.sources.made.frozen
-        return tuple(name for name in Choice(self.slots, selection).order if name not in frozen)
+        return tuple(name for name in SlotChoice(self.slots, selection).order if name not in frozen)
 
-    def has_unmade(self, selection: Selection) -> bool:
+    def has_ungenerated(self, selection: Selection) -> bool:
         """Return true if models write rows of a selected scenario during the run."""
         frozen = self.sources.made.frozen
-        rows = [scenario.rows for scenario in selection.chosen(self.plan) if self._is_made(scenario)]
+        rows = [scenario.rows for scenario in selection.chosen(self.plan) if self._is_generated(scenario)]
         return any(each is not None and each.dataset not in frozen for each in rows)
 
-    def is_unmade(self, scenario: Scenario) -> bool:
+    def is_ungenerated(self, scenario: Scenario) -> bool:
         """Return true if the rows of a scenario are not generated yet."""
         return (
-            self._is_made(scenario)
+            self._is_generated(scenario)
             and scenario.rows is not None
             and scenario.rows.dataset not in self.sources.made.rows
         )
 
-    def _is_made(self, scenario: Scenario) -> bool:
+    def _is_generated(self, scenario: Scenario) -> bool:
         return scenario.rows is not None and scenario.rows.dataset in self.slots.by_name
 
     @cached_property
@@ -335,7 +335,7 @@ class CaseSource:
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedStepCalls:
     """The calls of a step that several models make together, for the selected cases. `place` is its scenario or data
     set; `arms` are the treatments that share them."""
 
@@ -350,10 +350,10 @@ class Planned:
 
 def planned_steps(
     plan: Plan, cases: Mapping[str, int], models: Mapping[str, int], slots: Mapping[str, int] | None = None
-) -> list[Planned]:
+) -> list[PlannedStepCalls]:
     """Return the model calls of every step, given the numbers of cases of each scenario and of models in each role. The
     calls of generated data sets come first, for the given numbers of their `slots`, or for all."""
-    planned: list[Planned] = []
+    planned: list[PlannedStepCalls] = []
     rows = {scenario.name: max(scenario.row_count, 1) for scenario in plan.scenarios}
     rows |= {each.name: max(each.rows, 1) for each in plan.made}
     parts = {**({each.name: each.rows for each in plan.made} if slots is None else slots), **cases}
@@ -372,7 +372,7 @@ def planned_steps(
             most = min(widest * part, count.most)
             calls = min(max(calls, least), most)
         least, calls, most = least * times, calls * times, most * times
-        planned.append(Planned(count.scenario, count.step, count.role, count.arms, least, calls, most))
+        planned.append(PlannedStepCalls(count.scenario, count.step, count.role, count.arms, least, calls, most))
     return planned
 
 

@@ -25,24 +25,24 @@ from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.library.media import MediumKind, UnfitMedium
 from tripos_compiler.plan import DataFile, Dataset
 from tripos_compiler.source.data_classes import dataclass
-from tripos_compiler.source.inputs import DataError, DataReader, FoundFile, JoinedFiles, Origin
-from tripos_runtime.datasets.formats import check_size, document_in, placed_in, rows_in, unpacked_digest
+from tripos_compiler.source.inputs import DataError, DataReader, JoinedFiles, Origin, ResolvedFile
+from tripos_runtime.datasets.formats import check_size, document_in, document_with_lines, rows_in, unpacked_digest
 from tripos_runtime.datasets.media import KnownMedia, cell_of
 from tripos_runtime.datasets.trust import TRUSTED, ReadLimits, Trust
 
 Record = dict[str, Any]
-Read = Callable[[FoundFile], Iterator[Record]]
+Read = Callable[[ResolvedFile], Iterator[Record]]
 Key = tuple[str | None, ...]
 """The key of a joined row: the value of its column, and the captures of the files' names."""
 
 
 def files_of(
     reader: DataReader, source: str, spec_files: tuple[str, ...], wanted: Mapping[str, str]
-) -> Iterator[FoundFile]:
+) -> Iterator[ResolvedFile]:
     """Yield the files of a source again at run time: those that were compiled, by path and SHA-256 (`wanted`).
 
     Raises `DataError` if one is missing or has changed since."""
-    found: dict[tuple[str, str], FoundFile] = {}
+    found: dict[tuple[str, str], ResolvedFile] = {}
     for near in {Path(spec_file).parent: spec_file for spec_file in spec_files}.values():
         if all(each in found for each in wanted.items()):
             break
@@ -56,7 +56,7 @@ def files_of(
         yield found[path, sha256]
 
 
-def dataset_files(reader: DataReader, dataset: Dataset, spec_files: tuple[str, ...]) -> Iterator[FoundFile]:
+def dataset_files(reader: DataReader, dataset: Dataset, spec_files: tuple[str, ...]) -> Iterator[ResolvedFile]:
     """Yield the files of a data set's rows again, with the files joined to them. Raises `DataError`."""
     joined = tuple(
         JoinedFiles(
@@ -75,7 +75,7 @@ def _digests(files: tuple[DataFile, ...]) -> dict[str, str]:
     return {file.path: file.sha256 for file in files}
 
 
-def joined_rows(file: FoundFile, read: Read) -> Iterator[Record]:
+def joined_rows(file: ResolvedFile, read: Read) -> Iterator[Record]:
     """Yield the records of a file with the columns of the files joined to it; `read` returns the records of a single
     file. A record without a match keeps its own columns only. Raises `DataError`."""
     records = read(file)
@@ -84,7 +84,7 @@ def joined_rows(file: FoundFile, read: Read) -> Iterator[Record]:
     yield from records
 
 
-def _joined(file: FoundFile, records: Iterator[Record], joined: JoinedFiles, read: Read) -> Iterator[Record]:
+def _joined(file: ResolvedFile, records: Iterator[Record], joined: JoinedFiles, read: Read) -> Iterator[Record]:
     there = [each for each in joined.files if _belongs(each, file)]
     if not there:
         message = f"none of the files that are joined is one for {file.path}"
@@ -95,7 +95,7 @@ def _joined(file: FoundFile, records: Iterator[Record], joined: JoinedFiles, rea
     for number, record in enumerate(records, 1):
         row = {**file.captures, **record}
         if rows is None:
-            names = tuple(sorted(name for name in _captured(there) if name in row and name != joined.other))
+            names = tuple(sorted(name for name in _captured_names(there) if name in row and name != joined.other))
             rows = _by_key(there, joined, names, read)
         key = key_text(row.get(joined.column))
         if key is None:
@@ -111,18 +111,18 @@ def _joined(file: FoundFile, records: Iterator[Record], joined: JoinedFiles, rea
         raise DataError(message, f'name the columns that agree: `on "{joined.column}" to "…"`')
 
 
-def _belongs(other: FoundFile, file: FoundFile) -> bool:
+def _belongs(other: ResolvedFile, file: ResolvedFile) -> bool:
     """Return true if the names of two files agree in their common captures."""
     return all(file.captures[name] == said for name, said in other.captures.items() if name in file.captures)
 
 
-def _captured(files: list[FoundFile]) -> set[str]:
+def _captured_names(files: list[ResolvedFile]) -> set[str]:
     """Return the names captured in the names of files."""
     return {name for file in files for name in file.captures}
 
 
 def _by_key(
-    files: list[FoundFile], joined: JoinedFiles, names: tuple[str, ...], read: Read
+    files: list[ResolvedFile], joined: JoinedFiles, names: tuple[str, ...], read: Read
 ) -> dict[Key, tuple[str, Record]]:
     """Return the rows of files by their key and the captured `names`, each with the path of its file. Raises
     `DataError` if two rows have the same key."""
@@ -350,7 +350,7 @@ class DataFolders:
         """What the benchmark may do, and how much of it is read."""
         return TRUSTED if self.access is None else self.access.trust
 
-    def find(self, source: str, near: str) -> list[FoundFile]:
+    def find(self, source: str, near: str) -> list[ResolvedFile]:
         """Return the files of `source`, sorted by path. `*` matches within a name; `{field}` also captures the match,
         and matches the same text if it is repeated.
 
@@ -363,7 +363,9 @@ class DataFolders:
         _check_length(path)
         folders = (_fixed(path),) if path.is_absolute() else self._around(Path(near).parent)
         inside = path.relative_to(folders[0]) if path.is_absolute() else path
-        if self.access is not None and not all(self.access.allows(plain_part(each / inside)) for each in folders[:1]):
+        if self.access is not None and not all(
+            self.access.allows(path_before_wildcard(each / inside)) for each in folders[:1]
+        ):
             raise _outside(source)
         for folder in folders:
             found = _matching(folder, inside.as_posix())
@@ -391,7 +393,7 @@ class DataFolders:
     def _kept(self, source: str, beside: Path) -> str:
         """Return the path under which a source is searched."""
         if source.startswith(HUB):
-            return _fetched(source)
+            return _fetched_path(source)
         if source.startswith(WEB):
             return f"web/{quote(source.partition('://')[2])}".replace("..", "__")
         program = PROGRAM.fullmatch(source)
@@ -421,12 +423,12 @@ class DataFolders:
             return "given"
         return "shipped" if folder == beside / SHIPPED and _released(beside) is None else "spec"
 
-    def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
+    def rows(self, file: ResolvedFile) -> Iterator[dict[str, Any]]:
         """Yield the raw records of a file, with the columns of files joined to it. Raises `DataError` with the line of
         an unreadable record."""
         return joined_rows(file, lambda each: rows_in(Path(each.location), each.path, self.trust.limits))
 
-    def medium(self, file: FoundFile, kind: MediumKind, value: Any) -> str:
+    def medium(self, file: ResolvedFile, kind: MediumKind, value: Any) -> str:
         """Return the mark of a medium in a cell, or of the file that the cell names, which is searched relative to the
         data file and then where that was searched. Raises `UnfitMedium`."""
         cell = cell_of(value)
@@ -447,13 +449,13 @@ class DataFolders:
         help_ = f"save it as `{inside.as_posix()}` beside the data file" if fetched else "check the path"
         raise UnfitMedium(f"there is no file `{inside.as_posix()}`, which is looked for beside `{file.path}`", help_)
 
-    def document(self, file: FoundFile) -> Any:
+    def document(self, file: ResolvedFile) -> Any:
         """Return the content of a JSON or YAML file. Raises `DataError`."""
         return document_in(Path(file.location), file.path, self.trust.limits)
 
-    def placed(self, file: FoundFile) -> Any:
+    def placed(self, file: ResolvedFile) -> Any:
         """Return the content of a JSON or YAML file, with the line numbers of its texts. Raises `DataError`."""
-        return placed_in(Path(file.location), file.path, self.trust.limits)
+        return document_with_lines(Path(file.location), file.path, self.trust.limits)
 
 
 LONGEST_NAME = 255
@@ -482,7 +484,7 @@ def _check_length(path: Path) -> None:
         raise DataError(message, "move the file to a folder that is less deep")
 
 
-def plain_part(path: Path) -> Path:
+def path_before_wildcard(path: Path) -> Path:
     """Return a path up to its first part with a wildcard."""
     wild = next((place for place, part in enumerate(path.parts) if _is_wild(part)), len(path.parts))
     return Path(*path.parts[:wild])
@@ -496,7 +498,7 @@ def _released(beside: Path) -> tuple[Path, ...] | None:
     return None
 
 
-def _fetched(source: str) -> str:
+def _fetched_path(source: str) -> str:
     """Return the path of a fetched file of the Hub: `hf/owner/name/path`."""
     inside = source.removeprefix(HUB).strip("/").removeprefix("datasets/")
     if inside.count("/") < 2 or ".." in inside.split("/"):
@@ -504,7 +506,7 @@ def _fetched(source: str) -> str:
     return f"hf/{inside}"
 
 
-def _file(folder: Path, path: Path, captures: dict[str, str], origin: Origin, limits: ReadLimits) -> FoundFile:
+def _file(folder: Path, path: Path, captures: dict[str, str], origin: Origin, limits: ReadLimits) -> ResolvedFile:
     try:
         check_size(path, path.name, limits)
         with path.open("rb") as file:
@@ -512,7 +514,7 @@ def _file(folder: Path, path: Path, captures: dict[str, str], origin: Origin, li
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}", "check its permissions") from error
     unpacked = unpacked_digest(path, limits)
-    return FoundFile(path.relative_to(folder).as_posix(), str(path), sha256, captures, unpacked, origin)
+    return ResolvedFile(path.relative_to(folder).as_posix(), str(path), sha256, captures, unpacked, origin)
 
 
 def _matching(folder: Path, source: str) -> list[tuple[Path, dict[str, str]]]:
@@ -530,10 +532,10 @@ def _matching(folder: Path, source: str) -> list[tuple[Path, dict[str, str]]]:
 
 
 def _is_wild(source: str) -> bool:
-    return any(part == "*" or _data_folders_captured(part) for part in WILD.split(source))
+    return any(part == "*" or _captured_field(part) for part in WILD.split(source))
 
 
-def _data_folders_captured(part: str) -> str | None:
+def _captured_field(part: str) -> str | None:
     """Return the field that captures a part of a name; `{1a}` is not a name and matches itself."""
     name = part[1:-1]
     return name if part == f"{{{name}}}" and name.isidentifier() else None
@@ -542,7 +544,7 @@ def _data_folders_captured(part: str) -> str | None:
 def _regex(source: str) -> str:
     regex = ""
     for part in WILD.split(source):
-        name = _data_folders_captured(part)
+        name = _captured_field(part)
         if name is None:
             regex += "[^/]*" if part == "*" else re.escape(part)
         else:

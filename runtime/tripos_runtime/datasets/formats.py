@@ -68,7 +68,7 @@ def opened(path: Path, shown: str, limits: ReadLimits, most: int | None = None) 
     return cast("IO[bytes]", io.BufferedReader(_CountedBytes(inner, shown, most or limits.data_bytes), PIECE))
 
 
-def whole(path: Path, shown: str, limits: ReadLimits) -> bytes:
+def read_all(path: Path, shown: str, limits: ReadLimits) -> bytes:
     """Return all decompressed bytes of a file. Raises `DataError` if there are more than `whole_bytes`."""
     most = min(limits.whole_bytes, limits.data_bytes)
     if path.stat().st_size > most:
@@ -159,7 +159,7 @@ def workbook_rows(path: Path, shown: str, most: int) -> Iterator[dict[str, Any]]
         # openpyxl warns of things like missing styles, which do not affect rows.
         with path.open("rb") as file, path.open("rb") as again, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = list(_found(file, again, shown))
+            found = list(_sheet_rows(file, again, shown))
     except DataError:
         raise
     except Exception as error:
@@ -169,7 +169,7 @@ def workbook_rows(path: Path, shown: str, most: int) -> Iterator[dict[str, Any]]
     yield from found
 
 
-def _found(file: IO[bytes], again: IO[bytes], shown: str) -> Iterator[dict[str, Any]]:
+def _sheet_rows(file: IO[bytes], again: IO[bytes], shown: str) -> Iterator[dict[str, Any]]:
     from openpyxl import load_workbook
 
     # Row by row: whole columns may be formatted, a million cells each.
@@ -189,11 +189,11 @@ def _names(line: Sequence[Any], where: str) -> list[str]:
     names = ["" if value is None else str(_json_value(value)).strip() for value in line]
     while names and not names[-1]:
         names.pop()
-    _tell_apart(names, where)
+    _check_distinct(names, where)
     return names
 
 
-def _tell_apart(names: Sequence[str], where: str) -> None:
+def _check_distinct(names: Sequence[str], where: str) -> None:
     """Raise `DataError` if a column name is repeated: no field could say which column it reads."""
     twice = next((name for place, name in enumerate(names) if name and name in names[:place]), None)
     if twice is not None:
@@ -272,7 +272,7 @@ def delimited_rows(
             except csv.Error as error:
                 raise _misquoted(shown, begin, error) from error
             if first:
-                _tell_apart(reader.fieldnames or (), shown)
+                _check_distinct(reader.fieldnames or (), shown)
                 first = False
             if row is None:
                 return
@@ -418,10 +418,10 @@ def document_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
     try:
         match _format(path):
             case ".json":
-                text = whole(path, shown, limits)
+                text = read_all(path, shown, limits)
                 document = _json_document(text, shown)
             case ".yaml" | ".yml":
-                text = whole(path, shown, limits)
+                text = read_all(path, shown, limits)
                 document = _yaml_document(text.decode("utf-8-sig"), shown)
             case suffix:
                 raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {DOCUMENTS}")
@@ -435,7 +435,7 @@ def document_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
         raise _broken(path, shown, error) from error
 
 
-def placed_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
+def document_with_lines(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
     """Return the same as `document_in`, with every text as `LocatedText` if line numbers are available. Raises
     `DataError`.
 
@@ -443,7 +443,7 @@ def placed_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
     have no lines."""
     plain = document_in(path, shown, limits)
     try:
-        text = whole(path, shown, limits).decode("utf-8-sig")
+        text = read_all(path, shown, limits).decode("utf-8-sig")
         placed = _yaml_document(text.replace("\t", " ") if _format(path) == ".json" else text, shown, placed=True)
     except (DataError, UnicodeDecodeError):
         return plain
@@ -521,7 +521,7 @@ def _json(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]
                 following = next((each for each in lines if each.strip()), b"")
                 try:
                     record = _record(
-                        _loads(whole(path, shown, limits), shown, 1), shown, 1
+                        _loads(read_all(path, shown, limits), shown, 1), shown, 1
                     )  # an object over several lines
                 except DataError:
                     if _is_record(following):
@@ -542,7 +542,7 @@ def _is_record(line: bytes) -> bool:
 def _array(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]]:
     """Yield the records of an array. Each is released when it is yielded, since callers convert it to a form of their
     own."""
-    values = _loads(whole(path, shown, limits), shown, 1)
+    values = _loads(read_all(path, shown, limits), shown, 1)
     values.reverse()
     for number in range(1, len(values) + 1):
         yield _record(values.pop(), shown, number)

@@ -27,7 +27,7 @@ class Origins:
 
 
 @dataclass(frozen=True, slots=True)
-class MadeRow:
+class GeneratedRow:
     """A row, and the place of its slot in the data set, from 0."""
 
     place: int
@@ -39,8 +39,8 @@ class RowFile:
     """Rows in a temporary file that ends with the process; memory holds 16 bytes per row.
 
     >>> rows = RowFile()
-    >>> rows.add(MadeRow(1, {"n": 2}, Origins(None, 1)))
-    >>> rows.add(MadeRow(0, {"n": 1}, Origins(None, 1)))
+    >>> rows.add(GeneratedRow(1, {"n": 2}, Origins(None, 1)))
+    >>> rows.add(GeneratedRow(0, {"n": 1}, Origins(None, 1)))
     >>> [row.values for row in rows], len(rows)
     ([{'n': 1}, {'n': 2}], 2)
     """
@@ -53,7 +53,7 @@ class RowFile:
     def __len__(self) -> int:
         return len(self._at)
 
-    def add(self, row: MadeRow) -> None:
+    def add(self, row: GeneratedRow) -> None:
         """Add a row; its place must be new."""
         written = pickle.dumps((row.place, row.values, row.origins), pickle.HIGHEST_PROTOCOL)
         self._file.seek(self._end)
@@ -61,7 +61,7 @@ class RowFile:
         self._at[row.place] = self._end
         self._end += 8 + len(written)
 
-    def __iter__(self) -> Iterator[MadeRow]:
+    def __iter__(self) -> Iterator[GeneratedRow]:
         """Yield the rows in the order of their places."""
         for place in sorted(self._at):
             yield self[place]
@@ -69,16 +69,16 @@ class RowFile:
     def __contains__(self, place: int) -> bool:
         return place in self._at
 
-    def __getitem__(self, place: int) -> MadeRow:
+    def __getitem__(self, place: int) -> GeneratedRow:
         """Return the row at that place. Raises `KeyError` if there is none."""
         self._file.flush()
         at, number = self._at[place], self._file.fileno()
         size = int.from_bytes(os.pread(number, 8, at), "big")
-        return MadeRow(*pickle.loads(os.pread(number, size, at + 8)))
+        return GeneratedRow(*pickle.loads(os.pread(number, size, at + 8)))
 
 
 @dataclass
-class MadeData:
+class GeneratedData:
     """The rows of every generated data set by name; the places that a scenario runs over, if not all; and the `frozen`
     data sets, which existed before the run, so that it generates none."""
 
@@ -86,7 +86,7 @@ class MadeData:
     chosen: dict[str, frozenset[int]] = field(default_factory=dict)
     frozen: set[str] = field(default_factory=set)
 
-    def of(self, dataset: str, scenario: str | None = None) -> Iterator[MadeRow]:
+    def of(self, dataset: str, scenario: str | None = None) -> Iterator[GeneratedRow]:
         """Yield the rows of a data set, or those that a scenario runs over. Raises `DataError` if it is not generated
         yet."""
         chosen = self.chosen.get(scenario) if scenario is not None else None
@@ -193,11 +193,11 @@ def one_of_several(language: str, number: int) -> str:
     return ONE_OF_SEVERAL.get(language, ONE_OF_SEVERAL["en"]).format(number=number)
 
 
-def note(reason: Reason, language: str, number: int, most: int) -> str:
+def retry_note(reason: Reason, language: str, number: int, most: int) -> str:
     """Return the note to the author before attempt `number` of `most`, counted from 1. The number makes each request
     different, so an author that always answers equal requests alike does not repeat itself.
 
-    >>> note("refused", "en", 2, 4)
+    >>> retry_note("refused", "en", 2, 4)
     'That was not accepted: it holds no item. Write another one. This is attempt 2 of 4.'
     """
     known = language if language in NOTES else "en"

@@ -13,11 +13,11 @@ from typing import Any
 
 from tripos_compiler.language.contexts import allowed_cells
 from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.language.references import Look, expressions_of, find_looks, paths_in, subexpressions
+from tripos_compiler.language.references import DatasetLookup, expressions_of, find_lookups, paths_in, subexpressions
 from tripos_compiler.language.rows import item_id
-from tripos_compiler.plan import Axis, Data, Expr, Made, Plan, Scenario, digest
+from tripos_compiler.plan import Axis, Data, Expr, GeneratedDataset, Plan, Scenario, digest
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.datasets.generated_rows import MadeData
+from tripos_runtime.datasets.generated_rows import GeneratedData
 from tripos_runtime.datasets.selection import Selection, data_of
 
 Values = Mapping[str, Any]
@@ -60,29 +60,29 @@ class SlotSource:
     axes: Mapping[str, Axis]
     names: Mapping[str, Any]
     read: Callable[[str], Iterator[Values]]
-    made: MadeData
+    made: GeneratedData
     _listed: dict[str, dict[int, RowSlot]] = field(default_factory=dict)
 
     @cached_property
-    def by_name(self) -> Mapping[str, Made]:
+    def by_name(self) -> Mapping[str, GeneratedDataset]:
         """The generated data sets by name."""
         return {each.name: each for each in self.plan.made}
 
-    def upstream(self, made: Made) -> str | None:
+    def upstream(self, made: GeneratedDataset) -> str | None:
         """Return the generated data set from whose rows this one is generated one by one, if any."""
         source = made.source
         if isinstance(source, Data) and source.field is None and source.dataset in self.by_name:
             return source.dataset
         return None
 
-    def is_listable(self, made: Made) -> bool:
+    def is_listable(self, made: GeneratedDataset) -> bool:
         """Return true if its slots can be listed now: the data sets that determine them are complete."""
         upstream = self.upstream(made)
-        if not all(name in self.made.rows for name in _told_by(made) & self.by_name.keys() - {upstream}):
+        if not all(name in self.made.rows for name in _determined_by(made) & self.by_name.keys() - {upstream}):
             return False
         return upstream is None or self.is_listable(self.by_name[upstream])
 
-    def slots(self, made: Made) -> Iterator[RowSlot]:
+    def slots(self, made: GeneratedDataset) -> Iterator[RowSlot]:
         """Yield every slot in order: by source row, then by cell, then by number. If the source is not generated yet,
         slots that a condition may rule out are included."""
         axes = [self.axes[name] for name in made.axes]
@@ -98,13 +98,13 @@ class SlotSource:
                 # Rows that are not generated yet are counted even if a condition may rule them out later.
                 place += made.count
 
-    def slot_at(self, made: Made, place: int) -> RowSlot:
+    def slot_at(self, made: GeneratedDataset, place: int) -> RowSlot:
         """Return the slot at that place."""
         if made.name not in self._listed:
             self._listed[made.name] = {slot.place: slot for slot in self.slots(made)}
         return self._listed[made.name][place]
 
-    def filled(self, made: Made, slot: RowSlot) -> RowSlot | None:
+    def filled(self, made: GeneratedDataset, slot: RowSlot) -> RowSlot | None:
         """Return the slot with its source row, if that exists and the condition holds."""
         if slot.above is None:
             return slot
@@ -118,7 +118,7 @@ class SlotSource:
             return None
         return RowSlot(slot.place, slot.key, slot.cell, slot.number, source, slot.above, slot.at)
 
-    def _sources(self, made: Made) -> Iterator[tuple[str, Any, int | None]]:
+    def _sources(self, made: GeneratedDataset) -> Iterator[tuple[str, Any, int | None]]:
         if made.source is None:
             yield "", None, None
             return
@@ -137,7 +137,7 @@ class SlotSource:
             seen[key] += 1
             yield (key if seen[key] == 1 else f"{key} {seen[key]}"), value, None
 
-    def _holds(self, made: Made, cell: Mapping[str, str], source: Any) -> bool:
+    def _holds(self, made: GeneratedDataset, cell: Mapping[str, str], source: Any) -> bool:
         if made.where is None or made.alias is None:
             return True
         try:
@@ -146,7 +146,7 @@ class SlotSource:
             return False
 
 
-def looked_into(made: Made) -> set[str]:
+def data_sets_read(made: GeneratedDataset) -> set[str]:
     """Return the data sets that a generated one reads values from; they must be complete first.
 
     The one from whose rows it is generated one by one is not among them."""
@@ -160,7 +160,7 @@ def looked_into(made: Made) -> set[str]:
     }
 
 
-def _told_by(made: Made) -> set[str]:
+def _determined_by(made: GeneratedDataset) -> set[str]:
     """Return the data sets that determine its slots."""
     exprs = [expr for expr in (made.source, made.where) if expr is not None]
     return {part.dataset for expr in exprs for part in subexpressions(expr) if isinstance(part, Data)}
@@ -170,9 +170,9 @@ def _name_of(value: Any) -> str:
     return item_id(value) if isinstance(value, Mapping) else digest(["value", value])
 
 
-def slots_at(
-    looks: Iterable[Look],
-    made: Made,
+def referenced_slots(
+    looks: Iterable[DatasetLookup],
+    made: GeneratedDataset,
     slots: Iterable[RowSlot],
     rows: Iterable[Mapping[str, Any]],
     names: Mapping[str, Any],
@@ -193,7 +193,7 @@ def slots_at(
 
 
 @dataclass
-class Choice:
+class SlotChoice:
     """The slots of generated data sets that a run over `selection` needs."""
 
     source: SlotSource
@@ -209,7 +209,7 @@ class Choice:
         def visit(name: str) -> None:
             made = source.by_name[name]
             upstream = source.upstream(made)
-            for other in sorted(looked_into(made) & source.by_name.keys()):
+            for other in sorted(data_sets_read(made) & source.by_name.keys()):
                 visit(other)
             if upstream is not None:
                 visit(upstream)
@@ -217,7 +217,7 @@ class Choice:
 
         for scenario in self._scenarios:
             # Data read at certain rows comes after the rows that determine them.
-            for name in sorted(self._needed_by(scenario), key=lambda name: (name in self.looked_at, name)):
+            for name in sorted(self._needed_by(scenario), key=lambda name: (name in self.point_reads, name)):
                 visit(name)
         return tuple(done)
 
@@ -269,16 +269,16 @@ class Choice:
     @cached_property
     def _whole(self) -> frozenset[str]:
         """The data sets that are read as a whole, not only at some rows."""
-        found = {name for scenario in self._scenarios for name in data_of(scenario)} - self.looked_at.keys()
-        return frozenset(found.union(*(looked_into(self.source.by_name[name]) for name in self.order)))
+        found = {name for scenario in self._scenarios for name in data_of(scenario)} - self.point_reads.keys()
+        return frozenset(found.union(*(data_sets_read(self.source.by_name[name]) for name in self.order)))
 
     @cached_property
-    def looked_at(self) -> Mapping[str, tuple[tuple[Scenario, tuple[Look, ...]], ...]]:
+    def point_reads(self) -> Mapping[str, tuple[tuple[Scenario, tuple[DatasetLookup, ...]], ...]]:
         """The data sets of which scenarios read only certain rows, with the expressions that select them."""
-        found: dict[str, tuple[tuple[Scenario, tuple[Look, ...]], ...]] = {}
+        found: dict[str, tuple[tuple[Scenario, tuple[DatasetLookup, ...]], ...]] = {}
         for name in self.source.by_name:
             takers = [scenario for scenario in self._scenarios if name in data_of(scenario)]
-            looks = [(scenario, find_looks(scenario, name)) for scenario in takers]
+            looks = [(scenario, find_lookups(scenario, name)) for scenario in takers]
             known = tuple((scenario, each) for scenario, each in looks if each is not None)
             if looks and len(known) == len(looks):
                 found[name] = known
@@ -288,14 +288,14 @@ class Choice:
         """Return the places of the slots that scenarios read; `None` means all, since the rows are unknown."""
         found: frozenset[int] = frozenset()
         made = self.source.by_name[name]
-        for scenario, looks in self.looked_at.get(name, ()):
+        for scenario, looks in self.point_reads.get(name, ()):
             assert scenario.rows is not None
             over = scenario.rows.dataset
             if over not in self.source.made.rows or over in self.unsure or not self.source.is_listable(made):
                 return None
             chosen = self.chosen(scenario)
             rows = (row.values for row in self.source.made.rows[over] if chosen is None or row.place in chosen)
-            at = slots_at(looks, made, self.source.slots(made), rows, self.source.names)
+            at = referenced_slots(looks, made, self.source.slots(made), rows, self.source.names)
             if at is None:
                 return None
             found |= at
@@ -328,13 +328,15 @@ def known_slots(source: SlotSource, scenario: Scenario) -> Iterator[tuple[RowSlo
     assert scenario.rows is not None
     made = source.by_name[scenario.rows.dataset]
     for slot in source.slots(made):
-        known = known_of(source, made, slot)
+        known = known_fields(source, made, slot)
         if _fits(source, scenario, known):
             yield slot, known
 
 
-def _allowed(source: SlotSource, scenario: Scenario, made: Made, slot: RowSlot, selection: Selection) -> bool:
-    known = known_of(source, made, slot)
+def _allowed(
+    source: SlotSource, scenario: Scenario, made: GeneratedDataset, slot: RowSlot, selection: Selection
+) -> bool:
+    known = known_fields(source, made, slot)
     return selection.allows(known) and _fits(source, scenario, known)
 
 
@@ -350,13 +352,13 @@ def _fits(source: SlotSource, scenario: Scenario, known: Mapping[str, Any]) -> b
         return False
 
 
-def known_of(source: SlotSource, made: Made, slot: RowSlot) -> dict[str, Any]:
+def known_fields(source: SlotSource, made: GeneratedDataset, slot: RowSlot) -> dict[str, Any]:
     """Return the fields of a row that are known before generation: its axes, and fields from rows that are read."""
     if slot.above is not None:
         upstream = source.upstream(made)
         assert upstream is not None
         above = source.slot_at(source.by_name[upstream], slot.above)
-        return {**known_of(source, source.by_name[upstream], above), **slot.cell}
+        return {**known_fields(source, source.by_name[upstream], above), **slot.cell}
     taken = slot.source if isinstance(slot.source, Mapping) else {}
     return {**taken, **slot.cell}
 

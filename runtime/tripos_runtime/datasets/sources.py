@@ -19,9 +19,9 @@ from tripos_compiler.library.media import MediumKind
 from tripos_compiler.library.types import are_equal
 from tripos_compiler.plan import Axis, Binary, Dataset, Expr, Plan, Shots, Tree, digest
 from tripos_compiler.source.data_classes import dataclass
-from tripos_compiler.source.inputs import DataError, FoundFile
+from tripos_compiler.source.inputs import DataError, ResolvedFile
 from tripos_runtime.datasets.data_files import DataFolders, dataset_files, files_of
-from tripos_runtime.datasets.generated_rows import MadeData, Origins
+from tripos_runtime.datasets.generated_rows import GeneratedData, Origins
 
 Value = TypeVar("Value")
 
@@ -49,7 +49,7 @@ class _Marks:
     """The media of the rows of a data file, compared with those that the plan was compiled from."""
 
     reader: DataFolders
-    file: FoundFile
+    file: ResolvedFile
     found: list[str] = field(default_factory=list)
 
     def medium(self, kind: MediumKind, value: Any) -> str:
@@ -74,11 +74,11 @@ class Sources:
     reader: DataFolders
     spec_files: tuple[str, ...]
     axes: Mapping[str, Axis]
-    made: MadeData = field(default_factory=MadeData)
+    made: GeneratedData = field(default_factory=GeneratedData)
     """The rows of generated data sets."""
     public: dict[str, tuple[SourceRow, ...]] = field(default_factory=dict)
     """The rows of data sets whose files are not available because a release withholds other rows."""
-    _places: dict[tuple[str, str, int], tuple[Same, list[Any], dict[Any, list[int]] | None]] = field(
+    _places: dict[tuple[str, str, int], tuple[Equality, list[Any], dict[Any, list[int]] | None]] = field(
         default_factory=dict
     )
 
@@ -122,7 +122,7 @@ class Sources:
         """The state of shots that does not depend on the case."""
         return Examples()
 
-    def places(self, dataset: str, alias: str, same: Same, value: Any) -> list[int]:
+    def places(self, dataset: str, alias: str, same: Equality, value: Any) -> list[int]:
         """Return the positions of the rows of a data set for which an equality with this value holds, in order."""
         key = (dataset, alias, id(same))  # `same` is kept alive, so its id identifies it
         if key not in self._places:
@@ -182,7 +182,7 @@ class Examples(dict[int, ShotSelection]):
         """Return the case-independent part of some shots, computed on first use."""
         if id(shots) not in self:
             named = {name for expr in expressions_of((shots.prompt, shots.reply)) for name in names_in(expr)}
-            self[id(shots)] = ShotSelection(shots, split(shots.where, shots.alias), named <= {shots.alias})
+            self[id(shots)] = ShotSelection(shots, split_condition(shots.where, shots.alias), named <= {shots.alias})
         return self[id(shots)]
 
 
@@ -214,7 +214,7 @@ SCALAR = (str, int, float, type(None))
 
 
 @dataclass(frozen=True)
-class Same:
+class Equality:
     """An equality between a value of the element and one that does not depend on the element."""
 
     element: Expr
@@ -225,15 +225,15 @@ class Same:
 class SplitCondition:
     """A condition as a conjunction: equalities, and the rest in the order of writing."""
 
-    same: tuple[Same, ...]
+    same: tuple[Equality, ...]
     rest: tuple[Expr, ...]
     fixed: frozenset[int] = frozenset()
     """The positions in `rest` of parts that do not depend on the element."""
 
 
-def split(where: Expr | None, alias: str) -> SplitCondition:
+def split_condition(where: Expr | None, alias: str) -> SplitCondition:
     """Return the parts of a condition on the element called `alias`."""
-    same: list[Same] = []
+    same: list[Equality] = []
     rest: list[Expr] = []
     for part in _parts(where) if where is not None else ():
         if isinstance(part, Binary) and part.operator == "==":
@@ -241,14 +241,14 @@ def split(where: Expr | None, alias: str) -> SplitCondition:
             own = [side for side in sides if names_in(side) == {alias}]
             others = [side for side in sides if alias not in names_in(side)]
             if len(own) == len(others) == 1:
-                same.append(Same(own[0], others[0]))
+                same.append(Equality(own[0], others[0]))
                 continue
         rest.append(part)
     fixed = frozenset(place for place, part in enumerate(rest) if alias not in names_in(part))
     return SplitCondition(tuple(same), tuple(rest), fixed)
 
 
-def holds(where: Expr, names: Mapping[str, Any]) -> bool:
+def condition_holds(where: Expr, names: Mapping[str, Any]) -> bool:
     """Evaluate a condition for one element. A condition without a value counts as false. Raises `Unavailable` if it
     needs a value that an earlier step did not yield."""
     try:

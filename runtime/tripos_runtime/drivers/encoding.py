@@ -14,21 +14,21 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.plan import Retrieve, Settings, digest, written
+from tripos_compiler.plan import Retrieve, Settings, digest, serialized_form
 from tripos_compiler.plan.outcomes import OK, PROVIDER_ERROR, RETRIED_NEXT_RUN
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.ledger import NO_OTHERS, OtherReplies, OtherStore
 from tripos_runtime.asking.questions import NO_REPLY, UNUSED, Answer, Lane
 from tripos_runtime.models.base import Message, ModelError, Reply, Request
-from tripos_runtime.models.embeddings import encoder_id
+from tripos_runtime.models.embeddings import versioned_name
 from tripos_runtime.models.vectors import Vector, from_text
 from tripos_runtime.program.retrieval import Chooser, Collection, SimilarityCall, Values, VectorIndex, index_of
-from tripos_runtime.program.values import Names
+from tripos_runtime.program.values import StepValues
 from tripos_runtime.scheduling.calling import Caller
 
 if TYPE_CHECKING:
     from tripos_runtime.asking.ledger import Row
-    from tripos_runtime.asking.progress import CallCounters
+    from tripos_runtime.asking.progress import RunProgress
 
 
 TABLE = "vectors"
@@ -60,7 +60,7 @@ class NoVector(Exception):
 
 def vector_id(model: str, text: str) -> str:
     """Return the name of a vector, from the model's identity and the text."""
-    return digest(["vector", encoder_id(model), text.encode("utf-8", "replace").decode("utf-8")])
+    return digest(["vector", versioned_name(model), text.encode("utf-8", "replace").decode("utf-8")])
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Encoder:
 
     callers: Mapping[str, Caller]
     ledger: VectorLedger
-    tally: CallCounters
+    tally: RunProgress
     run_id: str
     now: Callable[[], datetime]
     identities: Mapping[str, str] = field(default_factory=dict)
@@ -142,7 +142,7 @@ class Encoder:
             if row["status"] != OK:
                 raise NoVector(row["status"])
             vector = from_text(row["vector"])
-            if self._differs(row["model"], vector) is not None:
+            if self._length_error(row["model"], vector) is not None:
                 raise NoVector(PROVIDER_ERROR)
             found[name] = vector
         return found | self._taken([name for name in names if name not in found])
@@ -151,14 +151,14 @@ class Encoder:
         """Return the vectors that other stores have, after adding them to the ledger."""
         found: dict[str, Vector] = {}
         for name, (row, source, vector) in vectors_of_others(self.others, names).items():
-            if self._differs(row["model"], vector) is None:
+            if self._length_error(row["model"], vector) is None:
                 found[name] = vector
                 own = {"run_id": self.run_id, "created_at": self.now(), "reused_from": str(source)}
                 self.ledger.keep({TABLE: [{**row, **own}]})
                 self.tally.taken.add(source.place, row)
         return found
 
-    def _differs(self, model: str, vector: Vector) -> str | None:
+    def _length_error(self, model: str, vector: Vector) -> str | None:
         """Return why a vector cannot be compared with others of its model; None if it can. The first vector of a run
         sets the length."""
         length = self._lengths.setdefault(model, len(vector))
@@ -234,7 +234,7 @@ class Encoder:
         else:
             try:
                 vector = from_text(outcome.text)
-                differs = self._differs(model, vector)
+                differs = self._length_error(model, vector)
                 if differs is not None:
                     raise ValueError(differs)
             except ValueError as reason:
@@ -290,7 +290,9 @@ class Retriever:
     encoder: Encoder
     _making: dict[str, asyncio.Lock] = field(default_factory=dict)
 
-    async def values(self, step: Retrieve, model: str, lane: Lane, names: Names) -> dict[int, Values] | Unavailable:
+    async def values(
+        self, step: Retrieve, model: str, lane: Lane, names: StepValues
+    ) -> dict[int, Values] | Unavailable:
         """Return the similarities of the elements, by number of the measure, or the reason why a value or a vector is
         missing."""
         values: dict[int, Values] = {}
@@ -309,10 +311,10 @@ class Retriever:
         return values
 
     async def _index(
-        self, collection: Collection, measure: SimilarityCall, model: str, lane: Lane, names: Names
+        self, collection: Collection, measure: SimilarityCall, model: str, lane: Lane, names: StepValues
     ) -> VectorIndex:
         """Return the vectors of the elements."""
-        key = f"{model} {written(measure.text).model_dump_json()}"
+        key = f"{model} {serialized_form(measure.text).model_dump_json()}"
         async with self._making.setdefault(key, asyncio.Lock()):
             if key not in collection.vectors:
                 texts = collection.texts(measure.text, names.values)

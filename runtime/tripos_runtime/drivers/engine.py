@@ -26,19 +26,26 @@ from tripos_compiler.library.registry import with_functions
 from tripos_compiler.plan import Plan, digest
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.ledger import NO_OTHERS, Ledger, OtherReplies, Work
-from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.datasets.cases import Case, CaseSource, SubsetTags, planned_calls
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.encoding import Encoder
-from tripos_runtime.drivers.live import Live
+from tripos_runtime.drivers.live import LiveDriver
 from tripos_runtime.drivers.lookup import BATCH, Lookup, Task, bound_treatments
-from tripos_runtime.drivers.sequential_stopping import LIVE, Ahead, CaseReader, OrderedCases, PrefixReader, Settler
+from tripos_runtime.drivers.sequential_stopping import (
+    LIVE,
+    CaseReader,
+    Lookahead,
+    OrderedCases,
+    OrderedReader,
+    StoppingRule,
+)
 from tripos_runtime.generate.attempts import origin_columns
 from tripos_runtime.generate.maker import DataMaker
-from tripos_runtime.program.adoption import Adoption, Here, Own
+from tripos_runtime.program.adoption import CurrentCase, ReplyReuse, RunResults
 from tripos_runtime.program.binding import RoleBinding
 from tripos_runtime.program.retrieval import IndexStore
-from tripos_runtime.program.running import Shared, together
+from tripos_runtime.program.running import CaseState, gather_all
 from tripos_runtime.scheduling.budget import Halted
 from tripos_runtime.scheduling.calling import Caller
 from tripos_runtime.scheduling.endpoint import Sleep
@@ -126,7 +133,7 @@ class Engine:
     run_id: str
     workers: int
     """The approximate number of units in flight at once."""
-    tally: CallCounters = field(default_factory=CallCounters)
+    tally: RunProgress = field(default_factory=RunProgress)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """The plug-ins of the plan by name, from `load_plugins`."""
     shelf: IndexStore | None = None
@@ -137,16 +144,16 @@ class Engine:
     sleep: Sleep = asyncio.sleep
     share: Share | None = None
     """The part of the cases that this process takes, if several processes share the run."""
-    settler: Settler | None = None
+    settler: StoppingRule | None = None
     """The stopping rule of a run that stops once its figures are settled."""
     reader: CaseReader | None = None
     """The reader of all cases, if several processes share a run with a stopping rule."""
-    ahead: Ahead = LIVE
+    lookahead: Lookahead = LIVE
     """The number of cases that a run with a stopping rule may start beyond those read."""
     stopping: bool = False
     trouble: Exception | None = None
     """The error that stopped the run, if any."""
-    prefix: PrefixReader | None = None
+    prefix: OrderedReader | None = None
     _items: int = 0
     """The number of items that were listed in the ledger as items of this run."""
 
@@ -171,7 +178,7 @@ class Engine:
         if self.share is not None:
             self.lookup.most = min(BATCH, self.share.size)
         work = self.ledger.work(work_name(self.plan, self.binding, self.selection, self.source.withheld))
-        self.driver = Live(
+        self.driver = LiveDriver(
             self.plan, self.source.sources, self.ledger, self.tally, work, self.run_id, self.now, callers=self.callers
         )
         reader = self.reader
@@ -179,20 +186,20 @@ class Engine:
             reader = OrderedCases(self.settler, frozenset(self.binding.of(self.binding.compared)), self._list)
         if reader is not None:
             self.driver.scored = {}
-            self.prefix = PrefixReader(reader, self.ledger, self.driver.scored, self.ahead)
+            self.prefix = OrderedReader(reader, self.ledger, self.driver.scored, self.lookahead)
             self.lookup.asked = self.prefix.asked
         self.driver.encoder = Encoder(
             self.callers, self.ledger, self.tally, self.run_id, self.now, self.binding.identities, self.others
         )
         self.driver.world.chooser.shelf = self.shelf
-        own = Own(
+        own = RunResults(
             self.plan,
             self.binding.answering,
             chosen,
             lambda some: self.source.cases_of(some, self.selection.whole),
             self.lookup.units,
         )
-        self.driver.adoption = Adoption(self.ledger, own, others=self.others, taken=self.tally.taken)
+        self.driver.adoption = ReplyReuse(self.ledger, own, others=self.others, taken=self.tally.taken)
         flusher = asyncio.create_task(self._flush_often())
         every_case = False
         try:
@@ -207,7 +214,7 @@ class Engine:
             self.ledger.flush()
             if every_case and self.driver.whole and self._maker.whole and self.trouble is None:
                 told = {} if self.settler is None else {"settled": self.settler.told()}
-                work.finish({"run_id": self.run_id, "items": self._items, **self.tally.summed(), **told})
+                work.finish({"run_id": self.run_id, "items": self._items, **self.tally.summary(), **told})
             else:
                 work.abandon()
         if self.trouble is not None:
@@ -219,7 +226,7 @@ class Engine:
         share, tally = self.share, self.tally
         if share is not None and not share.leads:
             await share.made()
-            tally = CallCounters()
+            tally = RunProgress()
         self._maker = DataMaker(
             self.plan, self.binding, self.source, self.selection, self.callers, self.ledger, tally, work,
             self.run_id, self.now, self.workers, self.functions, self.sleep, self.stop,
@@ -243,7 +250,7 @@ class Engine:
                 self.ledger.flush()
                 await share.made()
             else:
-                self.tally.take_spending(tally)
+                self.tally.add_usage(tally)
 
     async def _passes(self) -> None:
         """Run all cases, or those of the share, and then the cases that other processes release."""
@@ -265,14 +272,14 @@ class Engine:
     async def _finish(self, cases: Iterator[Case]) -> None:
         """Run these cases, repeatedly if some are put off, until none is put off."""
         await self._pass(self.lookup.tasks(cases))
-        while self.lookup.put_off and not self.stopping:
-            put_off, self.lookup.put_off = self.lookup.put_off, set()
+        while self.lookup.deferred and not self.stopping:
+            put_off, self.lookup.deferred = self.lookup.deferred, set()
             self.ledger.flush()
             self.ledger.refresh()
             again = self._cases() if self.share is None else self.share.held(self._cases())
             await self._pass(self.lookup.tasks(again, put_off))
-            self.tally.waiting = len(self.lookup.put_off)
-            if len(self.lookup.put_off) == len(put_off):
+            self.tally.waiting = len(self.lookup.deferred)
+            if len(self.lookup.deferred) == len(put_off):
                 await self.sleep(WAIT_S)
         self.tally.waiting = 0
 
@@ -292,7 +299,7 @@ class Engine:
         With conversations it is at most one batch of cases, since all their units wait."""
         bound_treatments = [bound for each in self.lookup.bound_treatments.values() for bound in each]
         models = len(self.binding.of(self.binding.compared))
-        fewest = min((bound.side_by_side * models for bound in bound_treatments), default=1)
+        fewest = min((bound.concurrent_calls * models for bound in bound_treatments), default=1)
         units = min((bound.samples * models for bound in bound_treatments), default=1)
         return max(-(-self.workers // units), min(-(-self.workers // fewest), self.lookup.at_once())) + 2
 
@@ -328,13 +335,13 @@ class Engine:
             await self.prefix.turn(task, lambda: self.stopping)
             if self.stopping:
                 return
-            task = self.prefix.still(task)
-        shared = Shared(task.kept, task.rows, task.drafts, Here([*task.complete, *task.todo]))
+            task = self.prefix.without_settled(task)
+        shared = CaseState(task.kept, task.rows, task.drafts, CurrentCase([*task.complete, *task.todo]))
         self._add_case(task)
         for unit in task.complete:
             self.driver.reuse(unit, shared)
         if task.todo:
-            await together([self.driver.go_through(unit, shared) for unit in task.todo])
+            await gather_all([self.driver.go_through(unit, shared) for unit in task.todo])
         if task.pairs or task.paired:
             await self.driver.compare(task.pairs, task.paired, shared)
         if self.prefix is not None:

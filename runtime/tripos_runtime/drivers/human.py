@@ -19,40 +19,40 @@ from tripos_compiler.language.evaluation import Unavailable
 from tripos_compiler.plan import Ask, Compare, Converse, Grade, Verdict
 from tripos_compiler.plan.outcomes import NOT_APPLICABLE
 from tripos_runtime.asking.ledger import Row
-from tripos_runtime.asking.replies import answer_of, talk_of
+from tripos_runtime.asking.replies import answer_of, conversation_of
 from tripos_runtime.models.base import FREE, Message, ModelError, Price, Reply, Request
 from tripos_runtime.program.needs import (
-    Got,
-    HeldConversation,
+    Answered,
+    ConversationNeed,
     JudgePrompt,
     Need,
+    PlanContext,
+    ProgramEvent,
     ReplyNeed,
-    Result,
-    World,
     drive,
     pending,
 )
 from tripos_runtime.program.steps import UnitProgram, pair_program
 from tripos_runtime.program.units import Pair, Unit
-from tripos_runtime.program.values import Names
+from tripos_runtime.program.values import StepValues
 
 Places = tuple[int, ...]
 """The position of an element in its list."""
 
 
 @dataclass
-class Human:
+class HumanGrader:
     """Runs programs up to a grade that a person gives. `rows` are the kept samples by name."""
 
-    world: World
+    world: PlanContext
     rows: Mapping[str, Row]
 
     def names_at(self, unit: Unit, step: Grade) -> Mapping[str, Any] | None:
         """Return the values for the arguments of a grade; None if a judge would have nothing to grade. Raises
         `LookupError` if they need something that is not in a store."""
         steps = unit.bound.treatment.steps
-        before = _kept([each for each in steps[: steps.index(step)] if isinstance(each, Ask | Converse)])
-        program = UnitProgram(self.world, unit, Names(unit.case.names))
+        before = _without_tools([each for each in steps[: steps.index(step)] if isinstance(each, Ask | Converse)])
+        program = UnitProgram(self.world, unit, StepValues(unit.case.names))
         shown: list[Mapping[str, Any]] = []
         drive(program.go([*before, step]), partial(self._meet, step, shown), program.out.clear)
         return shown[0] if shown else None
@@ -61,8 +61,8 @@ class Human:
         """Return the same for each element that a judge is asked about, by position; none if a judge would not be
         asked."""
         steps = unit.bound.treatment.steps
-        before = _kept([each for each in steps[: steps.index(step)] if isinstance(each, Ask | Converse)])
-        program = UnitProgram(self.world, unit, Names(unit.case.names))
+        before = _without_tools([each for each in steps[: steps.index(step)] if isinstance(each, Ask | Converse)])
+        program = UnitProgram(self.world, unit, StepValues(unit.case.names))
         shown: dict[Places, Mapping[str, Any]] = {}
         drive(program.go([*before, step]), partial(self._meet_element, step, shown), program.out.clear)
         return dict(sorted(shown.items()))
@@ -71,44 +71,44 @@ class Human:
         """Return the same for a comparison of two replies."""
         names = pair.names(self.ask_all(pair.first), self.ask_all(pair.second))
         shown: list[Mapping[str, Any]] = []
-        out: list[Result] = []
+        out: list[ProgramEvent] = []
         drive(pair_program(self.world, pair, names, out), partial(self._meet, pair.step, shown), out.clear)
         return shown[0] if shown else None
 
-    def ask_all(self, unit: Unit) -> Names:
+    def ask_all(self, unit: Unit) -> StepValues:
         """Run the asks of a unit from kept replies, and return the values of its steps. Raises `LookupError` if a
         condition needs something that is not in a store."""
-        steps = _kept([each for each in unit.bound.treatment.steps if isinstance(each, Ask | Converse)])
-        program = UnitProgram(self.world, unit, Names(unit.case.names))
+        steps = _without_tools([each for each in unit.bound.treatment.steps if isinstance(each, Ask | Converse)])
+        program = UnitProgram(self.world, unit, StepValues(unit.case.names))
         drive(program.go(steps), self._answer, program.out.clear)
         return program.names
 
-    def _meet(self, step: Grade | Compare, shown: list[Mapping[str, Any]], need: Need) -> Got:
+    def _meet(self, step: Grade | Compare, shown: list[Mapping[str, Any]], need: Need) -> Answered:
         if isinstance(need, ReplyNeed) and need.call.step is step:
             assert isinstance(need.prompt, JudgePrompt)
             shown.append(need.prompt.names)
             return pending(step.name)
         return self._answer(need)
 
-    def _meet_element(self, step: Verdict, shown: dict[Places, Mapping[str, Any]], need: Need) -> Got:
+    def _meet_element(self, step: Verdict, shown: dict[Places, Mapping[str, Any]], need: Need) -> Answered:
         if isinstance(need, ReplyNeed) and need.call.step is step:
             assert isinstance(need.prompt, JudgePrompt) and need.call.element is not None
             shown[need.call.element] = need.prompt.names
             return pending(step.name)
         return self._answer(need)
 
-    def _answer(self, need: Need) -> Got:
-        assert isinstance(need, ReplyNeed | HeldConversation), "nothing is looked for by a vector"
-        if isinstance(need, HeldConversation):
+    def _answer(self, need: Need) -> Answered:
+        assert isinstance(need, ReplyNeed | ConversationNeed), "nothing is looked for by a vector"
+        if isinstance(need, ConversationNeed):
             row = self.rows.get(need.talk.name)
-            return Unavailable(need.talk.step.name, NOT_APPLICABLE) if row is None else talk_of(row)
+            return Unavailable(need.talk.step.name, NOT_APPLICABLE) if row is None else conversation_of(row)
         row = self.rows.get(need.call.name)
         if row is None:
             return Unavailable(need.call.step.name, NOT_APPLICABLE)
         return answer_of(row, need.question)
 
 
-def _kept(steps: list[Ask | Converse]) -> list[Ask | Converse]:
+def _without_tools(steps: list[Ask | Converse]) -> list[Ask | Converse]:
     """Return the steps. Raises `LookupError` if one has tools: a store has no functions to call."""
     if any(isinstance(step, Ask) and step.acts for step in steps):
         raise LookupError("the functions of a loop")
@@ -118,7 +118,7 @@ def _kept(steps: list[Ask | Converse]) -> list[Ask | Converse]:
 LEFT = "R0250"
 
 
-class Seat(Protocol):
+class PersonInterface(Protocol):
     """The interface to a person: what they are shown, and what they say. Both methods block, and are called from a
     thread."""
 
@@ -140,7 +140,7 @@ class HumanModel:
     """A person as a model. Raises `ModelError` R0250 once they leave."""
 
     name: str
-    seat: Seat
+    interface: PersonInterface
     structured: bool = False
     slots: int | None = 1
     price: Price | None = FREE
@@ -166,10 +166,10 @@ class HumanModel:
     def _asked(self, messages: tuple[Message, ...]) -> str | None:
         before = self._before
         if before and messages[: len(before)] == before:
-            self.seat.hear(messages[len(before) :])
+            self.interface.hear(messages[len(before) :])
         else:
-            self.seat.begin(messages)
-        return self.seat.say()
+            self.interface.begin(messages)
+        return self.interface.say()
 
     async def close(self) -> None:
         """Do nothing."""

@@ -1,7 +1,7 @@
 """The live driver of programs: it asks models for what the ledger does not have.
 
-Every result is in the ledger before its program continues. `Keeping` is the part that all drivers that keep results
-share: it writes rows to the ledger and counts calls."""
+Every result is in the ledger before its program continues. `ResultWriter` is the part that all drivers that keep
+results share: it writes rows to the ledger and counts calls."""
 
 from __future__ import annotations
 
@@ -14,50 +14,50 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from tripos_compiler.language.evaluation import Unavailable
-from tripos_compiler.plan import Ask, Converse, Judging, Plan, Step
+from tripos_compiler.plan import Ask, Converse, JudgedStep, Plan, Step
 from tripos_compiler.plan.outcomes import NOT_APPLICABLE, NOT_ASKED, RETRIED_NEXT_RUN
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.ledger import Keeper, Listing
-from tripos_runtime.asking.progress import CallCounters
-from tripos_runtime.asking.questions import SENT_ANEW, Adopted, Answer, Draft
+from tripos_runtime.asking.progress import RunProgress
+from tripos_runtime.asking.questions import SENT_ANEW, Adopted, Answer, UnreadableReply
 from tripos_runtime.asking.replies import (
-    First,
+    FirstReply,
     SentRequest,
-    adopted,
     answer_of,
+    complete_reply,
+    conversation_of,
     draft_of,
     first_replies,
+    reuse_reply,
     run_reply,
-    settled,
-    talk_of,
     turn_of,
 )
 from tripos_runtime.datasets.sources import Sources
 from tripos_runtime.drivers.encoding import Encoder, Retriever
-from tripos_runtime.drivers.rows import ResultRows, Row, answered_turn, unasked
+from tripos_runtime.drivers.rows import ResultRows, Row, answered_turn, skipped_columns
 from tripos_runtime.models.base import Message
-from tripos_runtime.program.adoption import Adoption, Wanted, about
+from tripos_runtime.program.adoption import ReplyReuse, Wanted, subject_of
 from tripos_runtime.program.needs import (
-    Compared,
-    Got,
-    HeldConversation,
-    Nearness,
+    Answered,
+    CallSkipped,
+    ComparisonResult,
+    ConversationEnded,
+    ConversationNeed,
+    ConversationSkipped,
     Need,
+    PlanContext,
     Program,
-    ProgramValue,
+    ProgramEvent,
     ReplyNeed,
-    Result,
-    Scored,
-    Talked,
-    Unasked,
-    Unfound,
-    Unheld,
-    World,
+    RetrievalEmpty,
+    ScoreResult,
+    ScorerNeed,
+    SimilarityNeed,
 )
-from tripos_runtime.program.running import Shared, together
+from tripos_runtime.program.running import CaseState, gather_all
 from tripos_runtime.program.steps import UnitProgram, pair_program
 from tripos_runtime.program.units import Conversation, Pair, StepCall, Unit, most_turns
-from tripos_runtime.program.values import Names, is_told
+from tripos_runtime.program.values import StepValues, is_kept_as_result
 from tripos_runtime.scheduling.calling import Caller
 
 CONDITIONS = "conditions"
@@ -65,14 +65,14 @@ CONDITIONS = "conditions"
 
 
 @dataclass
-class Keeping:
+class ResultWriter:
     """Writes the results of one run to the ledger and counts them. Every result is in the ledger before its program
     continues."""
 
     plan: Plan
     sources: Sources
     ledger: Keeper
-    tally: CallCounters
+    tally: RunProgress
     work: Listing
     run_id: str
     now: Callable[[], datetime]
@@ -86,28 +86,28 @@ class Keeping:
         """The row factory of this run."""
         return ResultRows(self.plan, self.run_id, self.now)
 
-    def take(self, result: Result, part: Unit | Pair, shared: Shared) -> None:
+    def take(self, result: ProgramEvent, part: Unit | Pair, shared: CaseState) -> None:
         """Keep and count an event of a program."""
         match result:
-            case Scored():
+            case ScoreResult():
                 self._keep_scores(result, part, shared)
-            case Unasked():
+            case CallSkipped():
                 self._skip(result, part, shared)
-            case Talked():
+            case ConversationEnded():
                 self._keep_talk(result, part, shared)
-            case Unheld():
+            case ConversationSkipped():
                 self._skip_talk(result, part, shared)
-            case Compared():
+            case ComparisonResult():
                 self._keep_comparison(result, part, shared)
-            case Unfound(status=status) if status in RETRIED_NEXT_RUN:
+            case RetrievalEmpty(status=status) if status in RETRIED_NEXT_RUN:
                 self.whole = False
 
-    def reuse(self, unit: Unit, shared: Shared) -> None:
+    def reuse(self, unit: Unit, shared: CaseState) -> None:
         """Count a unit whose results are all in the ledger."""
         for call in unit.calls:
             self._reuse_call(call, unit.case.scenario.name, shared)
         for talk in unit.talks.values():
-            self.count_kept(unit, talk, shared)
+            self.count_kept_conversation(unit, talk, shared)
         names = [call.name for call in unit.calls]
         for (fingerprint, _), scores in unit.scores.items():
             names += scores.values()
@@ -116,7 +116,7 @@ class Keeping:
             self.tally.scores.update(shared.kept[name] for name in scores.values() if shared.first(name))
         self.work.add(names)
 
-    def reuse_pair(self, pair: Pair, shared: Shared) -> None:
+    def count_kept_pair(self, pair: Pair, shared: CaseState) -> None:
         """Count a pair whose results are all in the ledger."""
         for call in pair.calls:
             self._reuse_call(call, pair.case.scenario.name, shared)
@@ -124,9 +124,9 @@ class Keeping:
         self.tally.comparisons.update(shared.kept[name] for name in outcomes)
         self.work.add([name for table, name in pair.results if table != CONDITIONS])
 
-    def _reuse_call(self, call: StepCall, scenario: str, shared: Shared) -> None:
+    def _reuse_call(self, call: StepCall, scenario: str, shared: CaseState) -> None:
         """Count a call whose result is in the ledger. A call that was skipped then counts as skipped now."""
-        if not shared.reuses(call.name):
+        if not shared.is_first_reuse(call.name):
             return
         status = shared.kept[call.name]
         counter = self.tally.skipped if status in NOT_ASKED else self.tally.reused
@@ -136,9 +136,9 @@ class Keeping:
         else:
             self.count_status(call.table, status)
 
-    def count_kept(self, unit: Unit, talk: Conversation, shared: Shared) -> None:
+    def count_kept_conversation(self, unit: Unit, talk: Conversation, shared: CaseState) -> None:
         """Count a conversation whose turns are all in the ledger."""
-        if not shared.reuses(talk.name):
+        if not shared.is_first_reuse(talk.name):
             return
         said = sum(name in shared.kept for name in talk.turns)
         scenario = unit.case.scenario.name
@@ -149,7 +149,7 @@ class Keeping:
         self.work.add([talk.name])
 
     def keep_answer(
-        self, call: StepCall, name: str, answer: Answer, row: Row, lane: tuple[str, str], shared: Shared
+        self, call: StepCall, name: str, answer: Answer, row: Row, lane: tuple[str, str], shared: CaseState
     ) -> None:
         """Keep the answer to a call that was made, or to a sample that was part of the same request."""
         self.ledger.keep({call.table: [row], **self._beside(call, name, row, shared)})
@@ -157,7 +157,14 @@ class Keeping:
         self._settle_call(call, name, answer)
 
     def adopt(
-        self, call: StepCall, name: str, answer: Answer, row: Row, found: Adopted, lane: tuple[str, str], shared: Shared
+        self,
+        call: StepCall,
+        name: str,
+        answer: Answer,
+        row: Row,
+        found: Adopted,
+        lane: tuple[str, str],
+        shared: CaseState,
     ) -> None:
         """Keep a reply that was asked for under another name. It costs only what a repair of it costs."""
         rows = {call.table: [{**row, **found.columns}], **self._beside(call, name, row, shared)}
@@ -169,8 +176,8 @@ class Keeping:
         self.tally.adopt(lane, call.model, answer, found)
         self._settle_call(call, name, answer)
 
-    def under_condition(
-        self, step: Ask | Converse | Judging, name: str, item_id: str | None, shared: Shared
+    def condition_rows(
+        self, step: Ask | Converse | JudgedStep, name: str, item_id: str | None, shared: CaseState
     ) -> dict[str, list[Row]]:
         """Return the row that is kept with a result under a condition: it says that the step's condition held. Return
         nothing if the step has no condition or the row is kept already."""
@@ -180,16 +187,18 @@ class Keeping:
         shared.conditions.add(row["condition_id"])
         return {CONDITIONS: [row]}
 
-    def keep_condition(self, step: Ask | Converse | Judging, name: str, part: Unit | Pair, shared: Shared) -> None:
+    def keep_condition(
+        self, step: Ask | Converse | JudgedStep, name: str, part: Unit | Pair, shared: CaseState
+    ) -> None:
         """Keep that the condition of a step held for a result that is kept under other conditions only."""
-        if rows := self.under_condition(step, name, part.case.item_id, shared):
+        if rows := self.condition_rows(step, name, part.case.item_id, shared):
             self.ledger.keep(rows)
 
-    def _beside(self, call: StepCall, name: str, row: Row, shared: Shared) -> dict[str, list[Row]]:
+    def _beside(self, call: StepCall, name: str, row: Row, shared: CaseState) -> dict[str, list[Row]]:
         """Return the rows that are kept with a reply. A turn uses the condition of its conversation."""
-        return self.under_condition(call.step, call.part_of or name, row["item_id"], shared)
+        return self.condition_rows(call.step, call.part_of or name, row["item_id"], shared)
 
-    def keep_draft(self, row: Mapping[str, Any], name: str, draft: Draft) -> None:
+    def keep_draft(self, row: Mapping[str, Any], name: str, draft: UnreadableReply) -> None:
         """Keep an unreadable reply before it is repaired."""
         self.ledger.keep({"drafts": [self.row.draft(row, name, draft)]})
         self.tally.repaired += 1
@@ -210,7 +219,7 @@ class Keeping:
             self.count_status(call.table, answer.status)
             self.settled([name], answer.status)
 
-    def _skip(self, result: Unasked, part: Unit | Pair, shared: Shared) -> None:
+    def _skip(self, result: CallSkipped, part: Unit | Pair, shared: CaseState) -> None:
         """Count a skipped call once per case. If its prompt has no value, keep that as a result."""
         call, against = result
         if against.status in RETRIED_NEXT_RUN:  # a retried status is never kept
@@ -219,7 +228,7 @@ class Keeping:
             return
         shared.skipped.add(call.name)
         self.tally.skipped[call.role, part.case.scenario.name] += 1
-        if not is_told(against):
+        if not is_kept_as_result(against):
             return
         self.tally.unasked[call.role, against.reason] += 1
         if call.name not in shared.kept:
@@ -228,13 +237,13 @@ class Keeping:
                 if call.table == "samples"
                 else self.row.judgement(part, call)
             )
-            beside = self.under_condition(call.step, call.name, part.case.item_id, shared)
-            self.ledger.keep({call.table: [{**own, **unasked(against)}], **beside})
+            beside = self.condition_rows(call.step, call.name, part.case.item_id, shared)
+            self.ledger.keep({call.table: [{**own, **skipped_columns(against)}], **beside})
         else:
             self.keep_condition(call.step, call.name, part, shared)
         self.settled([call.name], against.status)
 
-    def _skip_talk(self, result: Unheld, part: Unit | Pair, shared: Shared) -> None:
+    def _skip_talk(self, result: ConversationSkipped, part: Unit | Pair, shared: CaseState) -> None:
         """Count the turns of a skipped conversation once per case. If a speaker's system message has no value, keep
         that as a result."""
         talk, against = result
@@ -245,30 +254,32 @@ class Keeping:
         shared.skipped.add(talk.name)
         for role, most in most_turns(talk.step):
             self.tally.skipped[role, part.case.scenario.name] += most
-        if is_told(against):
+        if is_kept_as_result(against):
             self.tally.unasked[talk.step.opens, against.reason] += 1
             if talk.name not in shared.kept:
                 error = f"not held: {against.reason}"
-                self._keep_held(Talked(talk, dict, [], (), against.status, against.status, error), part, shared)
+                self._keep_held(
+                    ConversationEnded(talk, dict, [], (), against.status, against.status, error), part, shared
+                )
             else:
                 self.keep_condition(talk.step, talk.name, part, shared)
 
-    def _keep_talk(self, talked: Talked, part: Unit | Pair, shared: Shared) -> None:
+    def _keep_talk(self, talked: ConversationEnded, part: Unit | Pair, shared: CaseState) -> None:
         """Keep a finished conversation and count the turns that were not needed."""
         talk = talked.talk
         for number in range(len(talked.taken) + 1, len(talk.turns) + 1):
             self.tally.skipped[talk.speaker(number), part.case.scenario.name] += 1
         self._keep_held(talked, part, shared)
 
-    def _keep_held(self, talked: Talked, part: Unit | Pair, shared: Shared) -> None:
+    def _keep_held(self, talked: ConversationEnded, part: Unit | Pair, shared: CaseState) -> None:
         assert isinstance(part, Unit)
         talk = talked.talk
-        beside = self.under_condition(talk.step, talk.name, part.case.item_id, shared)
+        beside = self.condition_rows(talk.step, talk.name, part.case.item_id, shared)
         self.ledger.keep({"samples": [self.row.talk(part, talked)], **beside})
         self.tally.samples[talked.status] += 1
         self.settled([talk.name], talked.status)
 
-    def _keep_scores(self, scored: Scored, part: Unit | Pair, shared: Shared) -> None:
+    def _keep_scores(self, scored: ScoreResult, part: Unit | Pair, shared: CaseState) -> None:
         """Keep the scores that the ledger does not have yet."""
         assert isinstance(part, Unit)
         step = scored.step
@@ -288,7 +299,7 @@ class Keeping:
         if rows:
             self.ledger.keep({"scores": rows})
 
-    def _keep_comparison(self, compared: Compared, part: Unit | Pair, shared: Shared) -> None:
+    def _keep_comparison(self, compared: ComparisonResult, part: Unit | Pair, shared: CaseState) -> None:
         """Keep an outcome that the ledger does not have yet."""
         assert isinstance(part, Pair)
         name = part.comparisons[compared.call.model]
@@ -300,30 +311,30 @@ class Keeping:
             self.ledger.keep({"comparisons": [self.row.comparison(part, compared)]})
 
 
-class At(NamedTuple):
+class UnitContext(NamedTuple):
     """The unit or pair of a running program, the state of its case, and the events it has emitted."""
 
     part: Unit | Pair
     unit: Unit
     """The unit; for a pair, the first one."""
-    shared: Shared
-    out: list[Result]
+    shared: CaseState
+    out: list[ProgramEvent]
 
 
 @dataclass
-class Live(Keeping):
+class LiveDriver(ResultWriter):
     """Runs the programs of units and pairs with live models."""
 
     callers: Mapping[str, Caller] = field(default_factory=dict)
     encoder: Encoder | None = None
     """The encoder for retrieving steps."""
-    adoption: Adoption | None = None
+    adoption: ReplyReuse | None = None
     """The reuse of replies that the ledger has under other names."""
 
     @cached_property
-    def world(self) -> World:
+    def world(self) -> PlanContext:
         """The inputs of programs."""
-        return World(self.plan, self.sources)
+        return PlanContext(self.plan, self.sources)
 
     @cached_property
     def retriever(self) -> Retriever:
@@ -335,66 +346,66 @@ class Live(Keeping):
         """Return the steps that a unit goes through."""
         return unit.bound.treatment.steps
 
-    async def go_through(self, unit: Unit, shared: Shared) -> None:
+    async def go_through(self, unit: Unit, shared: CaseState) -> None:
         """Run the program of a unit."""
-        names = Names(unit.case.names)
+        names = StepValues(unit.case.names)
         program = UnitProgram(self.world, unit, names, [], shared.found)
-        await self._drive(program.go(self.steps(unit)), At(unit, unit, shared, program.out))
+        await self._drive(program.go(self.steps(unit)), UnitContext(unit, unit, shared, program.out))
         shared.names[unit] = names
 
-    async def compare(self, pairs: Sequence[Pair], kept: Sequence[Pair], shared: Shared) -> None:
+    async def compare(self, pairs: Sequence[Pair], kept: Sequence[Pair], shared: CaseState) -> None:
         """Judge the pairs of finished units, and count the pairs whose results are all in the ledger."""
         for pair in kept:
-            self.reuse_pair(pair, shared)
-        await together([self._compare(pair, shared) for pair in pairs])
+            self.count_kept_pair(pair, shared)
+        await gather_all([self._compare(pair, shared) for pair in pairs])
 
-    async def _compare(self, pair: Pair, shared: Shared) -> None:
-        out: list[Result] = []
+    async def _compare(self, pair: Pair, shared: CaseState) -> None:
+        out: list[ProgramEvent] = []
         names = pair.names(shared.names[pair.first], shared.names[pair.second])
-        await self._drive(pair_program(self.world, pair, names, out), At(pair, pair.first, shared, out))
+        await self._drive(pair_program(self.world, pair, names, out), UnitContext(pair, pair.first, shared, out))
 
-    async def _drive(self, program: Program, at: At) -> Any:
+    async def _drive(self, program: Program, at: UnitContext) -> Any:
         """Return the result of a program."""
-        got: Got = None
+        got: Answered = None
         try:
             while True:
                 need = program.send(got)
                 if at.out:
                     self._take(at)
-                got = await (self._side_by_side(need, at) if isinstance(need, list) else self.meet(need, at))
+                got = await (self._side_by_side(need, at) if isinstance(need, list) else self.answer(need, at))
         except StopIteration as end:
             self._take(at)
             return end.value
 
-    async def _side_by_side(self, programs: Sequence[Program], at: At) -> list[Any]:
+    async def _side_by_side(self, programs: Sequence[Program], at: UnitContext) -> list[Any]:
         found: list[Any] = [None] * len(programs)
 
         async def run(place: int) -> None:
             found[place] = await self._drive(programs[place], at)
 
-        await together([run(place) for place in range(len(programs))])
+        await gather_all([run(place) for place in range(len(programs))])
         return found
 
-    def _take(self, at: At) -> None:
+    def _take(self, at: UnitContext) -> None:
         """Keep and count the events that a program has emitted so far."""
         results = at.out[:]
         at.out.clear()
         for result in results:
             self.take(result, at.part, at.shared)
 
-    async def meet(self, need: Need, at: At) -> Got:
+    async def answer(self, need: Need, at: UnitContext) -> Answered:
         """Return what a program is sent for a need."""
         match need:
             case ReplyNeed():
                 return await (self._turn(need, at) if need.talk is not None else self._reply(need, at))
-            case HeldConversation():
+            case ConversationNeed():
                 return await self._hold(need, at)
-            case Nearness():
+            case SimilarityNeed():
                 return await self._near(need, at)
-            case ProgramValue():
+            case ScorerNeed():
                 return await need.scorer.awaited(need.request)
 
-    async def _reply(self, need: ReplyNeed, at: At) -> Answer | Unavailable:
+    async def _reply(self, need: ReplyNeed, at: UnitContext) -> Answer | Unavailable:
         """Return the reply to a step. The first unit that needs it asks for it, together with the samples that have the
         same prompt and that nobody has asked for yet."""
         call, shared = need.call, at.shared
@@ -414,7 +425,7 @@ class Live(Keeping):
         answers = await shared.once(list(wanted), self._answers(need, wanted, sent, at))
         return answers[call.name]
 
-    def _siblings(self, need: ReplyNeed, at: At) -> dict[str, int]:
+    def _siblings(self, need: ReplyNeed, at: UnitContext) -> dict[str, int]:
         """Return the samples for one request, by name: those with the same prompt. With a seed, each sample is a
         request of its own with its own seed."""
         step, name = need.call.step, need.call.name
@@ -426,7 +437,7 @@ class Live(Keeping):
                 found |= {each: number for number, each in at.unit.all_samples(step) if each not in kept}
         return found
 
-    def _sent(self, need: ReplyNeed, at: At) -> tuple[Message, ...]:
+    def _sent(self, need: ReplyNeed, at: UnitContext) -> tuple[Message, ...]:
         """Return the messages for a need. An ask has the same messages after the same replies."""
         step = need.call.step
         if not isinstance(step, Ask):
@@ -437,7 +448,7 @@ class Live(Keeping):
         return at.shared.sent[key]
 
     async def _answers(
-        self, need: ReplyNeed, wanted: Mapping[str, int], sent: tuple[Message, ...], at: At
+        self, need: ReplyNeed, wanted: Mapping[str, int], sent: tuple[Message, ...], at: UnitContext
     ) -> dict[str, Answer]:
         """Return the answers to calls that send the same messages: from the ledger, or new ones, which are in the
         ledger on return. `wanted` has the sample number of each name."""
@@ -449,7 +460,7 @@ class Live(Keeping):
         answers = {name: answer_of(shared.rows[name], need.question) for name in wanted if name in shared.kept}
         await self._ask(need, {name: wanted[name] for name in wanted if name not in answers}, sent, answers, at)
         for name in wanted:
-            if name in shared.kept and shared.reuses(name):
+            if name in shared.kept and shared.is_first_reuse(name):
                 self.tally.reused[lane] += 1
                 self.count_status(call.table, answers[name].status)
                 self.work.add([name])
@@ -461,7 +472,7 @@ class Live(Keeping):
         numbers: Mapping[str, int],
         sent: tuple[Message, ...],
         answers: dict[str, Answer],
-        at: At,
+        at: UnitContext,
     ) -> None:
         """Ask for replies, or continue from what the ledger has of them, and add them to `answers`."""
         if not numbers:
@@ -470,25 +481,25 @@ class Live(Keeping):
         asked = self._asked(need, sent, at)
         identity = at.unit.bound.binding.identity_of(need.call.model)
         requests = {name: need.question.digest(identity, sent, number) for name, number in numbers.items()}
-        firsts: dict[str, Draft | Adopted] = {
+        firsts: dict[str, UnreadableReply | Adopted] = {
             name: draft_of(shared.drafts[name]) for name in numbers if name in shared.drafts
         }
         for message in sent:  # adopted and batched replies may have been sent by another process
             self.sources.reader.media.keep_shown(message.content)
         for name, number in numbers.items():
-            if name not in firsts and (found := self._adopted(need, name, number, requests[name], at)):
+            if name not in firsts and (found := self._find_reuse(need, name, number, requests[name], at)):
                 firsts[name] = found
 
-        async def settle(name: str, first: First | Draft | Adopted) -> None:
+        async def settle(name: str, first: FirstReply | UnreadableReply | Adopted) -> None:
             own = {**self._row(need, name, numbers[name], at), **SENT_ANEW, "request_digest": requests[name]}
 
-            def keep(draft: Draft) -> None:
+            def keep(draft: UnreadableReply) -> None:
                 self.keep_draft(own, name, draft)
 
             program = (
-                adopted(asked, first, numbers[name])
+                reuse_reply(asked, first, numbers[name])
                 if isinstance(first, Adopted)
-                else settled(asked, first, numbers[name])
+                else complete_reply(asked, first, numbers[name])
             )
             answer = answers[name] = await run_reply(program, caller, lane, keep)
             left_out = first.row.get("left_out", 0) if isinstance(first, Adopted) else getattr(first, "left_out", 0)
@@ -507,20 +518,20 @@ class Live(Keeping):
             replies = await run_reply(program, caller, lane, _no_draft)
             left = names[len(replies) :]
             answered = [settle(name, first) for name, first in zip(names, replies, strict=False)]
-            await together([*answered, *(ask([name]) for name in left)])
+            await gather_all([*answered, *(ask([name]) for name in left)])
 
         fresh = [name for name in numbers if name not in firsts]
         most = max(1, caller.model.most_samples)
         chunks = [fresh[start : start + most] for start in range(0, len(fresh), most)]
-        await together([*map(ask, chunks), *(settle(name, first) for name, first in firsts.items())])
+        await gather_all([*map(ask, chunks), *(settle(name, first) for name, first in firsts.items())])
 
-    def _asked(self, need: ReplyNeed, sent: tuple[Message, ...], at: At) -> SentRequest:
+    def _asked(self, need: ReplyNeed, sent: tuple[Message, ...], at: UnitContext) -> SentRequest:
         model, prompt = self.callers[need.call.model].model, need.prompt
         language, name = at.unit.case.language, need.call.name
         contents = self.sources.reader.media.content
         return SentRequest(model, need.question, sent, language, prompt.left_out, prompt.shorter, name, contents)
 
-    def _row(self, need: ReplyNeed, name: str, number: int, at: At) -> dict[str, Any]:
+    def _row(self, need: ReplyNeed, name: str, number: int, at: UnitContext) -> dict[str, Any]:
         """Return the columns of a result other than those of its answer."""
         if need.talk is not None:
             return self.row.turn(at.unit, need.talk, need.call)
@@ -528,17 +539,17 @@ class Live(Keeping):
             return self.row.judgement(at.part, need.call)
         return self.row.sample(at.unit, need.call, name, number)
 
-    def _lane(self, need: ReplyNeed, at: At) -> tuple[str, str]:
+    def _lane(self, need: ReplyNeed, at: UnitContext) -> tuple[str, str]:
         return need.call.role, at.unit.case.scenario.name
 
-    def _adopted(self, need: ReplyNeed, name: str, number: int, request: str, at: At) -> Adopted | None:
+    def _find_reuse(self, need: ReplyNeed, name: str, number: int, request: str, at: UnitContext) -> Adopted | None:
         """Return a reply that the ledger has under another name, if any."""
         if self.adoption is None or at.shared.here is None:
             return None
-        wanted = Wanted(need.call.table, name, need.call.model, request, number, about(need.call, at.unit))
+        wanted = Wanted(need.call.table, name, need.call.model, request, number, subject_of(need.call, at.unit))
         return self.adoption.find(wanted, at.shared.here)
 
-    async def _turn(self, need: ReplyNeed, at: At) -> Answer | Unavailable:
+    async def _turn(self, need: ReplyNeed, at: UnitContext) -> Answer | Unavailable:
         """Return a turn from the ledger, or a new one, which is in the ledger on return."""
         name, shared = need.call.name, at.shared
         if name in shared.kept and name in shared.rows:
@@ -548,7 +559,7 @@ class Live(Keeping):
         await self._ask(need, {name: need.number}, need.prompt.messages(), answers, at)
         return answers[name]
 
-    async def _hold(self, need: HeldConversation, at: At) -> Answer | Unavailable:
+    async def _hold(self, need: ConversationNeed, at: UnitContext) -> Answer | Unavailable:
         """Return a conversation. The first unit that needs it holds it; a person holds only one conversation at a
         time."""
         talk, shared = need.talk, at.shared
@@ -564,15 +575,15 @@ class Live(Keeping):
             return await asyncio.shield(shared.answers[talk.name])
         return (await shared.once([talk.name], self._held(need, at)))[talk.name]
 
-    async def _held(self, need: HeldConversation, at: At) -> dict[str, Answer]:
+    async def _held(self, need: ConversationNeed, at: UnitContext) -> dict[str, Answer]:
         talk, shared = need.talk, at.shared
         if talk.name in shared.skipped:  # the conversation is held after all
             shared.skipped.discard(talk.name)
             for role, most in most_turns(talk.step):
                 self.tally.skipped[role, at.unit.case.scenario.name] -= most
         if talk.name in shared.kept:
-            self.count_kept(at.unit, talk, shared)
-            return {talk.name: talk_of(shared.rows[talk.name])}
+            self.count_kept_conversation(at.unit, talk, shared)
+            return {talk.name: conversation_of(shared.rows[talk.name])}
         async with AsyncExitStack() as stack:
             for model in sorted(set(talk.models.values())):
                 alone = getattr(self.callers[model].model, "alone", None)
@@ -580,7 +591,7 @@ class Live(Keeping):
                     await stack.enter_async_context(alone)
             return {talk.name: await self._drive(need.program(), at)}
 
-    async def _near(self, need: Nearness, at: At) -> Any:
+    async def _near(self, need: SimilarityNeed, at: UnitContext) -> Any:
         """Return the similarities of elements, computed once for all units that search for the same text."""
         near = at.shared.near
         if need.key not in near:
@@ -590,5 +601,5 @@ class Live(Keeping):
         return await asyncio.shield(near[need.key])
 
 
-def _no_draft(draft: Draft) -> None:
+def _no_draft(draft: UnreadableReply) -> None:
     raise AssertionError("a first reply has no draft")

@@ -29,17 +29,17 @@ from tripos_compiler.plan import (
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.ledger import Ledger, Row
 from tripos_runtime.datasets.cases import Case
-from tripos_runtime.program.binding import RoleBinding, making_binding
+from tripos_runtime.program.binding import RoleBinding, generation_binding
 from tripos_runtime.program.units import (
     BoundTreatment,
     Conversation,
     Pair,
     Unit,
-    is_kept,
-    lasting,
+    is_complete,
     pairs_of,
-    parts,
-    split,
+    split_case,
+    units_and_pairs,
+    valid_statuses,
 )
 
 BATCH = 64
@@ -68,14 +68,14 @@ class Task:
 
 @dataclass
 class Lookup:
-    """Turns cases into tasks. Cases that another process works on are put off: their keys are in `put_off`."""
+    """Turns cases into tasks. Cases that another process works on are put off: their keys are in `deferred`."""
 
     ledger: Ledger
     bound_treatments: Mapping[str, tuple[BoundTreatment, ...]]
     binding: RoleBinding
     active: set[str] = field(default_factory=set)
     """The keys of tasks that were yielded and not given back."""
-    put_off: set[bytes] = field(default_factory=set)
+    deferred: set[bytes] = field(default_factory=set)
     most: int = field(default_factory=lambda: BATCH)
     """The largest number of cases that are looked up at once."""
     asked: Callable[[Unit], bool] = lambda unit: True
@@ -117,18 +117,21 @@ class Lookup:
 
     def _looked_up(self, found: list[tuple[Case, list[Unit]]]) -> Iterator[Task]:
         paired = [(case, units, pairs_of(units)) for case, units in found]
-        kept = self._kept(part for _, units, pairs in paired for part in parts(units, pairs))
+        kept = self._kept(part for _, units, pairs in paired for part in units_and_pairs(units, pairs))
         open_: list[tuple[Case, str, list[Unit], list[Pair]]] = []
         done: list[Task] = []
         for case, units, pairs in paired:
             key = _key(units)
-            if all(is_kept(part, kept) for part in parts(units, pairs)):
+            if all(is_complete(part, kept) for part in units_and_pairs(units, pairs)):
                 done.append(Task(case, key, [], units, kept, {}, {}, [], pairs))
             elif self._claimed(key):
                 open_.append((case, key, units, pairs))
         if open_ and self.ledger.refresh():  # includes results of a process that just released the claim
-            kept = {**kept, **self._kept(part for _, _, units, pairs in open_ for part in parts(units, pairs))}
-        splits = [(case, key, split(units, pairs, kept)) for case, key, units, pairs in open_]
+            kept = {
+                **kept,
+                **self._kept(part for _, _, units, pairs in open_ for part in units_and_pairs(units, pairs)),
+            }
+        splits = [(case, key, split_case(units, pairs, kept)) for case, key, units, pairs in open_]
         todo = [part for _, _, parted in splits for part in parted.open]
         rows = self._rows(todo, kept)
         drafts = self.ledger.drafts({call.name for part in todo for call in part.calls if call.name not in kept})
@@ -141,7 +144,7 @@ class Lookup:
         if key not in self.active and self.ledger.claim(key, later=True):
             self.active.add(key)
             return True
-        self.put_off.add(bytes.fromhex(key))
+        self.deferred.add(bytes.fromhex(key))
         return False
 
     def _kept(self, every: Iterable[Unit | Pair]) -> dict[str, str]:
@@ -161,7 +164,7 @@ class Lookup:
             ids = list(asked)
             pairs = zip(ids, self.ledger.statuses(table, ids), strict=True)
             known |= {name: status for name, status in pairs if status is not None}
-        return lasting(every, known, self.ledger.rows)
+        return valid_statuses(every, known, self.ledger.rows)
 
     def _rows(self, every: Iterable[Unit | Pair], kept: Mapping[str, str]) -> dict[str, Row]:
         wanted: dict[str, set[str]] = {"samples": set(), "judgements": set(), "turns": set()}
@@ -221,11 +224,11 @@ def result_bindings(plan: Plan, binding: RoleBinding, scenarios: Iterable[Scenar
     for made in plan.made:
         place = made.scenario or made.name
         for fingerprint in made.fingerprints:
-            found.add(ResultBinding(place, fingerprint, making_binding(plan, made, fingerprint, binding.answering)))
+            found.add(ResultBinding(place, fingerprint, generation_binding(plan, made, fingerprint, binding.answering)))
     return sorted(found, key=lambda each: tuple(part or "" for part in each))
 
 
-def given_bindings(plan: Plan, binding: RoleBinding) -> dict[tuple[str, str], str]:
+def imported_bindings(plan: Plan, binding: RoleBinding) -> dict[tuple[str, str], str]:
     """Return the binding of imported judgements, by the fingerprint of the replaced step and the binding of the judged
     reply. If a step builds on several replies, the first of them counts."""
     found: dict[tuple[str, str], str] = {}
@@ -236,7 +239,7 @@ def given_bindings(plan: Plan, binding: RoleBinding) -> dict[tuple[str, str], st
                 for step in bound.treatment.steps:
                     if isinstance(step, Grade):
                         for name in _last_replies(step, bound):
-                            found.setdefault((step.fingerprint, unit.samples[name]), unit.given_binding(step))
+                            found.setdefault((step.fingerprint, unit.samples[name]), unit.imported_binding(step))
     return found
 
 
@@ -273,12 +276,12 @@ def _of_unit(unit: Unit) -> Iterator[tuple[str, str, str | None]]:
                 yield step.fingerprint, unit.score_binding(step, None), None
                 for verdict in _labels(step, unit.bound):
                     for fingerprint in (verdict.judgement, step.fingerprint):
-                        yield fingerprint, unit.given_binding(verdict), None
+                        yield fingerprint, unit.imported_binding(verdict), None
             case Grade():
                 for evaluator in unit.evaluators(step):
                     yield step.fingerprint, unit.score_binding(step, evaluator), None
                 for fingerprint in (step.judgement, step.fingerprint):
-                    yield fingerprint, unit.given_binding(step), None
+                    yield fingerprint, unit.imported_binding(step), None
 
 
 def _labels(step: Score | Column, bound: BoundTreatment) -> Iterator[Verdict]:
@@ -296,4 +299,4 @@ def _of_pair(step: Compare, pair: Pair) -> Iterator[tuple[str, str, str | None]]
     for name in pair.comparisons.values():
         yield step.fingerprint, name, None
     for fingerprint in (step.judgement, step.fingerprint):
-        yield fingerprint, pair.given_binding, None
+        yield fingerprint, pair.imported_binding, None

@@ -34,21 +34,21 @@ from tripos_compiler.plan import (
     Type,
 )
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.functions.calling import Loaded
+from tripos_runtime.asking.functions.calling import LoadedPlugin
 from tripos_runtime.asking.functions.plugins import load_plugins
 from tripos_runtime.asking.functions.settings import NO_PROGRAMS, AllowedPrograms
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection, check_approved
 from tripos_runtime.drivers.requirements import (
-    Kinship,
+    IgnoredSettings,
+    SelfJudging,
     TakesMedium,
-    UnknownSight,
-    Untaken,
-    check_sight,
-    kin,
+    UnknownMediaSupport,
+    check_media,
+    ignored_settings,
     reply_lengths,
-    unknown_sight,
-    untaken,
+    self_judging,
+    unknown_media_support,
 )
 from tripos_runtime.models.base import Model
 from tripos_runtime.models.baselines import ANSWERS, CONSTANT, MAJORITY
@@ -67,7 +67,7 @@ MOST_ANSWERS = 12
 of numbers."""
 
 
-def with_majority(binding: RoleBinding, plan: Plan, source: CaseSource, selection: Selection) -> RoleBinding:
+def with_constant_baselines(binding: RoleBinding, plan: Plan, source: CaseSource, selection: Selection) -> RoleBinding:
     """Return the binding with constants in place of `baseline/majority` and `baseline/constant`, if these are among the
     compared models.
 
@@ -265,7 +265,7 @@ class PreparedRun:
     lock: HeldLock | None = None
 
     @cached_property
-    def functions(self) -> Mapping[str, Loaded]:
+    def functions(self) -> Mapping[str, LoadedPlugin]:
         """The loaded plug-ins of the plan. Raises `PluginError`."""
         wiring = self.wiring
         return load_plugins(self.plan, wiring.plugin_folder, wiring.release_folders, self.source.trust, wiring.programs)
@@ -281,17 +281,17 @@ class PreparedRun:
         """The limits of calls to the models. Raises `ModelError`."""
         return self.wiring.limits(self.models)
 
-    def judges_of_their_own_family(self) -> list[Kinship]:
+    def self_judging(self) -> list[SelfJudging]:
         """Return the judges that would grade replies of their own model family."""
-        return kin(self.plan, self.binding)
+        return self_judging(self.plan, self.binding)
 
-    def settings_not_taken(self) -> list[Untaken]:
+    def ignored_settings(self) -> list[IgnoredSettings]:
         """Return the settings of requests that a model ignores."""
-        return untaken(self.plan, self.binding, self.wiring.refused)
+        return ignored_settings(self.plan, self.binding, self.wiring.refused)
 
-    def models_of_unknown_sight(self) -> list[UnknownSight]:
+    def unknown_media_support(self) -> list[UnknownMediaSupport]:
         """Return the models for which it is unknown whether they accept the media that they are shown."""
-        return unknown_sight(self.plan, self.binding, self.wiring.takes)
+        return unknown_media_support(self.plan, self.binding, self.wiring.takes)
 
     def check_budget(self) -> None:
         """Raise `BudgetError` if the budget is in USD and the price of a model is unknown, or if the budget limits
@@ -322,8 +322,8 @@ def prepare_run(
     if approved:
         check_approved(plan)
     check_embedding(plan, selection.chosen(plan), binding.models)
-    check_sight(plan, binding, wiring.takes)
-    binding = with_majority(binding, plan, source, selection)
+    check_media(plan, binding, wiring.takes)
+    binding = with_constant_baselines(binding, plan, source, selection)
     if budget is not None and not isinstance(budget, Budget):
         budget = Budget.parse(budget) if budget else None
     if lock is not None:

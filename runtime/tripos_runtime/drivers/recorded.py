@@ -15,18 +15,28 @@ from tripos_compiler.language.evaluation import Unavailable
 from tripos_compiler.plan import Ask, Column, Converse, Plan, Retrieve, SampleList, Scenario, Score, Treatment, Verdict
 from tripos_compiler.plan.outcomes import NOT_APPLICABLE, RETRIED_NEXT_RUN
 from tripos_runtime.asking.ledger import Ledger, Row
-from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.asking.questions import Answer, recorded_answer
 from tripos_runtime.asking.replies import answer_of
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.sources import Sources
-from tripos_runtime.drivers.live import CONDITIONS, Keeping
+from tripos_runtime.drivers.live import CONDITIONS, ResultWriter
 from tripos_runtime.program.binding import RoleBinding
-from tripos_runtime.program.needs import Got, Nearness, Need, ProgramValue, ReplyNeed, Scored, Unasked, World, drive
-from tripos_runtime.program.running import Shared
+from tripos_runtime.program.needs import (
+    Answered,
+    CallSkipped,
+    Need,
+    PlanContext,
+    ReplyNeed,
+    ScoreResult,
+    ScorerNeed,
+    SimilarityNeed,
+    drive,
+)
+from tripos_runtime.program.running import CaseState
 from tripos_runtime.program.steps import UnitProgram
 from tripos_runtime.program.units import BoundTreatment, Unit
-from tripos_runtime.program.values import Names
+from tripos_runtime.program.values import StepValues
 
 Told = Mapping[str, Any]
 """The columns of a reply: `reply`, the text, and any of `model_served`, `finish_reason`, `tokens_in`, `tokens_out`,
@@ -42,7 +52,7 @@ class Refusal:
 
 
 @dataclass
-class Collected:
+class CollectedResults:
     """The results of a recorder: rows by table, in memory, over a ledger that is only read."""
 
     ledger: Ledger
@@ -81,11 +91,11 @@ class Recorder:
     """Records the replies to cases of one plan. `collected` has the new rows; nothing is written."""
 
     def __init__(self, plan: Plan, sources: Sources, ledger: Ledger, run_id: str, now: Callable[[], datetime]) -> None:
-        self.collected = Collected(ledger)
-        self.tally = CallCounters()
+        self.collected = CollectedResults(ledger)
+        self.tally = RunProgress()
         self._ledger = ledger
-        self._world = World(plan, sources)
-        self._keeping = Keeping(plan, sources, self.collected, self.tally, self.collected, run_id, now)
+        self._world = PlanContext(plan, sources)
+        self._keeping = ResultWriter(plan, sources, self.collected, self.tally, self.collected, run_id, now)
 
     def take(self, cases: Iterable[tuple[Sequence[Unit], Mapping[str, Told]]]) -> Iterator[dict[str, Refusal]]:
         """Record the replies to some units of cases, which are looked up together. The replies to each are by name
@@ -104,7 +114,7 @@ class Recorder:
                 for name, told in replies.items()
                 if name in rows and rows[name]["reply"] != told["reply"]
             }
-            shared = Shared(kept, rows, {})
+            shared = CaseState(kept, rows, {})
             taken: dict[str, Answer] = {}
             for unit in some:
                 refused |= _Recording(self._keeping, self._world, unit, replies, shared, taken).go()
@@ -121,11 +131,11 @@ class _Recording:
     """The driver of one unit with known replies; it yields the refused replies and the reasons. `taken` are the
     accepted replies of all units of the case."""
 
-    keeping: Keeping
-    world: World
+    keeping: ResultWriter
+    world: PlanContext
     unit: Unit
     replies: Mapping[str, Told]
-    shared: Shared
+    shared: CaseState
     taken: dict[str, Answer]
     absent: set[str] = field(default_factory=set)
     """The steps without a reply, and those that build on one."""
@@ -133,15 +143,15 @@ class _Recording:
 
     def go(self) -> dict[str, Refusal]:
         """Keep the new results of the unit. Return the refused replies."""
-        self.program = UnitProgram(self.world, self.unit, Names(self.unit.case.names), [], self.shared.found)
+        self.program = UnitProgram(self.world, self.unit, StepValues(self.unit.case.names), [], self.shared.found)
         drive(self.program.go(), self._meet, self._take)
         return self.refused
 
-    def _meet(self, need: Need) -> Got:
+    def _meet(self, need: Need) -> Answered:
         """Return what a program is sent for a need: no vectors, and only recorded replies."""
-        if isinstance(need, Nearness):
+        if isinstance(need, SimilarityNeed):
             return {}
-        if isinstance(need, ProgramValue):
+        if isinstance(need, ScorerNeed):
             return need.scorer.asked(need.request)
         assert isinstance(need, ReplyNeed), "conversations are left out"
         step, name = need.call.step, need.call.name
@@ -171,7 +181,7 @@ class _Recording:
         assert told is not None
         answer = self.taken[name] = recorded_answer(need.question, sent, told)
         row = self.keeping.row.sample(self.unit, need.call, name, need.number)
-        beside = self.keeping.under_condition(need.call.step, name, self.unit.case.item_id, self.shared)
+        beside = self.keeping.condition_rows(need.call.step, name, self.unit.case.item_id, self.shared)
         self.keeping.ledger.keep({"samples": [{**row, **answer.columns}], **beside})
         self.keeping.count_status("samples", answer.status)
         return answer
@@ -181,12 +191,12 @@ class _Recording:
         results = self.program.out[:]
         self.program.out.clear()
         for result in results:
-            if isinstance(result, Scored) and self.absent.isdisjoint((*result.step.needs, result.step.of)):
+            if isinstance(result, ScoreResult) and self.absent.isdisjoint((*result.step.needs, result.step.of)):
                 self.keeping.take(result, self.unit, self.shared)
-            if isinstance(result, Unasked):
+            if isinstance(result, CallSkipped):
                 self._leave_out(result)
 
-    def _leave_out(self, result: Unasked) -> None:
+    def _leave_out(self, result: CallSkipped) -> None:
         """Record a skipped step: its condition is false, or it builds on a step that is left out."""
         step = result.call.step
         missing = sorted(self.absent.intersection(getattr(step, "needs", ())))

@@ -16,7 +16,7 @@ from tripos_compiler.plan import (
     Converse,
     DeclaredSettings,
     Grade,
-    Judging,
+    JudgedStep,
     Plan,
     Scenario,
     Settings,
@@ -28,7 +28,7 @@ from tripos_runtime.program.binding import BindingError, RoleBinding
 
 
 @dataclass(frozen=True)
-class Kinship:
+class SelfJudging:
     """A judge that grades replies of itself or of its own model family."""
 
     role: str
@@ -44,12 +44,12 @@ class Kinship:
         return f"{self.role} {self.judge} grades {self.model}: both are of the {self.family} family"
 
 
-def kin(plan: Plan, binding: RoleBinding) -> list[Kinship]:
+def self_judging(plan: Plan, binding: RoleBinding) -> list[SelfJudging]:
     """Return every judge that would grade a compared model of its own family, in the order of the roles."""
-    found: list[Kinship] = []
+    found: list[SelfJudging] = []
     for role in _judges(plan, several=len(binding.of(binding.compared)) > 1):
         for judge in binding.models.get(role, ()):
-            found += _of(role, judge, binding.of(binding.compared))
+            found += _family_judging(role, judge, binding.of(binding.compared))
     return found
 
 
@@ -65,10 +65,10 @@ def _judges(plan: Plan, *, several: bool) -> list[str]:
     return list(dict.fromkeys(role for name in used for role in scorers[name].roles))
 
 
-def _of(role: str, judge: str, models: Sequence[str]) -> list[Kinship]:
+def _family_judging(role: str, judge: str, models: Sequence[str]) -> list[SelfJudging]:
     own = families_in_name(judge)
     return [
-        Kinship(role, judge, model, ", ".join(sorted(own & families_in_name(model))) or judge)
+        SelfJudging(role, judge, model, ", ".join(sorted(own & families_in_name(model))) or judge)
         for model in models
         if judge == model or own & families_in_name(model)
     ]
@@ -81,7 +81,7 @@ ARTICLES = {"image": "an image", "audio": "a recording", "file": "a file"}
 
 
 @dataclass(frozen=True)
-class UnknownSight:
+class UnknownMediaSupport:
     """A model for which it is unknown whether it accepts a kind of medium that `where` shows it."""
 
     model: str
@@ -94,7 +94,7 @@ class UnknownSight:
         return f"{self.model} is shown {ARTICLES[self.kind]} by `{self.where}`"
 
 
-def check_sight(plan: Plan, binding: RoleBinding, takes: TakesMedium) -> None:
+def check_media(plan: Plan, binding: RoleBinding, takes: TakesMedium) -> None:
     """Raise `BindingError` R0126 for the first model that is shown a medium which it is known not to accept."""
     for where, role, kind in _shown(plan):
         for name in binding.models.get(role, ()):
@@ -104,10 +104,10 @@ def check_sight(plan: Plan, binding: RoleBinding, takes: TakesMedium) -> None:
                 raise BindingError(CODE, message, hint)
 
 
-def unknown_sight(plan: Plan, binding: RoleBinding, takes: TakesMedium) -> list[UnknownSight]:
+def unknown_media_support(plan: Plan, binding: RoleBinding, takes: TakesMedium) -> list[UnknownMediaSupport]:
     """Return the models for which it is unknown whether they accept what they are shown."""
     found = {
-        (name, kind): UnknownSight(name, kind, where)
+        (name, kind): UnknownMediaSupport(name, kind, where)
         for where, role, kind in reversed(list(_shown(plan)))
         for name in binding.models.get(role, ())
         if takes(name, kind) is None
@@ -120,28 +120,28 @@ def _shown(plan: Plan) -> Iterator[tuple[str, str, MediumKind]]:
     for scenario in plan.scenarios:
         for step in scenario.steps:
             if isinstance(step, Ask):
-                yield from ((step.name, step.role, kind) for kind in _shown_media_of(*_texts_of(step)))
+                yield from ((step.name, step.role, kind) for kind in _media_in(*_texts_of(step)))
             elif isinstance(step, Converse):
                 for speaker in step.speakers:
-                    yield from ((step.name, speaker.role, kind) for kind in _shown_media_of(speaker.system))
+                    yield from ((step.name, speaker.role, kind) for kind in _media_in(speaker.system))
     for scorer in plan.scorers:
         yield from (
-            (scorer.name, role, kind) for role in scorer.roles for kind in _shown_media_of(scorer.system, scorer.prompt)
+            (scorer.name, role, kind) for role in scorer.roles for kind in _media_in(scorer.system, scorer.prompt)
         )
     for made in plan.made:
-        yield from ((made.name, ask.role, kind) for ask in made.asks for kind in _shown_media_of(*_texts_of(ask)))
+        yield from ((made.name, ask.role, kind) for ask in made.asks for kind in _media_in(*_texts_of(ask)))
 
 
 def _texts_of(step: Ask) -> tuple[Texts | None, ...]:
     return (step.system, step.prompt, *(text for shots in step.shots for text in (shots.prompt, shots.reply)))
 
 
-def _shown_media_of(*texts: Texts | None) -> list[MediumKind]:
+def _media_in(*texts: Texts | None) -> list[MediumKind]:
     return sorted({kind for each in texts if each is not None for one in each.values() for kind in media_printed(one)})
 
 
 @dataclass(frozen=True)
-class Untaken:
+class IgnoredSettings:
     """A model that ignores these settings, which the steps or scorers `where` set."""
 
     model: str
@@ -155,18 +155,20 @@ class Untaken:
         return f"{self.model} is asked without {', '.join(named)} in {', '.join(f'`{each}`' for each in self.where)}"
 
 
-def untaken(plan: Plan, binding: RoleBinding, refused: Callable[[str, Settings], tuple[str, ...]]) -> list[Untaken]:
+def ignored_settings(
+    plan: Plan, binding: RoleBinding, refused: Callable[[str, Settings], tuple[str, ...]]
+) -> list[IgnoredSettings]:
     """Return the settings that each model would ignore, in the order of the steps; `refused` returns what a model
     ignores."""
     found: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
-    for where, role, settings in _given(plan):
+    for where, role, settings in _given_settings(plan):
         for name in binding.models.get(role, ()):
             if settings.given and (left_out := refused(name, settings)):
                 found.setdefault((name, left_out), {})[where] = None
-    return [Untaken(model, settings, tuple(where)) for (model, settings), where in found.items()]
+    return [IgnoredSettings(model, settings, tuple(where)) for (model, settings), where in found.items()]
 
 
-def _given(plan: Plan) -> Iterator[tuple[str, str, Settings]]:
+def _given_settings(plan: Plan) -> Iterator[tuple[str, str, Settings]]:
     """Yield every step or scorer that sets settings, with its role."""
     for scenario in plan.scenarios:
         for step in scenario.steps:
@@ -206,7 +208,7 @@ def reply_lengths(plan: Plan, scenarios: Sequence[Scenario], made: Collection[st
         elif isinstance(step, Converse):
             for speaker in step.speakers:
                 yield ReplyLength(step.name, speaker.role, speaker.settings.widest.max_tokens)
-    judging = {step.scorer for step in steps if isinstance(step, Judging)}
+    judging = {step.scorer for step in steps if isinstance(step, JudgedStep)}
     for scorer in plan.scorers:
         if scorer.name in judging and scorer.source != "similarity":
             for role in scorer.roles:

@@ -9,12 +9,12 @@ from typing import Any
 from tripos_compiler.language.evaluation import Unavailable
 from tripos_compiler.language.rendering import opening_text
 from tripos_compiler.library.functions.dialogues import transcript
-from tripos_compiler.plan import Ask, Compare, Converse, Grade, Judging, Plan
+from tripos_compiler.plan import Ask, Compare, Converse, Grade, JudgedStep, Plan
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.judging import compared_worth, number_and_name
+from tripos_runtime.asking.judging import comparison_worth, score_columns
 from tripos_runtime.asking.ledger import condition_id
-from tripos_runtime.asking.questions import NO_REPLY, SENT_ANEW, Answer, Draft, dumps
-from tripos_runtime.program.needs import Compared, Scored, Talked
+from tripos_runtime.asking.questions import NO_REPLY, SENT_ANEW, Answer, UnreadableReply, dumps
+from tripos_runtime.program.needs import ComparisonResult, ConversationEnded, ScoreResult
 from tripos_runtime.program.units import Conversation, Pair, StepCall, Unit
 
 Row = dict[str, Any]
@@ -44,7 +44,7 @@ class ResultRows:
             "context": dict(unit.case.context),
             "role": step.role,
             "model": call.model,
-            "identity": binding.identity_beside(call.model),
+            "identity": binding.identity_if_distinct(call.model),
             "sample_number": number,
         }
 
@@ -62,7 +62,7 @@ class ResultRows:
             "evaluator": call.model,
             "repeat": call.number,
             "element_place": call.element_name,
-            "identity": unit.bound.binding.identity_beside(call.model),
+            "identity": unit.bound.binding.identity_if_distinct(call.model),
         }
 
     def turn(self, unit: Unit, talk: Conversation, call: StepCall) -> Row:
@@ -75,10 +75,10 @@ class ResultRows:
             "number": talk.turns.index(call.name) + 1,
             "role": call.role,
             "model": call.model,
-            "identity": unit.bound.binding.identity_beside(call.model),
+            "identity": unit.bound.binding.identity_if_distinct(call.model),
         }
 
-    def condition(self, step: Ask | Converse | Judging, name: str, item_id: str | None) -> Row:
+    def condition(self, step: Ask | Converse | JudgedStep, name: str, item_id: str | None) -> Row:
         """Return the row that says that a result is asked for under the condition of its step."""
         own = step.fingerprint if isinstance(step, Ask | Converse) else step.judgement
         return {
@@ -91,15 +91,15 @@ class ResultRows:
             "fingerprint": own,
         }
 
-    def draft(self, row: Mapping[str, Any], name: str, draft: Draft) -> Row:
+    def draft(self, row: Mapping[str, Any], name: str, draft: UnreadableReply) -> Row:
         """Return the row of an unreadable reply that will be repaired, given the columns of the result."""
         own = {key: row[key] for key in ("fingerprint", "created_at")}
         return {"unit_id": name, "run_id": self.run_id, **own, **draft.columns}
 
-    def talk(self, unit: Unit, talked: Talked) -> Row:
+    def talk(self, unit: Unit, talked: ConversationEnded) -> Row:
         """Return the row of a finished conversation."""
         talk, turns = talked.talk, talked.turns
-        step, models, role = talk.step, talk.models, unit.bound.told_by(talk.step)
+        step, models, role = talk.step, talk.models, unit.bound.conversation_role(talk.step)
         begun = [{"role": "user", "name": step.opens, "content": opening_text(unit.case.language)}]
         told = [{"role": "system", "name": name, "content": text} for name, text in talked.told().items()]
         parsed = {"ended": talked.ended, "ended_by": talked.last, "models": dict(models), "turns": turns}
@@ -109,7 +109,7 @@ class ResultRows:
             "context": dict(unit.case.context),
             "role": role,
             "model": models[role],
-            "identity": unit.bound.binding.identity_beside(models[role]),
+            "identity": unit.bound.binding.identity_if_distinct(models[role]),
             "sample_number": talk.number,
             "messages": dumps([*told, *begun]),
             "reply": transcript(turns) if turns else None,
@@ -125,11 +125,11 @@ class ResultRows:
             **SENT_ANEW,
         }
 
-    def score(self, unit: Unit, scored: Scored, title: str) -> Row:
+    def score(self, unit: Unit, scored: ScoreResult, title: str) -> Row:
         """Return the row of a score."""
         step, (said, status) = scored.step, scored.values[title]
         scorer = self.plan.scorer(step.scorer) if isinstance(step, Grade) else None
-        value, name = (said, None) if scorer is None else number_and_name(scorer, said)
+        value, name = (said, None) if scorer is None else score_columns(scorer, said)
         return {
             "score_id": unit.scores[step.fingerprint, scored.evaluator][title],
             "sample_id": unit.about(step),
@@ -148,7 +148,7 @@ class ResultRows:
             "error": scored.reason,
         }
 
-    def comparison(self, pair: Pair, compared: Compared) -> Row:
+    def comparison(self, pair: Pair, compared: ComparisonResult) -> Row:
         """Return the row of the outcome of a comparison."""
         step, judge = pair.step, compared.call.model
         return {
@@ -163,7 +163,7 @@ class ResultRows:
             "second_model": pair.second.model,
             "first_sample_id": pair.first.about(step),
             "second_sample_id": pair.second.about(step),
-            "value": compared_worth(self.plan.scorer(step.scorer), compared.value),
+            "value": comparison_worth(self.plan.scorer(step.scorer), compared.value),
             "given": None if compared.value is None else dumps(compared.value),
             "status": compared.status,
             "error": compared.reason,
@@ -195,9 +195,9 @@ def answered_turn(answer: Answer, left_out: int) -> Row:
     return told | {column: answer.columns[column] for column in OF_TURN}
 
 
-def unasked(against: Unavailable) -> Row:
+def skipped_columns(reason: Unavailable) -> Row:
     """Return the columns of a skipped call, with the reason."""
-    return {"messages": dumps([]), **NO_REPLY, "status": against.status, "error": f"not asked: {against.reason}"}
+    return {"messages": dumps([]), **NO_REPLY, "status": reason.status, "error": f"not asked: {reason.reason}"}
 
 
 def _sum(values: Sequence[float | None]) -> float | None:

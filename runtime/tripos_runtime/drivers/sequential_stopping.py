@@ -31,7 +31,7 @@ class ItemScore(NamedTuple):
     value: float | None
 
 
-class Settler(Protocol):
+class StoppingRule(Protocol):
     """Decides when a run is settled."""
 
     @property
@@ -54,7 +54,7 @@ class Settler(Protocol):
 
 
 @dataclass(frozen=True)
-class Ahead:
+class Lookahead:
     """How far a run may be ahead of the cases read: a `share` of them, and at least `least`."""
 
     least: int
@@ -73,8 +73,8 @@ class Ahead:
         return read + max(self.least, int(self.share * read))
 
 
-LIVE = Ahead(4, 0.25)
-BATCHES = Ahead(32, 1.0, rounds=True)
+LIVE = Lookahead(4, 0.25)
+BATCHES = Lookahead(32, 1.0, rounds=True)
 
 
 class CaseReader(Protocol):
@@ -109,7 +109,7 @@ class CaseReader(Protocol):
 class OrderedCases:
     """Passes cases to a stopping rule in their order."""
 
-    settler: Settler
+    settler: StoppingRule
     models: frozenset[str]
     """The compared models."""
     listing: Callable[[Case, Collection[str] | None], None]
@@ -142,14 +142,14 @@ class OrderedCases:
 
 
 @dataclass
-class PrefixReader:
+class OrderedReader:
     """Numbers the cases of a run, starts each in its turn, and passes finished ones to their reader."""
 
     reader: CaseReader
     ledger: Ledger
     scored: dict[str, float | None]
     """The values of scores computed in this process, by name."""
-    ahead: Ahead = LIVE
+    lookahead: Lookahead = LIVE
     _places: dict[tuple[str, str], int] = field(default_factory=dict)
     _under_way: set[int] = field(default_factory=set)
     _limit: int = 0
@@ -172,7 +172,7 @@ class PrefixReader:
         closer, or the run is `over`. The running case may be in another process, so the wait is limited."""
         place = self._place(task)
         while not over() and not self.reader.settled:
-            self._limit = self.ahead.limit(self.reader.read, self._limit)
+            self._limit = self.lookahead.limit(self.reader.read, self._limit)
             if place < self._limit:
                 break
             self._moved.clear()
@@ -190,7 +190,7 @@ class PrefixReader:
         """Return true if a unit is still asked for."""
         return unit.model in self.reader.asked
 
-    def still(self, task: Task) -> Task:
+    def without_settled(self, task: Task) -> Task:
         """Return the part of a task that is still asked for."""
         asked = self.reader.asked
 

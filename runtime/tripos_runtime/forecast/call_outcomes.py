@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from tripos_compiler.plan import Settings
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.forecast.sizes import NO_SIZE, Saying, Size
+from tripos_runtime.forecast.sizes import NO_SIZE, ReplySource, Size
 from tripos_runtime.program.units import Pair, StepCall, Unit
 
 
-class Where(NamedTuple):
+class CallGroup(NamedTuple):
     """The key by which calls are counted. `arm` says which treatments share them, such as `hints yes`; empty if all
     do."""
 
@@ -24,7 +24,7 @@ class Where(NamedTuple):
     model: str
 
 
-class Fate(IntEnum):
+class CallCertainty(IntEnum):
     """How certain it is that a call is made. If several units need the call, the highest certainty counts.
 
     A `LIKELY` call is made unless an earlier reply fails or lacks a value; a `SPARE` call is made only if others
@@ -38,21 +38,21 @@ class Fate(IntEnum):
     REUSED = 5
 
 
-OPEN = (Fate.SPARE, Fate.PERHAPS, Fate.LIKELY, Fate.CERTAIN)
+OPEN = (CallCertainty.SPARE, CallCertainty.PERHAPS, CallCertainty.LIKELY, CallCertainty.CERTAIN)
 """The certainties of calls that are or may be made."""
 
 
 @dataclass(frozen=True)
-class Foreseen:
+class ForecastCall:
     """One call of a case. `size` is the size of its prompt, if it would be made. `awaits` are the steps that it builds
-    on and that are asked first, with the model of each; `said_by` are the sources of pending replies in its prompt,
-    including turns."""
+    on and that are asked first, with the model of each; `reply_sources` are the sources of pending replies in its
+    prompt, including turns."""
 
     call: StepCall
     unit: Unit | Pair
-    fate: Fate
+    fate: CallCertainty
     size: Size = NO_SIZE
     awaits: Mapping[str, str] = field(default_factory=dict)
-    said_by: Mapping[str, Saying] = field(default_factory=dict)
+    reply_sources: Mapping[str, ReplySource] = field(default_factory=dict)
     settings: Settings | None = None
     """The settings of the request, or the widest possible; None for a call that is not made."""

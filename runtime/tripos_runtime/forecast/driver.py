@@ -14,48 +14,68 @@ from typing import Any, Protocol, cast
 
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.library.functions.texts import json
-from tripos_compiler.plan import Ask, Column, Converse, Grade, Judging, Plan, Retrieve, Score, Step, Verdict, written
+from tripos_compiler.plan import (
+    Ask,
+    Column,
+    Converse,
+    Grade,
+    JudgedStep,
+    Plan,
+    Retrieve,
+    Score,
+    Step,
+    Verdict,
+    serialized_form,
+)
 from tripos_compiler.plan.outcomes import NOT_ASKED, OK, PENDING, RETRIED_NEXT_RUN
-from tripos_runtime.asking.ledger import NO_OTHERS, EmptyLedger, OtherReplies, Row, TakenCounts, condition_id
-from tripos_runtime.asking.questions import Adopted, Answer, PreparedQuestion, reread
-from tripos_runtime.asking.replies import answer_of, talk_of, turn_of
+from tripos_runtime.asking.ledger import NO_OTHERS, EmptyLedger, OtherReplies, ReuseCounts, Row, condition_id
+from tripos_runtime.asking.questions import Adopted, Answer, Question, read_again
+from tripos_runtime.asking.replies import answer_of, conversation_of, turn_of
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.drivers.encoding import TABLE, vector_id, vectors_of_others
-from tripos_runtime.forecast.call_outcomes import Fate, Foreseen
+from tripos_runtime.forecast.call_outcomes import CallCertainty, ForecastCall
 from tripos_runtime.forecast.sizes import (
     Known,
     NamedPlaceholders,
-    Saying,
+    ReplySource,
     Size,
     SizedPlaceholders,
-    is_waiting,
     models_of,
-    whole,
+    pending_size,
+    with_conversation_turns,
 )
 from tripos_runtime.models.base import Message
 from tripos_runtime.models.vectors import Vector, from_text
-from tripos_runtime.program.adoption import Adoption, Here, Wanted, about
+from tripos_runtime.program.adoption import CurrentCase, ReplyReuse, Wanted, subject_of
 from tripos_runtime.program.needs import (
-    Got,
-    HeldConversation,
+    Answered,
+    CallSkipped,
+    ConversationEnded,
+    ConversationNeed,
+    ConversationSkipped,
     JudgePrompt,
-    Nearness,
     Need,
-    ProgramValue,
+    PlanContext,
+    ProgramEvent,
     ReplyNeed,
-    Result,
-    Talked,
-    Unasked,
-    Unfound,
-    Unheld,
-    World,
+    RetrievalEmpty,
+    ScorerNeed,
+    SimilarityNeed,
     drive,
     pending,
 )
 from tripos_runtime.program.retrieval import Chooser, Values, VectorIndex, index_of
 from tripos_runtime.program.steps import Found, TurnPrompt, UnitProgram, pair_program
-from tripos_runtime.program.units import BoundTreatment, Conversation, Pair, Unit, calls_of, is_kept, pairs_of
-from tripos_runtime.program.values import Names
+from tripos_runtime.program.units import (
+    BoundTreatment,
+    Conversation,
+    Pair,
+    Unit,
+    conversation_calls,
+    is_complete,
+    pairs_of,
+)
+from tripos_runtime.program.values import StepValues
 
 
 class Statuses(Protocol):
@@ -67,7 +87,7 @@ class Statuses(Protocol):
 
 
 @dataclass(frozen=True)
-class Texts:
+class VectorNeeds:
     """What one row needs from an embedding model.
 
     `there` is the number of kept vectors that no earlier row needed, `asked` the texts to embed by the names of their
@@ -80,20 +100,20 @@ class Texts:
 
 
 @dataclass
-class ForeseenVectors:
+class ForecastVectors:
     """The vectors that rows need. It remembers texts across rows, since each is embedded once."""
 
     kept: Statuses
     identities: Mapping[str, str] = field(default_factory=dict)
     others: OtherReplies = NO_OTHERS
     """Other stores, whose vectors are adopted."""
-    taken: TakenCounts = field(default_factory=TakenCounts)
+    taken: ReuseCounts = field(default_factory=ReuseCounts)
     """The counts of adopted vectors."""
     _met: set[str] = field(default_factory=set)
     _sources: dict[str, int] = field(default_factory=dict)
     _indexes: dict[str, VectorIndex | None] = field(default_factory=dict)
 
-    def values(self, step: Retrieve, model: str, names: Names, chooser: Chooser) -> dict[int, Values] | None:
+    def values(self, step: Retrieve, model: str, names: StepValues, chooser: Chooser) -> dict[int, Values] | None:
         """Return the similarities for a row, by the number of the measure; None if a vector is missing. Raises
         `Unavailable` if it needs a value that an earlier step did not yield."""
         found: dict[int, Values] = {}
@@ -101,7 +121,7 @@ class ForeseenVectors:
         for number, measure in enumerate(chooser.parted(step).measures):
             if measure.kind != "similarity":
                 continue
-            source = f"{model} {id(collection)} {written(measure.text).model_dump_json()}"
+            source = f"{model} {id(collection)} {serialized_form(measure.text).model_dump_json()}"
             if source not in self._indexes:
                 self._indexes[source] = self._index(model, collection.texts(measure.text, names.values))
             index = self._indexes[source]
@@ -128,7 +148,7 @@ class ForeseenVectors:
             for name, text in ids.items()
         }
 
-    def of(self, step: Retrieve, model: str, names: Names, chooser: Chooser, surety: int) -> Texts:
+    def of(self, step: Retrieve, model: str, names: StepValues, chooser: Chooser, surety: int) -> VectorNeeds:
         """Return what a row needs: its own text, and for the first row that searches a source, the texts of its
         elements. A greater `surety` means that the step is more certain to run."""
         wanted: list[str] = []
@@ -136,7 +156,7 @@ class ForeseenVectors:
         try:
             collection = chooser.collection(step, names.values)
         except Unavailable as reason:
-            return Texts(waiting=step.top if reason.status == PENDING else 0)
+            return VectorNeeds(waiting=step.top if reason.status == PENDING else 0)
         for measure in chooser.parted(step).measures:
             if measure.kind != "similarity":
                 continue
@@ -144,9 +164,9 @@ class ForeseenVectors:
                 wanted.append(evaluate(measure.query, names.values))
             except Unavailable as reason:
                 if reason.status != PENDING:
-                    return Texts()
+                    return VectorNeeds()
                 waiting += 1
-            source = f"{model} {id(collection)} {written(measure.text).model_dump_json()}"
+            source = f"{model} {id(collection)} {serialized_form(measure.text).model_dump_json()}"
             if self._sources.get(source, -1) < surety:  # again if the certainty has increased
                 self._sources[source] = surety
                 wanted += [text for text in collection.texts(measure.text, names.values) if text is not None]
@@ -160,7 +180,7 @@ class ForeseenVectors:
         for row, found_in, _ in elsewhere.values():
             self.taken.add(found_in.place, row)
         asked = [name for name in open_ if name not in elsewhere]
-        return Texts(len(new) - len(asked), {name: ids[name] for name in asked}, waiting, again)
+        return VectorNeeds(len(new) - len(asked), {name: ids[name] for name in asked}, waiting, again)
 
 
 def _is_open(status: str | None) -> bool:
@@ -168,7 +188,7 @@ def _is_open(status: str | None) -> bool:
     return status is None or status in RETRIED_NEXT_RUN
 
 
-def nearest(step: Retrieve, names: Mapping[str, Any], case: Case, chooser: Chooser) -> Size:
+def retrieval_size(step: Retrieve, names: Mapping[str, Any], case: Case, chooser: Chooser) -> Size:
     """Return the size of what a step retrieves with missing vectors: the size of what a search by letters finds, and
     the longest elements as a bound. Raises `Unavailable` if it needs a reply."""
     seen = chooser.chosen(step, names, case.fields)
@@ -184,7 +204,7 @@ def _most(size: Size) -> int:
     return size.narrow + 4 * size.wide
 
 
-class Kept(Protocol):
+class KeptResults(Protocol):
     """A reader of kept results; a `Ledger` is one."""
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
@@ -217,17 +237,17 @@ class NothingKept(EmptyLedger):
 
 
 @dataclass
-class Adopting:
+class CaseReuse:
     """The reuse of replies for one case. `kept` and `rows` receive what was adopted."""
 
-    adoption: Adoption | None
-    here: Here
+    adoption: ReplyReuse | None
+    here: CurrentCase
     kept: dict[str, str] = field(default_factory=dict)
     rows: dict[str, Row] = field(default_factory=dict)
 
     def may(self, table: str, model: str) -> bool:
         """Return true if there may be a reply of a model."""
-        return self.adoption is not None and self.adoption.could(table, model)
+        return self.adoption is not None and self.adoption.may_find(table, model)
 
     def find(self, need: ReplyNeed, sent: tuple[Message, ...], unit: Unit) -> Row | None:
         """Return the row of a reply to exactly this request, adopted for this call."""
@@ -235,12 +255,12 @@ class Adopting:
         if self.adoption is None or not self.may(call.table, call.model):
             return None
         request = need.question.digest(unit.bound.binding.identity_of(call.model), sent, need.number)
-        wanted = Wanted(call.table, call.name, call.model, request, need.number, about(call, unit))
+        wanted = Wanted(call.table, call.name, call.model, request, need.number, subject_of(call, unit))
         found = self.adoption.find(wanted, self.here)
-        return None if found is None else foreseen_row(found, need.question)
+        return None if found is None else reused_row(found, need.question)
 
 
-def foreseen_row(found: Adopted, question: PreparedQuestion) -> Row:
+def reused_row(found: Adopted, question: Question) -> Row:
     """Return the row that an adopted reply will get, as far as later steps read it."""
     row, key = found.row, "reply" if "reply" in found.row else "text"
     if row[key] is None:
@@ -251,7 +271,7 @@ def foreseen_row(found: Adopted, question: PreparedQuestion) -> Row:
         "logprobs": row.get("logprobs"),
         "thinking": row.get("thinking"),
     }
-    replied, outcome = reread(question, kept, found.draft)
+    replied, outcome = read_again(question, kept, found.draft)
     status = row["status"] if outcome is None else outcome.status
     return {**row, **replied, key: replied.get("reply", row[key]), "status": status}
 
@@ -262,31 +282,33 @@ def is_read(plan: Plan, step: object) -> bool:
 
 
 @dataclass
-class Foresight:
+class ForecastDriver:
     """The forecast of cases. `world` has the rows and axes of the plan."""
 
-    world: World
-    embedding: dict[tuple[str, ...], tuple[Unit, Retrieve, Names, Fate]] = field(default_factory=dict)
+    world: PlanContext
+    embedding: dict[tuple[str, ...], tuple[Unit, Retrieve, StepValues, CallCertainty]] = field(default_factory=dict)
     """The texts that the current case needs vectors of, each once, with the certainty."""
-    made_by: Mapping[str, Saying] = field(default_factory=dict)
+    made_by: Mapping[str, ReplySource] = field(default_factory=dict)
     """The makers of the rows of data sets that are not generated yet."""
     known: Known = field(default_factory=dict)
     """The known sizes of missing values of the current case."""
-    vectors: ForeseenVectors | None = None
+    vectors: ForecastVectors | None = None
     """The vectors that are kept."""
-    adoption: Adoption | None = None
+    adoption: ReplyReuse | None = None
     """The reuse of replies that the ledger has under other names."""
     read: Callable[[ReplyNeed, tuple[Message, ...]], None] | None = None
     """Called with each prompt; its pending parts are replaced by their names."""
     _steps: dict[BoundTreatment, Sequence[Step]] = field(default_factory=dict)
 
-    def of(self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]) -> list[Foreseen]:
+    def of(
+        self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]
+    ) -> list[ForecastCall]:
         """Return every call of a case once. `kept` has the statuses of valid results, `rows` the samples that calls may
         build on."""
         self.embedding = {}
         pairs = pairs_of(units)
-        shown = {side for pair in pairs if not is_kept(pair, kept) for side in (pair.first, pair.second)}
-        view = _CaseView(self, case, kept, rows, Here(units))
+        shown = {side for pair in pairs if not is_complete(pair, kept) for side in (pair.first, pair.second)}
+        view = _CaseView(self, case, kept, rows, CurrentCase(units))
         for unit in units:
             view.go_through(unit, shown=unit in shown)
         for pair in pairs:
@@ -302,18 +324,18 @@ class Foresight:
 
 
 @dataclass(slots=True)
-class _At:
+class ForecastState:
     """The state of a unit or a pair: the values that its expressions see, what it waits for and from whom, the
     certainty of each step to be asked, and the known sizes of missing values."""
 
     part: Unit | Pair
-    names: Names
+    names: StepValues
     awaits: dict[str, str] = field(default_factory=dict)
-    said_by: dict[str, Saying] = field(default_factory=dict)
-    fates: dict[str, Fate] = field(default_factory=dict)
+    reply_sources: dict[str, ReplySource] = field(default_factory=dict)
+    fates: dict[str, CallCertainty] = field(default_factory=dict)
     known: dict[tuple[str, ...], Size] = field(default_factory=dict)
-    out: list[Result] = field(default_factory=list)
-    sides: tuple[_At, ...] = ()
+    out: list[ProgramEvent] = field(default_factory=list)
+    sides: tuple[ForecastState, ...] = ()
     """For a pair: the states of its units."""
 
     @property
@@ -321,11 +343,11 @@ class _At:
         """The unit; for a pair, the first one."""
         return self.part.first if isinstance(self.part, Pair) else self.part
 
-    def wait(self, name: str, model: str, fate: Fate, saying: Saying) -> None:
+    def wait(self, name: str, model: str, fate: CallCertainty, saying: ReplySource) -> None:
         """Record a step that will be asked."""
-        self.awaits[name], self.fates[name], self.said_by[name] = model, fate, saying
+        self.awaits[name], self.fates[name], self.reply_sources[name] = model, fate, saying
 
-    def key(self, step: Ask | Judging) -> tuple[object, ...]:
+    def key(self, step: Ask | JudgedStep) -> tuple[object, ...]:
         """Return the key of a step's prompt. Prompts with the same replies are equal; a missing reply is represented by
         its own prompt, whoever gives it."""
         if self.sides:
@@ -341,52 +363,54 @@ class _CaseView:
     """The forecast of one case. What its units share is computed once."""
 
     def __init__(
-        self, foresight: Foresight, case: Case, kept: Mapping[str, str], rows: Mapping[str, Row], here: Here
+        self, foresight: ForecastDriver, case: Case, kept: Mapping[str, str], rows: Mapping[str, Row], here: CurrentCase
     ) -> None:
         self.foresight, self.case, self.kept, self.rows = foresight, case, kept, rows
-        self.adopting = Adopting(foresight.adoption, here)
+        self.adopting = CaseReuse(foresight.adoption, here)
         if foresight.adoption is not None:  # adopted replies count as kept
             self.kept = ChainMap(self.adopting.kept, cast("dict[str, str]", kept))
             self.rows = ChainMap(self.adopting.rows, cast("dict[str, Row]", rows))
-        self.found: dict[str, Foreseen] = {}
+        self.found: dict[str, ForecastCall] = {}
         self.sizes: dict[tuple[object, ...], Size | Unavailable] = {}
         self.sent: dict[tuple[object, ...], tuple[Message, ...]] = {}
         """The messages by the same keys, if all of them are known."""
         self.answers: dict[str, Answer] = {}
         self.retrieved: Found = {}
-        self.sides: dict[Unit, _At] = {}
+        self.sides: dict[Unit, ForecastState] = {}
 
     def go_through(self, unit: Unit, shown: bool) -> None:
         """Run the program of a unit. `shown`: its results are compared."""
         if not shown and self._is_whole(unit):
             for call in unit.calls:
-                self._note(Foreseen(call, unit, Fate.REUSED))
+                self._note(ForecastCall(call, unit, CallCertainty.REUSED))
             for talk in unit.talks.values():
                 self._over(talk, unit)
             return
         foresight = self.foresight
-        names = Names(self.case.names)
-        at = self.sides[unit] = _At(unit, names, said_by=dict(foresight.made_by), known=dict(foresight.known))
+        names = StepValues(self.case.names)
+        at = self.sides[unit] = ForecastState(
+            unit, names, reply_sources=dict(foresight.made_by), known=dict(foresight.known)
+        )
         program = UnitProgram(foresight.world, unit, names, at.out, self.retrieved)
         drive(program.go(foresight.steps(unit.bound)), partial(self._meet, at), partial(self._take, at))
 
     def compare(self, pair: Pair) -> None:
         """Record the certainty of the calls of a pair, after its units."""
-        if is_kept(pair, self.kept):
+        if is_complete(pair, self.kept):
             for call in pair.calls:
-                self._note(Foreseen(call, pair, Fate.REUSED))
+                self._note(ForecastCall(call, pair, CallCertainty.REUSED))
             return
         first, second = self.sides[pair.first], self.sides[pair.second]
-        both = _At(
+        both = ForecastState(
             pair, pair.names(first.names, second.names), {**second.awaits, **first.awaits}, sides=(first, second)
         )
         for place, side in (("first", first), ("second", second)):
             both.fates |= {f"{place}.{name}": fate for name, fate in side.fates.items()}
-            both.said_by |= {f"{place}.{name}": saying for name, saying in side.said_by.items()}
+            both.reply_sources |= {f"{place}.{name}": saying for name, saying in side.reply_sources.items()}
             both.known |= {(place, *path): size.on_side(place) for path, size in side.known.items()}
         # Values that both sides share belong to neither.
         both.fates |= first.fates
-        both.said_by |= first.said_by
+        both.reply_sources |= first.reply_sources
         both.known |= first.known
         program = pair_program(self.foresight.world, pair, both.names, both.out)
         drive(program, partial(self._meet, both), partial(self._take, both))
@@ -396,41 +420,41 @@ class _CaseView:
         every = any(unit.bound.retrieved.values())
         return all(name in self.kept for table, name in unit.results if every or table != "scores")
 
-    def _is_sure(self, name: str, step: Ask | Converse | Judging) -> bool:
+    def _is_sure(self, name: str, step: Ask | Converse | JudgedStep) -> bool:
         """Return true if a kept result was asked for under the condition of its step."""
         return not step.condition or condition_id(name, step.condition) in self.kept
 
-    def _meet(self, at: _At, need: Need) -> Got:
+    def _meet(self, at: ForecastState, need: Need) -> Answered:
         """Return what a program is sent for a need."""
         match need:
             case ReplyNeed(talk=None):
                 return self._reply(at, need)
             case ReplyNeed():
                 return self._turn(at, need)
-            case HeldConversation():
+            case ConversationNeed():
                 return self._hold(at, need)
-            case Nearness():
+            case SimilarityNeed():
                 return self._near(at, need)
-            case ProgramValue():  # external scorers do not run before a run
+            case ScorerNeed():  # external scorers do not run before a run
                 return pending("program")
 
-    def _take(self, at: _At) -> None:
+    def _take(self, at: ForecastState) -> None:
         """Record skipped steps."""
         for result in at.out:
             match result:
-                case Unasked(call=call):
-                    self._note(Foreseen(call, at.part, Fate.RULED_OUT))
-                case Unheld(talk=talk) | Talked(talk=talk):
+                case CallSkipped(call=call):
+                    self._note(ForecastCall(call, at.part, CallCertainty.RULED_OUT))
+                case ConversationSkipped(talk=talk) | ConversationEnded(talk=talk):
                     self._over(talk, at.unit)
-                case Unfound(step=step, status=status) if status == PENDING and (step.name,) not in at.known:
-                    at.known[(step.name,)] = is_waiting(step.name, f"what `{step.name}` finds")
-                    at.fates[step.name] = Fate.PERHAPS
+                case RetrievalEmpty(step=step, status=status) if status == PENDING and (step.name,) not in at.known:
+                    at.known[(step.name,)] = pending_size(step.name, f"what `{step.name}` finds")
+                    at.fates[step.name] = CallCertainty.PERHAPS
         at.out.clear()
 
-    def _reply(self, at: _At, need: ReplyNeed) -> Answer | Unavailable:
+    def _reply(self, at: ForecastState, need: ReplyNeed) -> Answer | Unavailable:
         """Return a reply that is kept, under this or another name, else the reason that it is pending."""
         call, step = need.call, need.call.step
-        assert isinstance(step, Ask | Judging)
+        assert isinstance(step, Ask | JudgedStep)
         if call.name in self.kept and self._is_sure(call.name, step):
             return self._reuse(at, need)
         key = at.key(step) if call.element is None else (*at.key(step), call.element)
@@ -450,7 +474,7 @@ class _CaseView:
             at.known[step.name, "prompt"] = size.as_prompt(step.name)
         return pending(step.name)
 
-    def _turn(self, at: _At, need: ReplyNeed) -> Answer | Unavailable:
+    def _turn(self, at: ForecastState, need: ReplyNeed) -> Answer | Unavailable:
         """Return a turn that is kept, else the reason that it is pending."""
         call, prompt, talk = need.call, need.prompt, need.talk
         assert isinstance(prompt, TurnPrompt)
@@ -461,14 +485,14 @@ class _CaseView:
         if isinstance(size, Unavailable):  # a speaker's system message has no value
             return size
         name = talk.step.name
-        at.said_by |= {each: (self.case.scenario.name, name, model) for each, model in models_of(talk).items()}
+        at.reply_sources |= {each: (self.case.scenario.name, name, model) for each, model in models_of(talk).items()}
         fate = self._as_sure(size, need.certain, at)
         self._note_open(need, at, fate, size)
         if prompt.number == len(prompt.turns) + 1:  # the next one
-            at.awaits[name], at.fates[name] = talk.models[at.unit.bound.told_by(talk.step)], fate
+            at.awaits[name], at.fates[name] = talk.models[at.unit.bound.conversation_role(talk.step)], fate
         return pending(name)
 
-    def _hold(self, at: _At, need: HeldConversation) -> Answer | Unavailable:
+    def _hold(self, at: ForecastState, need: ConversationNeed) -> Answer | Unavailable:
         """Return a conversation that is kept, else the result of its program."""
         talk = need.talk
         if talk.name not in self.kept:
@@ -481,11 +505,11 @@ class _CaseView:
                 return reason
         self._over(talk, at.unit)
         row = self.rows.get(talk.name)
-        return pending(talk.step.name) if row is None else talk_of(row)
+        return pending(talk.step.name) if row is None else conversation_of(row)
 
-    def _near(self, at: _At, need: Nearness) -> Mapping[int, Values] | Unavailable:
+    def _near(self, at: ForecastState, need: SimilarityNeed) -> Mapping[int, Values] | Unavailable:
         """Return the similarities if all vectors are kept, else the estimated length of what is retrieved."""
-        fate = Fate.CERTAIN if need.certain else Fate.PERHAPS
+        fate = CallCertainty.CERTAIN if need.certain else CallCertainty.PERHAPS
         foresight = self.foresight
         before = foresight.embedding.get(need.key)
         if before is None or before[-1] < fate:
@@ -497,16 +521,16 @@ class _CaseView:
             return values
         if need.key not in self.sizes:
             try:
-                self.sizes[need.key] = nearest(need.step, need.names.values, self.case, foresight.world.chooser)
+                self.sizes[need.key] = retrieval_size(need.step, need.names.values, self.case, foresight.world.chooser)
             except Unavailable as reason:
                 self.sizes[need.key] = reason
         size = self.sizes[need.key]
         if isinstance(size, Unavailable):
             return size
-        at.known[(need.step.name,)], at.fates[need.step.name] = size, Fate.LIKELY
+        at.known[(need.step.name,)], at.fates[need.step.name] = size, CallCertainty.LIKELY
         return pending(need.step.name)
 
-    def _values(self, need: Nearness) -> Mapping[int, Values] | None:
+    def _values(self, need: SimilarityNeed) -> Mapping[int, Values] | None:
         """Return the similarities from kept vectors. Reuse of replies depends on them."""
         foresight = self.foresight
         if foresight.vectors is None or foresight.adoption is None:
@@ -519,13 +543,15 @@ class _CaseView:
 
     def _over(self, talk: Conversation, unit: Unit) -> None:
         """Record the turns of a conversation that are not needed."""
-        for call in calls_of(talk):
-            self._note(Foreseen(call, unit, Fate.REUSED if call.name in self.kept else Fate.RULED_OUT))
+        for call in conversation_calls(talk):
+            self._note(
+                ForecastCall(call, unit, CallCertainty.REUSED if call.name in self.kept else CallCertainty.RULED_OUT)
+            )
 
-    def _reuse(self, at: _At, need: ReplyNeed) -> Answer | Unavailable:
+    def _reuse(self, at: ForecastState, need: ReplyNeed) -> Answer | Unavailable:
         """Return a kept reply, read as in a run."""
         call, name = need.call, need.call.name
-        self._note(Foreseen(call, at.part, Fate.REUSED))
+        self._note(ForecastCall(call, at.part, CallCertainty.REUSED))
         if self.kept[name] in NOT_ASKED and need.talk is None:
             return Unavailable(call.step.name, self.kept[name])
         if name not in self.answers:
@@ -535,22 +561,22 @@ class _CaseView:
             self.answers[name] = turn_of(row) if need.talk is not None else answer_of(row, need.question)
         return self.answers[name]
 
-    def _note_open(self, need: ReplyNeed, at: _At, fate: Fate, size: Size) -> None:
+    def _note_open(self, need: ReplyNeed, at: ForecastState, fate: CallCertainty, size: Size) -> None:
         call = need.call
         awaits = {each: at.awaits[each] for each in call.step.needs if each in at.awaits}
-        if fate is Fate.CERTAIN and size.waits and self.adopting.may(call.table, call.model):
-            fate = Fate.LIKELY  # once the prompt is known, there may be a reply to exactly that
-        said_by = {name: at.said_by[name] for name in {*size.pending, *size.beyond} if name in at.said_by}
-        self._note(Foreseen(call, at.part, fate, size, awaits, said_by, need.question.settings))
+        if fate is CallCertainty.CERTAIN and size.waits and self.adopting.may(call.table, call.model):
+            fate = CallCertainty.LIKELY  # once the prompt is known, there may be a reply to exactly that
+        said_by = {name: at.reply_sources[name] for name in {*size.pending, *size.beyond} if name in at.reply_sources}
+        self._note(ForecastCall(call, at.part, fate, size, awaits, said_by, need.question.settings))
 
-    def _note(self, seen: Foreseen) -> None:
-        if seen.fate is Fate.REUSED and self.kept.get(seen.call.name) in NOT_ASKED:  # skipped then and now
-            seen = replace(seen, fate=Fate.RULED_OUT)
+    def _note(self, seen: ForecastCall) -> None:
+        if seen.fate is CallCertainty.REUSED and self.kept.get(seen.call.name) in NOT_ASKED:  # skipped then and now
+            seen = replace(seen, fate=CallCertainty.RULED_OUT)
         before = self.found.get(seen.call.name)
         if before is None or before.fate < seen.fate:
             self.found[seen.call.name] = seen
 
-    def _size(self, key: tuple[object, ...], need: ReplyNeed, at: _At) -> Size | Unavailable:
+    def _size(self, key: tuple[object, ...], need: ReplyNeed, at: ForecastState) -> Size | Unavailable:
         """Return the size of a prompt, equal for equal keys, or the reason why there is nothing to ask."""
         if key not in self.sizes:
             try:
@@ -559,7 +585,7 @@ class _CaseView:
                 self.sizes[key] = reason
         return self.sizes[key]
 
-    def _measured(self, key: tuple[object, ...], need: ReplyNeed, at: _At) -> Size:
+    def _measured(self, key: tuple[object, ...], need: ReplyNeed, at: ForecastState) -> Size:
         names = need.prompt.names if isinstance(need.prompt, JudgePrompt) else at.names.values
         placeholders = SizedPlaceholders(names, at.known)
         sent = need.prompt.messages(placeholders)
@@ -567,9 +593,9 @@ class _CaseView:
             self.foresight.read(need, need.prompt.messages(NamedPlaceholders(names, at.known)))
         if placeholders.is_empty:
             self.sent[key] = sent
-        return whole(placeholders.size(sent), self.case.scenario)
+        return with_conversation_turns(placeholders.size(sent), self.case.scenario)
 
-    def _adopts_turn(self, at: _At, need: ReplyNeed) -> bool:
+    def _adopts_turn(self, at: ForecastState, need: ReplyNeed) -> bool:
         """Return true if another conversation has a turn after the same turns; its row is added to the rows."""
         assert need.talk is not None
         if not any(self.adopting.may("turns", model) for model in need.talk.models.values()):
@@ -586,11 +612,11 @@ class _CaseView:
             self.adopting.kept[need.call.name], self.adopting.rows[need.call.name] = row["status"], row
         return row is not None
 
-    def _as_sure(self, size: Size, certain: bool, at: _At) -> Fate:
+    def _as_sure(self, size: Size, certain: bool, at: ForecastState) -> CallCertainty:
         """Return how certain a call is, given what it waits for: a missing reply may never come, but its prompt is
         known."""
-        found = Fate.CERTAIN if certain else Fate.PERHAPS
+        found = CallCertainty.CERTAIN if certain else CallCertainty.PERHAPS
         for name, only_sent in size.waits:
-            fate = at.fates.get(name, Fate.CERTAIN)
-            found = min(found, fate if only_sent else min(fate, Fate.LIKELY))
+            fate = at.fates.get(name, CallCertainty.CERTAIN)
+            found = min(found, fate if only_sent else min(fate, CallCertainty.LIKELY))
         return found

@@ -22,13 +22,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from tripos_compiler.plan import Ask, Converse, Judging, Settings
-from tripos_runtime.asking.questions import PreparedQuestion
-from tripos_runtime.forecast.call_outcomes import Fate, Where
+from tripos_compiler.plan import Ask, Converse, JudgedStep, Settings
+from tripos_runtime.asking.questions import Question
+from tripos_runtime.forecast.call_outcomes import CallCertainty, CallGroup
 from tripos_runtime.forecast.reasons import History, Place, Usage
-from tripos_runtime.forecast.sizes import CountedPrompts, Saying, Size
+from tripos_runtime.forecast.sizes import CountedPrompts, ReplySource, Size
 from tripos_runtime.models.base import Price
-from tripos_runtime.models.prices import audio_extra_usd, tokens_of, uncounted
+from tripos_runtime.models.prices import audio_extra_usd, media_tokens, media_without_bound
 
 NARROW, WIDE = 1 / 4, 1 / 1.5
 """The tokens of an alphabetic and of a Chinese character without kept prompts."""
@@ -74,16 +74,17 @@ class EstimateSpan(NamedTuple):
 
 NOTHING = EstimateSpan(0, 0, 0)
 SHARES = {
-    Fate.CERTAIN: EstimateSpan(1, 1, 1),
-    Fate.LIKELY: EstimateSpan(0, 1, 1),
-    Fate.PERHAPS: EstimateSpan(0, 0.5, 1),
-    Fate.SPARE: EstimateSpan(0, 0, 1),
+    CallCertainty.CERTAIN: EstimateSpan(1, 1, 1),
+    CallCertainty.LIKELY: EstimateSpan(0, 1, 1),
+    CallCertainty.PERHAPS: EstimateSpan(0, 0.5, 1),
+    CallCertainty.SPARE: EstimateSpan(0, 0, 1),
 }
 """The share of calls that counts, by certainty."""
 
 
-class Basis(NamedTuple):
-    """The basis of an estimate of reply tokens: `kept` replies of the model, those of `other` models, or a `guess`."""
+class EstimateBasis(NamedTuple):
+    """The basis of an estimate of reply tokens: `kept` replies of the model, those of `other` models, or a
+    `guessed_tokens`."""
 
     kind: Literal["kept", "other", "guess"]
     place: Place
@@ -100,7 +101,7 @@ class Estimate:
     tokens_out: EstimateSpan = NOTHING
     cost_usd: EstimateSpan | None = NOTHING
     known_usd: EstimateSpan = NOTHING
-    basis: tuple[Basis, ...] = ()
+    basis: tuple[EstimateBasis, ...] = ()
     unbounded: tuple[str, ...] = ()
     """The reasons why high is infinite, if it is."""
 
@@ -108,8 +109,8 @@ class Estimate:
     def rests_on(self) -> str:
         """The basis of the reply tokens, in words; empty if there are no calls.
 
-        >>> Estimate(basis=(Basis("kept", ("", "", ""), "m", 12), Basis("guess", ("", "", ""), "n"))).rests_on
-        '12 kept replies, a guess for n'
+        >>> Estimate(basis=(EstimateBasis("kept", ("", "", ""), "m", 12), EstimateBasis("guess", ("", "", ""),
+        "n"))).rests_on '12 kept replies, a guess for n'
         """
         told = []
         for kind, of in (("kept", ""), ("other", " of other models")):
@@ -147,25 +148,25 @@ class _Calls:
     """The calls of one step and model with the same settings. Fully known prompts are separate from those with pending
     parts."""
 
-    fates: Counter[Fate] = field(default_factory=Counter)
-    known: dict[Fate, CountedPrompts] = field(default_factory=dict)
-    waiting: dict[Fate, CountedPrompts] = field(default_factory=dict)
+    fates: Counter[CallCertainty] = field(default_factory=Counter)
+    known: dict[CallCertainty, CountedPrompts] = field(default_factory=dict)
+    waiting: dict[CallCertainty, CountedPrompts] = field(default_factory=dict)
 
 
 @dataclass
-class Load:
+class CallLoad:
     """The input of the calls of one step and model, and the limits of their replies. `settings` are those of calls
     without their own, and the widest of all."""
 
     place: Place = ("", "", "")
     settings: Settings = field(default_factory=Settings)
     schema: Mapping[str, Any] | None = None
-    calls: Counter[Fate] = field(default_factory=Counter)
+    calls: Counter[CallCertainty] = field(default_factory=Counter)
     parts: dict[Settings, _Calls] = field(default_factory=dict)
     fixed: bool = False
     """True if nothing is written, so that settings limit nothing."""
 
-    def open(self, step: Ask | Judging, question: PreparedQuestion, scenario: str, writes: bool = True) -> None:
+    def open(self, step: Ask | JudgedStep, question: Question, scenario: str, writes: bool = True) -> None:
         """Set the step of the calls. A model that returns a number writes nothing."""
         table, title = ("samples", step.name) if isinstance(step, Ask) else ("judgements", step.scorer)
         self.place = (table, scenario, title)
@@ -174,12 +175,17 @@ class Load:
             self.settings = Settings(max_tokens=CHOSEN)
         self.fixed = question.chooses or not writes
 
-    def open_turns(self, step: Converse, question: PreparedQuestion, scenario: str) -> None:
+    def open_turns(self, step: Converse, question: Question, scenario: str) -> None:
         """Set the role whose turns the calls are."""
         self.place, self.settings = ("turns", scenario, step.name), question.settings
 
     def add(
-        self, fate: Fate, size: Size, said_by: Mapping[str, Saying], times: int = 1, settings: Settings | None = None
+        self,
+        fate: CallCertainty,
+        size: Size,
+        said_by: Mapping[str, ReplySource],
+        times: int = 1,
+        settings: Settings | None = None,
     ) -> None:
         """Add a call that is or may be made, and stands for `times` calls."""
         self.calls[fate] += times
@@ -192,11 +198,11 @@ class Load:
         kinds[fate].add(size, said_by, times)
 
 
-class Taking(NamedTuple):
+class ReplyTokens(NamedTuple):
     """The tokens of one reply, and the basis of the figure."""
 
     tokens: EstimateSpan
-    basis: Basis
+    basis: EstimateBasis
     usage: Usage | None
 
 
@@ -205,17 +211,17 @@ Key = tuple[str, str, str]
 
 
 def estimates(
-    loads: Mapping[Where, Load], prices: Mapping[str, Price | None], history: History
-) -> dict[Where, Estimate]:
+    loads: Mapping[CallGroup, CallLoad], prices: Mapping[str, Price | None], history: History
+) -> dict[CallGroup, Estimate]:
     """Return the estimate for the calls of every step and model."""
     takings = {
         where: {
-            each: replies(load.place, where.model, each, load.schema, prices, history)
+            each: reply_tokens(load.place, where.model, each, load.schema, prices, history)
             for each in load.parts or (load.settings,)
         }
         for where, load in loads.items()
     }
-    taking: dict[Key, Taking] = {}
+    taking: dict[Key, ReplyTokens] = {}
     for where, found in takings.items():
         taking[_key(where)] = _any_of([*found.values(), *([taking[_key(where)]] if _key(where) in taking else [])])
     return {
@@ -229,52 +235,52 @@ def estimates(
     }
 
 
-def _any_of(found: Sequence[Taking]) -> Taking:
+def _any_of(found: Sequence[ReplyTokens]) -> ReplyTokens:
     """Return the tokens of a reply that is one of these."""
     lows, expected, highs = zip(*(each.tokens for each in found), strict=True)
     return found[0]._replace(tokens=EstimateSpan(min(lows), sum(expected) / len(expected), max(highs)))
 
 
-def _key(where: Where) -> Key:
+def _key(where: CallGroup) -> Key:
     return where.scenario, where.step, where.model
 
 
-def replies(
+def reply_tokens(
     place: Place,
     model: str,
     settings: Settings,
     schema: Mapping[str, Any] | None,
     prices: Mapping[str, Price | None],
     history: History,
-) -> Taking:
+) -> ReplyTokens:
     """Return the tokens of a reply."""
     usage, kind = history.usage_of(place, model)
-    basis = Basis(kind, place, model, usage.replies if usage is not None else 0)
+    basis = EstimateBasis(kind, place, model, usage.replies if usage is not None else 0)
     price = prices.get(model)
     bounds = [each for each in (settings.max_tokens, price.most_out if price is not None else None) if each is not None]
     most = min(bounds, default=math.inf)
     if usage is not None:
         low, mean = min(usage.out_low, most), min(usage.out_mean, most)
-        return Taking(EstimateSpan(min(low, mean), mean, most), basis, usage)
-    guessed = min(guess(schema) if schema is not None else FREE_TEXT, most)
-    return Taking(EstimateSpan(guessed / 2, guessed, most), basis, None)
+        return ReplyTokens(EstimateSpan(min(low, mean), mean, most), basis, usage)
+    guessed = min(guessed_tokens(schema) if schema is not None else FREE_TEXT, most)
+    return ReplyTokens(EstimateSpan(guessed / 2, guessed, most), basis, None)
 
 
-def guess(schema: Mapping[str, Any]) -> int:
+def guessed_tokens(schema: Mapping[str, Any]) -> int:
     """Return the guessed tokens of a reply that fits a JSON Schema.
 
-    >>> guess({"type": "object", "properties": {"why": {"type": "string"}, "score": {"type": "integer"}}})
+    >>> guessed_tokens({"type": "object", "properties": {"why": {"type": "string"}, "score": {"type": "integer"}}})
     72
     """
     if not schema:
         return FREE_JSON
     match schema:
         case {"type": "object", "properties": fields}:
-            return sum(guess(each) for each in fields.values()) or FIELD
+            return sum(guessed_tokens(each) for each in fields.values()) or FIELD
         case {"type": "array", "items": items}:
-            return ITEMS * guess(items)
+            return ITEMS * guessed_tokens(items)
         case {"anyOf": options}:
-            return max(guess(option) for option in options)
+            return max(guessed_tokens(option) for option in options)
         case {"type": "string", **rest} if "enum" not in rest:
             return TEXT
     return FIELD
@@ -282,10 +288,10 @@ def guess(schema: Mapping[str, Any]) -> int:
 
 def _estimate(
     key: Key,
-    load: Load,
+    load: CallLoad,
     settings: Settings,
-    mine: Taking,
-    taking: Mapping[Key, Taking],
+    mine: ReplyTokens,
+    taking: Mapping[Key, ReplyTokens],
     prices: Mapping[str, Price | None],
     history: History,
 ) -> Estimate:
@@ -298,7 +304,7 @@ def _estimate(
             if prompts is not None:
                 sent = sent.plus(_prompt_tokens(key, prompts, mine, taking, history, settings).times(share))
                 extra = extra.plus(EstimateSpan(*audio_extra_usd(key[2], price, prompts.media)).times(share))
-                unbounded |= dict.fromkeys((*prompts.unknown, *uncounted(key[2], prompts.media)))
+                unbounded |= dict.fromkeys((*prompts.unknown, *media_without_bound(key[2], prompts.media)))
                 unbounded |= dict.fromkeys(
                     why for said in (*prompts.pending, *prompts.beyond) for why in _unbounded(said, taking)
                 )
@@ -313,7 +319,7 @@ def _estimate(
     return Estimate(span, sent, got, cost, cost or NOTHING, (mine.basis,), tuple(unbounded))
 
 
-def _unbounded(key: Key, taking: Mapping[Key, Taking]) -> list[str]:
+def _unbounded(key: Key, taking: Mapping[Key, ReplyTokens]) -> list[str]:
     """Return the reasons why replies may have any length."""
     if key in taking and taking[key].tokens.high < math.inf:
         return []
@@ -321,7 +327,12 @@ def _unbounded(key: Key, taking: Mapping[Key, Taking]) -> list[str]:
 
 
 def _prompt_tokens(
-    key: Key, prompts: CountedPrompts, mine: Taking, taking: Mapping[Key, Taking], history: History, settings: Settings
+    key: Key,
+    prompts: CountedPrompts,
+    mine: ReplyTokens,
+    taking: Mapping[Key, ReplyTokens],
+    history: History,
+    settings: Settings,
 ) -> EstimateSpan:
     """Return the tokens of all these prompts."""
     density = history.density.get(key[2])
@@ -332,7 +343,7 @@ def _prompt_tokens(
     most = max(written, (prompts.narrow + prompts.most) * MOST_NARROW + prompts.wide * MOST_WIDE)
     sent = EstimateSpan(written, written, most + prompts.messages * MOST_MESSAGE)
     for medium, times in prompts.media.items():
-        taken = tokens_of(key[2], medium, settings.image_detail)
+        taken = media_tokens(key[2], medium, settings.image_detail)
         sent = sent.plus(EstimateSpan(taken.expected, taken.expected, taken.high).times(times))
     for said, times in prompts.pending.items():
         sent = sent.plus(_of(said, taking).times(times))
@@ -346,7 +357,7 @@ def _prompt_tokens(
     return sent
 
 
-def _of(said: Saying, taking: Mapping[Key, Taking]) -> EstimateSpan:
+def _of(said: ReplySource, taking: Mapping[Key, ReplyTokens]) -> EstimateSpan:
     """Return the tokens of a reply inside a prompt."""
     return taking[said].tokens if said in taking else EstimateSpan(FREE_TEXT / 2, FREE_TEXT, math.inf)
 

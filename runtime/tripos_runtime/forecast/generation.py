@@ -8,21 +8,21 @@ from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any
 
-from tripos_compiler.language.evaluation import TREES, Missing, Unavailable
+from tripos_compiler.language.evaluation import TREES, MissingValue, Unavailable
 from tripos_compiler.library.functions.trees import ParsedTree
-from tripos_compiler.plan import Ask, Made, Plan, Scenario, Walk
+from tripos_compiler.plan import Ask, GeneratedDataset, Plan, Scenario, Walk
 from tripos_compiler.plan.outcomes import PENDING
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.datasets.slots import RowSlot, looked_into
-from tripos_runtime.forecast.call_outcomes import Fate
-from tripos_runtime.forecast.sizes import NO_SIZE, Known, Saying, Size, SizedPlaceholders, is_waiting
+from tripos_runtime.datasets.slots import RowSlot, data_sets_read
+from tripos_runtime.forecast.call_outcomes import CallCertainty
+from tripos_runtime.forecast.sizes import NO_SIZE, Known, ReplySource, Size, SizedPlaceholders, pending_size
 from tripos_runtime.generate.attempts import place_of
-from tripos_runtime.generate.author import MadeCall, MadeReply, NotAsked
-from tripos_runtime.generate.maker import DataMaker, Maker, Unlisted
-from tripos_runtime.program.adoption import Adoption
+from tripos_runtime.generate.author import GenerationCall, GenerationNeed, NobodyAsked
+from tripos_runtime.generate.maker import DataMaker, IgnoredNames, Maker
+from tripos_runtime.program.adoption import ReplyReuse
 from tripos_runtime.program.binding import RoleBinding
 
 TOLD_AGAIN = 600
@@ -44,18 +44,18 @@ class MadeCalls:
     title: str
     model: str
     reused: int = 0
-    open: list[tuple[Fate, Size, int]] = field(default_factory=list)
+    open: list[tuple[CallCertainty, Size, int]] = field(default_factory=list)
 
 
 @dataclass
-class MakingForeseen:
+class GenerationForecast:
     """The result of reading the kept part of the data sets that a run generates; `source` finds their rows."""
 
     source: CaseSource
     expected: Mapping[str, int]
     """The largest number of rows of every scenario."""
     calls: list[MadeCalls] = field(default_factory=list)
-    made_by: dict[str, Saying] = field(default_factory=dict)
+    made_by: dict[str, ReplySource] = field(default_factory=dict)
     """The makers of the rows of each data set."""
     open: dict[str, dict[int, Cell]] = field(default_factory=dict)
     """The known fields of rows to be written, by data set and place."""
@@ -90,7 +90,7 @@ class MakingForeseen:
         """Return a case of which only the language and the cell are known."""
         assert scenario.rows is not None
         dataset = scenario.rows.dataset
-        absent = Missing(dataset, PENDING)
+        absent = MissingValue(dataset, PENDING)
         fields = {each.name: absent for each in self.source.slots.by_name[dataset].fields}
         context: dict[str, Any] = {name: cell.get(name, absent) for name in scenario.axes}
         context |= {"language": cell["language"]}
@@ -102,30 +102,30 @@ class MakingForeseen:
         assert scenario.rows is not None
         made = self.source.slots.by_name[scenario.rows.dataset]
         return {
-            (scenario.rows.alias, each.name): is_waiting(made.name, _rows_of(made.name))
+            (scenario.rows.alias, each.name): pending_size(made.name, _rows_of(made.name))
             for each in made.fields
             if each.name not in _written(made)
         }
 
 
-def foresee_making(
+def forecast_generation(
     plan: Plan,
     source: CaseSource,
     selection: Selection,
     binding: RoleBinding,
     ledger: Any,
-    adoption: Adoption | None = None,
-) -> MakingForeseen:
+    adoption: ReplyReuse | None = None,
+) -> GenerationForecast:
     """Read what a ledger has of the data sets that a run generates. Nobody is asked and nothing is kept."""
-    found = MakingForeseen(source, source.counts(selection))
+    found = GenerationForecast(source, source.counts(selection))
     slots = source.slot_counts(selection)
     maker = data_maker(plan, source, selection, binding, ledger)
     maker.adoption = adoption
     maker.functions = dict.fromkeys((plugin.name for plugin in plan.plugins), _not_called)
     reused: Counter[str] = Counter()
-    unasked: list[_Unasked] = []
+    unasked: list[_UnaskedCall] = []
     maker.reused = lambda call: reused.update((call.step.fingerprint,))
-    maker.unasked = lambda need: unasked.append(_Unasked(need.call, Size.sent(need.sent), _levels_below(need)))
+    maker.unasked = lambda need: unasked.append(_UnaskedCall(need.call, Size.sent(need.sent), _levels_below(need)))
     maker.go_through()
     for name, each in maker.makers.items():
         foreseen = _MadeSet(plan, maker, each, found, slots.get(name, 0))
@@ -134,15 +134,15 @@ def foresee_making(
 
 
 @dataclass
-class _Unasked:
+class _UnaskedCall:
     """A call that would be made; for a walk, with the number of levels below it."""
 
-    call: MadeCall
+    call: GenerationCall
     size: Size
     levels: int = 0
 
 
-def _levels_below(need: MadeReply) -> int:
+def _levels_below(need: GenerationNeed) -> int:
     """Return how many levels a walk would go on from a node: one path, down to a leaf."""
     return 0 if need.node is None else ParsedTree(need.node).depth - 1
 
@@ -150,12 +150,12 @@ def _levels_below(need: MadeReply) -> int:
 class _MadeSet:
     """Counts the calls of one data set."""
 
-    def __init__(self, plan: Plan, maker: DataMaker, one: Maker, found: MakingForeseen, slots: int) -> None:
+    def __init__(self, plan: Plan, maker: DataMaker, one: Maker, found: GenerationForecast, slots: int) -> None:
         self.made, self.attempts, self.one, self.found, self.slots = one.made, one.attempts, one, found, slots
-        self.upstream = {maker.source.slots.upstream(one.made)} | looked_into(one.made)
+        self.upstream = {maker.source.slots.upstream(one.made)} | data_sets_read(one.made)
         self.unsure = any(found.open.get(str(name)) or name in found.unsettled for name in self.upstream)
         assert maker.choice is not None
-        for scenario, _ in maker.choice.looked_at.get(one.made.name, ()):
+        for scenario, _ in maker.choice.point_reads.get(one.made.name, ()):
             rows = scenario.rows.dataset if scenario.rows is not None else ""
             self.unsure = self.unsure or bool(found.open.get(rows)) or rows in found.unsettled
         self.widest = {
@@ -178,12 +178,12 @@ class _MadeSet:
         if author is not None:
             found.made_by[one.made.name] = (author.place, author.title, author.model)
 
-    def count(self, unasked: list[_Unasked], reused: Mapping[str, int]) -> None:
+    def count(self, unasked: list[_UnaskedCall], reused: Mapping[str, int]) -> None:
         """Count the calls that are certain, those that follow if all goes well, and those that follow a rejection."""
         made, one, retries = self.made, self.one, self.made.retries
         for line in self.lines:
             line.reused = reused.get(line.ask.fingerprint, 0)
-        by_slot: dict[int, list[_Unasked]] = {}
+        by_slot: dict[int, list[_UnaskedCall]] = {}
         for each in unasked:
             by_slot.setdefault(each.call.slot, []).append(each)
         for slot in one.open:
@@ -193,25 +193,28 @@ class _MadeSet:
             reached = next((place for place, line in enumerate(self.lines) if first and line.ask is first.step), -1)
             sure = first is not None and not self.unsure and slot.place not in one.unsure
             for each in waiting:
-                self._add(reached, Fate.CERTAIN if sure else Fate.LIKELY, each.size)
-                self._add(reached, Fate.LIKELY, each.size, each.levels)
+                self._add(reached, CallCertainty.CERTAIN if sure else CallCertainty.LIKELY, each.size)
+                self._add(reached, CallCertainty.LIKELY, each.size, each.levels)
             if reached >= 0:
                 done = len(waiting) + sum(each.levels for each in waiting)
                 size = self._size(reached, slot, again=True)
-                self._add(reached, Fate.SPARE, size, max(0, self._most(reached) - done))
+                self._add(reached, CallCertainty.SPARE, size, max(0, self._most(reached) - done))
             for place in range(reached + 1, len(self.lines)):
                 size = self._size(place, slot)
                 levels = self._levels(place)
-                self._add(place, Fate.LIKELY, size, levels)
-                self._add(place, Fate.SPARE, size, self._most(place) - levels)
+                self._add(place, CallCertainty.LIKELY, size, levels)
+                self._add(place, CallCertainty.SPARE, size, self._most(place) - levels)
             for place in range(len(self.lines)):
                 self._add(
-                    place, Fate.SPARE, self._size(place, slot, again=True), self._most(place) * (retries - number)
+                    place,
+                    CallCertainty.SPARE,
+                    self._size(place, slot, again=True),
+                    self._most(place) * (retries - number),
                 )
         for slot, tried in one.unsettled:
             for place in range(len(self.lines)):
                 size = self._size(place, slot, again=True)
-                self._add(place, Fate.SPARE, size, self._most(place) * (retries + 1 - tried))
+                self._add(place, CallCertainty.SPARE, size, self._most(place) * (retries + 1 - tried))
         if self.unsure:
             self._count_unlisted(max(0, self.slots - one.filled))
         found = self.found
@@ -227,12 +230,12 @@ class _MadeSet:
         """Count slots for rows generated from rows that do not exist yet."""
         above = ", ".join(_rows_of(str(name)) for name in sorted(map(str, self.upstream)) if name != "None")
         for place in range(len(self.lines) if slots else 0):
-            size, levels = is_waiting(self.made.name, above), self._levels(place)
-            self._add(place, Fate.LIKELY, size, levels * slots)
+            size, levels = pending_size(self.made.name, above), self._levels(place)
+            self._add(place, CallCertainty.LIKELY, size, levels * slots)
             more = self._most(place) * (1 + self.made.retries) - levels
-            self._add(place, Fate.SPARE, size, more * slots)
+            self._add(place, CallCertainty.SPARE, size, more * slots)
 
-    def _add(self, place: int, fate: Fate, size: Size, times: int = 1) -> None:
+    def _add(self, place: int, fate: CallCertainty, size: Size, times: int = 1) -> None:
         if times > 0:
             self.lines[place].open.append((fate, size, times))
 
@@ -255,25 +258,25 @@ class _MadeSet:
     def _size(self, place: int, slot: RowSlot, again: bool = False) -> Size:
         """Return the size of a prompt that contains a row not written yet, possibly of a further attempt."""
         ask, attempts = self.lines[place].ask, self.attempts
-        row = {name: Missing(self.made.name, PENDING) for name in (each.name for each in self.made.fields)}
+        row = {name: MissingValue(self.made.name, PENDING) for name in (each.name for each in self.made.fields)}
         row |= attempts.first_row(slot)
         names = attempts.names_at(slot, row)
         known: dict[tuple[str, ...], Size] = {
-            (attempts.own, each.name): is_waiting(self.made.name, _rows_of(self.made.name))
+            (attempts.own, each.name): pending_size(self.made.name, _rows_of(self.made.name))
             for each in self.made.fields
             if each.name not in _written(self.made)
         }
         walk = self._walk(place)
         if walk is not None:
-            names["branches"] = Missing(walk.name, PENDING)
+            names["branches"] = MissingValue(walk.name, PENDING)
             known["branches",] = Size(most=max((each for _, each in _nodes(self._tree(walk))), default=0))
         placeholders = SizedPlaceholders(names, known)
         try:
             size = placeholders.size(attempts.messages(ask, slot, names, placeholders))
-        except (Unavailable, NotAsked):
+        except (Unavailable, NobodyAsked):
             language = attempts.language(slot)
-            note = attempts.questions.at_most(ask, language).note(language)
-            size = is_waiting(self.made.name, _rows_of(self.made.name)) + Size.of(note)
+            note = attempts.questions.widest(ask, language).note(language)
+            size = pending_size(self.made.name, _rows_of(self.made.name)) + Size.of(note)
         if not again:
             return size
         said = Size(pending=(self.made.name,)) if self.made.name in self.found.made_by else NO_SIZE
@@ -292,7 +295,7 @@ def _nodes(tree: Mapping[str, Any], depth: int = 1) -> Iterator[tuple[int, int]]
             yield from _nodes(below, depth + 1)
 
 
-def _written(made: Made) -> frozenset[str]:
+def _written(made: GeneratedDataset) -> frozenset[str]:
     """Return the fields that the author of a row writes."""
     author = next((step for step in made.steps if isinstance(step, Ask)), None)
     if author is None or author.returns is None or author.returns.kind != "record":
@@ -313,8 +316,8 @@ def data_maker(plan: Plan, source: CaseSource, selection: Selection, binding: Ro
         selection,
         None,
         ledger,
-        CallCounters(),
-        Unlisted(),
+        RunProgress(),
+        IgnoredNames(),
         "",
         lambda: datetime.now(UTC),
         1,
@@ -326,7 +329,7 @@ def data_maker(plan: Plan, source: CaseSource, selection: Selection, binding: Ro
 
 def _not_called(*_: Any, **__: Any) -> Any:
     """Leave open what needs a Python function of the plan."""
-    raise NotAsked
+    raise NobodyAsked
 
 
 def _nothing() -> None:

@@ -12,19 +12,19 @@ import orjson
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.references import expressions_of, paths_in, subexpressions
 from tripos_compiler.library.registry import with_functions
-from tripos_compiler.plan import Ask, Converse, Data, Dataset, Judging, Made, Plan, Scenario, Verdict
+from tripos_compiler.plan import Ask, Converse, Data, Dataset, GeneratedDataset, JudgedStep, Plan, Scenario, Verdict
 from tripos_compiler.plan.outcomes import PENDING
 from tripos_runtime.asking.ledger import Ledger
-from tripos_runtime.asking.questions import PreparedQuestion
+from tripos_runtime.asking.questions import Question
 from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.lookup import Lookup, bound_treatments
-from tripos_runtime.forecast.call_outcomes import Fate
-from tripos_runtime.forecast.driver import Foresight, NothingKept
+from tripos_runtime.forecast.call_outcomes import CallCertainty
+from tripos_runtime.forecast.driver import ForecastDriver, NothingKept
 from tripos_runtime.forecast.run_forecast import arms_of, not_called
 from tripos_runtime.models.base import Message
 from tripos_runtime.program.binding import RoleBinding
-from tripos_runtime.program.needs import ReplyNeed, World
+from tripos_runtime.program.needs import PlanContext, ReplyNeed
 from tripos_runtime.program.steps import TurnPrompt
 
 STAND_INS = ("mock/first", "mock/second")
@@ -80,7 +80,7 @@ def preview_prompts(
     with with_functions({plugin.name: not_called(plugin.name) for plugin in plan.plugins}):
         for scenario in chosen:
             only = replace(selection, scenarios=(scenario.name,))
-            for case in () if source.has_unmade(only) else itertools.islice(source.cases(only), number):
+            for case in () if source.has_ungenerated(only) else itertools.islice(source.cases(only), number):
                 found = list(_of_case(plan, source, lookup, case))
                 yield from found
                 if not found:
@@ -120,7 +120,7 @@ def _of_case(plan: Plan, source: CaseSource, lookup: Lookup, case: Case) -> Iter
         )
         note(found)
 
-    foresight = Foresight(World(plan, source.sources), read=read)
+    foresight = ForecastDriver(PlanContext(plan, source.sources), read=read)
     alike = frozenset(lookup.bound_treatments[case.scenario.name])
     foresight.of(case, lookup.units(case, alike), {}, {})
     for found in _embedded(plan, foresight, case):
@@ -128,13 +128,13 @@ def _of_case(plan: Plan, source: CaseSource, lookup: Lookup, case: Case) -> Iter
     yield from seen.values()
 
 
-def _settings_shown(question: PreparedQuestion) -> dict[str, Any]:
+def _settings_shown(question: Question) -> dict[str, Any]:
     """Return the settings of a request as JSON values; one that a reply decides is shown by its name in ⟨⟩."""
     awaited = ", ".join(dict.fromkeys(f"`{reason.step}`" for _, reason in question.unsettled))
     return question.settings.given | dict.fromkeys(question.varied if question.unsettled else (), f"⟨{awaited}⟩")
 
 
-def _embedded(plan: Plan, foresight: Foresight, case: Case) -> Iterator[PromptPreview]:
+def _embedded(plan: Plan, foresight: ForecastDriver, case: Case) -> Iterator[PromptPreview]:
     """Yield the query texts of an item for retrieval; the texts of the elements are not shown. A text that waits for a
     reply is replaced by its name."""
     for _, step, names, fate in foresight.embedding.values():
@@ -151,10 +151,10 @@ def _embedded(plan: Plan, foresight: Foresight, case: Case) -> Iterator[PromptPr
             found = (Message(EMBEDDED, str(text)),)
             where = (case.scenario.name, case.item_id, case.context, step.name, step.using)
             secrets = tuple(sorted(_secret_columns(plan, case.scenario, (measure.query,))))
-            yield PromptPreview(*where, found, fate is Fate.CERTAIN, told, secrets=secrets)
+            yield PromptPreview(*where, found, fate is CallCertainty.CERTAIN, told, secrets=secrets)
 
 
-def _secrets(plan: Plan, scenario: Scenario, step: Ask | Converse | Judging, role: str) -> set[str]:
+def _secrets(plan: Plan, scenario: Scenario, step: Ask | Converse | JudgedStep, role: str) -> set[str]:
     """Return the secret columns that a step's messages to a role read."""
     match step:
         case Ask():
@@ -185,7 +185,7 @@ def _secret_columns(
     """Return the secret columns that parts of a plan read, such as `item.answer`; `aliases` are the data sets whose
     rows have a name in addition to those of the scenario."""
     rows = {**({} if scenario.rows is None else {scenario.rows.alias: scenario.rows.dataset}), **aliases}
-    datasets: tuple[Dataset | Made, ...] = (*plan.datasets, *plan.made)
+    datasets: tuple[Dataset | GeneratedDataset, ...] = (*plan.datasets, *plan.made)
     secret = {each.name: {one.name for one in each.fields if one.secret} for each in datasets}
     found: set[str] = set()
     for expr in (expr for part in parts for expr in expressions_of(part)):
@@ -202,7 +202,7 @@ def _row_path(path: tuple[str, ...]) -> tuple[str, ...]:
     return path[1:] if path[0] in ("first", "second") and len(path) > 1 else path
 
 
-def stand_ins(plan: Plan) -> RoleBinding:
+def placeholder_models(plan: Plan) -> RoleBinding:
     """Return placeholder models for every role of a plan, two for the compared role."""
     compared = next(role.name for role in plan.roles if role.kind == "compared")
     return RoleBinding({role.name: STAND_INS[: 1 + (role.name == compared)] for role in plan.roles}, compared)

@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 from pydantic import ValidationError
 
 from tripos_compiler.language.plan_diff import renamed_from, reply_changes
-from tripos_compiler.plan import Ask, Converse, Judging, Plan, Scenario
-from tripos_runtime.forecast.call_outcomes import Foreseen
+from tripos_compiler.plan import Ask, Converse, JudgedStep, Plan, Scenario
+from tripos_runtime.forecast.call_outcomes import ForecastCall
 from tripos_runtime.program.units import StepCall
 
 
@@ -140,7 +140,7 @@ class Reason:
 
 
 @dataclass
-class _Told:
+class _ReasonCounts:
     calls: int = 0
     places: dict[tuple[str, str], None] = field(default_factory=dict)
     items: Counter[str] = field(default_factory=Counter)
@@ -155,7 +155,7 @@ class _Told:
 
 
 @dataclass(frozen=True)
-class _Before:
+class _StepHistory:
     """The history of a step: `cause` if no run did exactly this step, else who answered, and how often."""
 
     cause: Cause | None
@@ -172,10 +172,10 @@ class Reasons:
 
     plan: Plan
     history: History
-    _told: dict[Cause, _Told] = field(default_factory=dict)
-    _before: dict[tuple[str, str, str, str], _Before] = field(default_factory=dict)
+    _told: dict[Cause, _ReasonCounts] = field(default_factory=dict)
+    _before: dict[tuple[str, str, str, str], _StepHistory] = field(default_factory=dict)
 
-    def add(self, seen: Foreseen, failed: str | None, times: int = 1) -> None:
+    def add(self, seen: ForecastCall, failed: str | None, times: int = 1) -> None:
         """Add a call that would be made, and stands for the remaining ones of `times` samples; `failed` is the error
         code of its last failure."""
         case = seen.unit.case
@@ -187,13 +187,15 @@ class Reasons:
             for number in range(seen.unit.number, seen.unit.number + times):
                 causes[self.cause(seen, failed, number)] += 1
         for cause, calls in causes.items():
-            self._told.setdefault(cause, _Told()).add(case.scenario.name, seen.call.step.name, case.item_id, calls)
+            self._told.setdefault(cause, _ReasonCounts()).add(
+                case.scenario.name, seen.call.step.name, case.item_id, calls
+            )
 
     def note(self, cause: Cause, scenario: str, step: str, times: int = 1) -> None:
         """Add `times` calls with this cause."""
-        self._told.setdefault(cause, _Told()).add(scenario, step, "", times)
+        self._told.setdefault(cause, _ReasonCounts()).add(scenario, step, "", times)
 
-    def cause(self, seen: Foreseen, failed: str | None, number: int | None = None) -> Cause:
+    def cause(self, seen: ForecastCall, failed: str | None, number: int | None = None) -> Cause:
         """Return why a call is made, for its unit's sample or another. Of several reasons, the most informative one
         counts."""
         number = seen.unit.number if number is None else number
@@ -224,7 +226,7 @@ class Reasons:
         reasons = [self._reason(cause, told, items) for cause, told in self._told.items()]
         return tuple(sorted(reasons, key=lambda each: (-each.calls, each.text)))
 
-    def _reason(self, cause: Cause, told: _Told, items: Mapping[str, int]) -> Reason:
+    def _reason(self, cause: Cause, told: _ReasonCounts, items: Mapping[str, int]) -> Reason:
         places = tuple(told.places)
         if cause.kind == "items":
             some, every = sum(told.items.values()), sum(items[scenario] for scenario in told.items)
@@ -265,13 +267,13 @@ class Reasons:
                 return f"more samples: {cause.detail}"
         return "left out or not reached by the earlier runs"
 
-    def _of(self, scenario: Scenario, arms: Mapping[str, str], call: StepCall) -> _Before:
+    def _of(self, scenario: Scenario, arms: Mapping[str, str], call: StepCall) -> _StepHistory:
         key = (scenario.name, call.step.name, _print(call.step), call.role)
         if key not in self._before:
             self._before[key] = self._look(scenario, arms, call)
         return self._before[key]
 
-    def _look(self, scenario: Scenario, arms: Mapping[str, str], call: StepCall) -> _Before:
+    def _look(self, scenario: Scenario, arms: Mapping[str, str], call: StepCall) -> _StepHistory:
         step = call.step
         earlier = [each for each in self.history.earlier if scenario.name in each.scenarios]
         asked = _print(step)
@@ -279,10 +281,10 @@ class Reasons:
         if same:
             return self._same(same, step, call.role)
         if not earlier:
-            return _Before(self._new_scenario(scenario))
-        return _Before(self._changed(earlier, scenario, arms, step))
+            return _StepHistory(self._new_scenario(scenario))
+        return _StepHistory(self._changed(earlier, scenario, arms, step))
 
-    def _same(self, same: list[Earlier], step: Ask | Converse | Judging, role: str) -> _Before:
+    def _same(self, same: list[Earlier], step: Ask | Converse | JudgedStep, role: str) -> _StepHistory:
         models: set[str] = set()
         answering: set[str] = set()
         for each in same:
@@ -295,7 +297,7 @@ class Reasons:
             plans = [each.plan for each in _by_plan(same)]
             counts = [ask.samples for plan in plans if plan is not None for ask in _steps(plan, step.fingerprint)]
             samples = max(counts, default=step.samples)
-        return _Before(None, frozenset(models), frozenset(answering), samples, all(each.whole for each in same))
+        return _StepHistory(None, frozenset(models), frozenset(answering), samples, all(each.whole for each in same))
 
     def _new_scenario(self, scenario: Scenario) -> Cause:
         newest = next(iter(self.history.earlier), None)
@@ -307,7 +309,7 @@ class Reasons:
         return Cause("step_new", f"scenario `{scenario.name}`") if not _has(newest.plan, scenario) else Cause("never")
 
     def _changed(
-        self, earlier: list[Earlier], scenario: Scenario, arms: Mapping[str, str], step: Ask | Converse | Judging
+        self, earlier: list[Earlier], scenario: Scenario, arms: Mapping[str, str], step: Ask | Converse | JudgedStep
     ) -> Cause:
         unread: str | None = None
         for each in _by_plan(earlier):
@@ -345,7 +347,7 @@ def _by_plan(runs: list[Earlier]) -> list[Earlier]:
     return list(plans.values())
 
 
-def _print(step: Ask | Converse | Judging) -> str:
+def _print(step: Ask | Converse | JudgedStep) -> str:
     return step.fingerprint if isinstance(step, Ask | Converse) else step.judgement
 
 
@@ -358,13 +360,13 @@ def _has(plan: Plan, scenario: Scenario) -> bool:
     return any(each.name == scenario.name for each in plan.scenarios)
 
 
-def _find(plan: Plan, scenario: str, arms: Mapping[str, str], name: str) -> Ask | Converse | Judging | None:
+def _find(plan: Plan, scenario: str, arms: Mapping[str, str], name: str) -> Ask | Converse | JudgedStep | None:
     """Return the step of that name, in the same treatment if possible."""
     for each in plan.scenarios:
         if each.name == scenario:
             treatments = sorted(each.treatments, key=lambda one: one.arms != dict(arms))
             for treatment in treatments:
                 for step in treatment.steps:
-                    if step.name == name and isinstance(step, Ask | Converse | Judging):
+                    if step.name == name and isinstance(step, Ask | Converse | JudgedStep):
                         return step
     return None

@@ -21,9 +21,9 @@ from tripos_compiler.plan import (
     Ask,
     Compare,
     Converse,
+    GeneratedDataset,
     Grade,
-    Judging,
-    Made,
+    JudgedStep,
     Plan,
     Retrieve,
     SampleList,
@@ -32,36 +32,36 @@ from tripos_compiler.plan import (
     Step,
 )
 from tripos_compiler.plan.outcomes import NOT_APPLICABLE, NOT_ASKED, PENDING, PROVIDER_ERROR
-from tripos_runtime.asking.ledger import NO_OTHERS, Ledger, OtherReplies, Row, TakenCounts
-from tripos_runtime.asking.questions import PreparedQuestion
-from tripos_runtime.datasets.cases import Case, CaseSource, Planned
+from tripos_runtime.asking.ledger import NO_OTHERS, Ledger, OtherReplies, ReuseCounts, Row
+from tripos_runtime.asking.questions import Question
+from tripos_runtime.datasets.cases import Case, CaseSource, PlannedStepCalls
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.lookup import MOST_UNITS, Lookup, bound_treatments
-from tripos_runtime.forecast.call_outcomes import OPEN, Fate, Foreseen, Where
-from tripos_runtime.forecast.driver import ForeseenVectors, Foresight, Kept, is_read
-from tripos_runtime.forecast.estimates import Estimate, EstimateSpan, Load, estimates
-from tripos_runtime.forecast.generation import foresee_making
+from tripos_runtime.forecast.call_outcomes import OPEN, CallCertainty, CallGroup, ForecastCall
+from tripos_runtime.forecast.driver import ForecastDriver, ForecastVectors, KeptResults, is_read
+from tripos_runtime.forecast.estimates import CallLoad, Estimate, EstimateSpan, estimates
+from tripos_runtime.forecast.generation import forecast_generation
 from tripos_runtime.forecast.reasons import NO_HISTORY, Cause, History, Reason, Reasons
-from tripos_runtime.forecast.sizes import NO_SIZE, Size, is_waiting
+from tripos_runtime.forecast.sizes import NO_SIZE, Size, pending_size
 from tripos_runtime.generate.attempts import place_of
 from tripos_runtime.models.base import Price
-from tripos_runtime.program.adoption import Adoptable, Adoption, Own
+from tripos_runtime.program.adoption import ReplyReuse, ReuseFound, RunResults
 from tripos_runtime.program.binding import RoleBinding
-from tripos_runtime.program.needs import World
+from tripos_runtime.program.needs import PlanContext
 from tripos_runtime.program.units import (
     BoundTreatment,
     Pair,
     StepCall,
     Unit,
-    calls_of,
-    lasting,
+    conversation_calls,
     most_turns,
     pairs_of,
-    parts,
     speaker_of,
-    split,
+    split_case,
+    units_and_pairs,
+    valid_statuses,
 )
-from tripos_runtime.program.values import Names
+from tripos_runtime.program.values import StepValues
 
 
 @dataclass
@@ -72,12 +72,12 @@ class ForecastLine:
     reused: int = 0
     ruled_out: int = 0
     failed: Counter[str] = field(default_factory=Counter)
-    load: Load = field(default_factory=Load)
+    load: CallLoad = field(default_factory=CallLoad)
 
     @property
     def certain(self) -> int:
         """The calls that are certainly made."""
-        return self.load.calls[Fate.CERTAIN]
+        return self.load.calls[CallCertainty.CERTAIN]
 
     @property
     def perhaps(self) -> int:
@@ -97,8 +97,8 @@ class Forecast:
     `lines` are in the order of the plan; `scores` counts those that are computed again from kept replies. `estimates`
     has the tokens and cost of calls, `reasons` why they are made, the most frequent first."""
 
-    lines: Mapping[Where, ForecastLine]
-    estimates: Mapping[Where, Estimate]
+    lines: Mapping[CallGroup, ForecastLine]
+    estimates: Mapping[CallGroup, Estimate]
     reasons: tuple[Reason, ...]
     items: Mapping[str, int]
     scores: int
@@ -106,7 +106,7 @@ class Forecast:
     """The models whose price is not known."""
     unmade: Mapping[str, int] = field(default_factory=dict)
     """The largest number of items that a scenario still has to get generated."""
-    taken: TakenCounts = field(default_factory=TakenCounts)
+    taken: ReuseCounts = field(default_factory=ReuseCounts)
     """The reused calls whose reply is in another store."""
 
     @property
@@ -130,7 +130,7 @@ class Forecast:
         return Estimate.of_all(self.estimates.values())
 
 
-def planned(found: Forecast, plan: Plan) -> list[Planned]:
+def planned(found: Forecast, plan: Plan) -> list[PlannedStepCalls]:
     """Return the calls of every step in a forecast, including kept ones, as the table of a plan shows them if the
     models and the store are known."""
     arms = {
@@ -139,12 +139,15 @@ def planned(found: Forecast, plan: Plan) -> list[Planned]:
         for (name, _), each in treatments_sharing(scenario).items()
     }
     made = {title: each.name for each in plan.made for title in _titles(each)}
-    counted: dict[tuple[str, str, str, str], Planned] = {}
+    counted: dict[tuple[str, str, str, str], PlannedStepCalls] = {}
     for where, line in found.lines.items():
         place = made.get((where.scenario, where.step), where.scenario)
         step = where.step.rpartition(".")[2] if place != where.scenario else where.step
-        before = counted.get(where[:4], Planned(place, step, where.role, (), 0, 0, 0))
-        least, likely = line.reused + line.certain, line.load.calls[Fate.LIKELY] + line.load.calls[Fate.PERHAPS]
+        before = counted.get(where[:4], PlannedStepCalls(place, step, where.role, (), 0, 0, 0))
+        least, likely = (
+            line.reused + line.certain,
+            line.load.calls[CallCertainty.LIKELY] + line.load.calls[CallCertainty.PERHAPS],
+        )
         counted[where[:4]] = replace(
             before,
             arms=tuple(arms.get((where.scenario, where.step, where.arm), ())) if where.arm else (),
@@ -155,7 +158,7 @@ def planned(found: Forecast, plan: Plan) -> list[Planned]:
     return list(counted.values())
 
 
-def _titles(made: Made) -> Iterator[tuple[str, str]]:
+def _titles(made: GeneratedDataset) -> Iterator[tuple[str, str]]:
     """Yield the names of the steps of a generated data set in a forecast, with their place."""
     own = made.name.rpartition(".")[2]
     for step in (own, *(f"{own}.{ask.name}" for ask in made.asks)):
@@ -188,18 +191,18 @@ def arms_in_words(shared: Sequence[Mapping[str, str]], scenario: Scenario) -> st
     return "; ".join(told)
 
 
-def times(bound: BoundTreatment, step: Step) -> int:
+def multiplicity(bound: BoundTreatment, step: Step) -> int:
     """Return how many calls of a step one call stands for, given a row and a model. Samples of an ask after a
     conversation multiply with the samples of the conversation."""
     steps = {each.name: each for each in bound.treatment.steps if isinstance(each, Ask | Converse)}
-    needs = step.judged if isinstance(step, Judging) else step.needs
+    needs = step.judged if isinstance(step, JudgedStep) else step.needs
     counts = [steps[name].samples for name in needs if name in steps]
     if isinstance(step, Ask | Converse):
         counts.append(step.samples)
     return min(bound.samples, math.lcm(*counts))
 
 
-def alike(treatments: Iterable[BoundTreatment], held: Collection[str]) -> set[BoundTreatment]:
+def interchangeable(treatments: Iterable[BoundTreatment], held: Collection[str]) -> set[BoundTreatment]:
     """Return the treatments of a scenario whose samples are interchangeable, given the fingerprints `held` of which
     results are kept. A treatment that shares a step with another one that is not interchangeable is excluded, so that
     each call is counted in one way."""
@@ -222,7 +225,7 @@ def _counts(bound: BoundTreatment) -> dict[str, int]:
     """Return how many results one result stands for, by the fingerprint of the step and of its judges' questions."""
     steps = bound.treatment.steps
     prints = {print_: step for step in steps for print_ in (step.fingerprint, getattr(step, "judgement", "")) if print_}
-    return {print_: times(bound, step) for print_, step in prints.items()}
+    return {print_: multiplicity(bound, step) for print_, step in prints.items()}
 
 
 TABLES = ("samples", "turns", "judgements", "scores", "comparisons", "conditions")
@@ -233,17 +236,17 @@ def forecast(
     source: CaseSource,
     selection: Selection,
     binding: RoleBinding,
-    ledger: Kept,
+    ledger: KeptResults,
     prices: Mapping[str, Price | None],
     history: History = NO_HISTORY,
-    others: OtherReplies = NO_OTHERS,
+    other_stores: OtherReplies = NO_OTHERS,
 ) -> Forecast:
     """Return the forecast of a run of this plan with these models on these cases. `prices` are by model, `None` or
     missing if unknown; `others` are stores whose replies are adopted. Python functions of the plan are not called: what
     needs one stays open.
 
     Raises `DataError` if a data file has changed since the plan was made."""
-    watcher = _Watcher(plan, source, selection, binding, ledger, history, others)
+    watcher = _ForecastBuilder(plan, source, selection, binding, ledger, history, other_stores)
     with with_functions({plugin.name: not_called(plugin.name) for plugin in plan.plugins}):
         watcher.watch()
     lines = watcher.lines
@@ -261,7 +264,7 @@ def forecast(
     )
 
 
-class _Watcher:
+class _ForecastBuilder:
     """Counts the calls of all cases."""
 
     def __init__(
@@ -270,7 +273,7 @@ class _Watcher:
         source: CaseSource,
         selection: Selection,
         binding: RoleBinding,
-        ledger: Kept,
+        ledger: KeptResults,
         history: History,
         others: OtherReplies,
     ) -> None:
@@ -278,27 +281,27 @@ class _Watcher:
         chosen = selection.chosen(plan)
         # Only the lookup's units are needed: nothing is claimed.
         self.lookup = Lookup(cast("Ledger", ledger), bound_treatments(chosen, plan, binding), binding)
-        own = Own(
+        own = RunResults(
             plan, binding.answering, chosen, lambda some: source.cases_of(some, selection.whole), self.lookup.units
         )
-        self.adoption = Adoption(cast("Ledger", ledger), own, claims=False, others=others)
+        self.adoption = ReplyReuse(cast("Ledger", ledger), own, claims=False, others=others)
         held = ledger.held()
-        self.alike = {each.name: alike(self.lookup.bound_treatments[each.name], held) for each in chosen}
-        self.unmade_alike = {each.name: alike(self.lookup.bound_treatments[each.name], ()) for each in chosen}
+        self.alike = {each.name: interchangeable(self.lookup.bound_treatments[each.name], held) for each in chosen}
+        self.unmade_alike = {each.name: interchangeable(self.lookup.bound_treatments[each.name], ()) for each in chosen}
         """Results that were never made are not kept."""
-        self.vectors = ForeseenVectors(ledger, binding.identities, others, self.adoption.taken)
-        self.foresight = Foresight(World(plan, source.sources), vectors=self.vectors)
+        self.vectors = ForecastVectors(ledger, binding.identities, others, self.adoption.taken)
+        self.foresight = ForecastDriver(PlanContext(plan, source.sources), vectors=self.vectors)
         self.reasons = Reasons(plan, history)
         self.arms = {scenario.name: arms_of(scenario) for scenario in chosen}
-        self.lines: dict[Where, ForecastLine] = {}
+        self.lines: dict[CallGroup, ForecastLine] = {}
         self._places: dict[tuple[str, int, str, str], ForecastLine] = {}
         """The lines of steps. The keys are ids of steps, valid as long as the plan lives."""
-        self.embedded: dict[str, tuple[ForecastLine, Fate, Size]] = {}
+        self.embedded: dict[str, tuple[ForecastLine, CallCertainty, Size]] = {}
         """The texts to embed by the names of their vectors, with the certainty so far."""
         self.items: Counter[str] = Counter({scenario.name: 0 for scenario in chosen})
         self.scores = 0
         self.unmade: dict[str, int] = {}
-        self.making = foresee_making(plan, source, selection, binding, ledger, self.adoption)
+        self.making = forecast_generation(plan, source, selection, binding, ledger, self.adoption)
         self._open_making()
         self.foresight.made_by = self.making.made_by
         for scenario in chosen:  # in plan order, not in case order
@@ -319,7 +322,7 @@ class _Watcher:
                     (model,) = binding.of(step.using)
                     line = self.lines.setdefault(self._where(scenario.name, step, step.using, model), ForecastLine())
                     line.load.place, line.load.settings = ("vectors", scenario.name, step.name), Settings(max_tokens=0)
-                if isinstance(step, Ask | Judging):
+                if isinstance(step, Ask | JudgedStep):
                     several = not isinstance(step, Ask) or step.role == binding.compared
                     judge = None if isinstance(step, Ask) else self.plan.scorer(step.scorer)
                     for role in [bound.role_of(step)] if judge is None else judge.roles:
@@ -328,22 +331,24 @@ class _Watcher:
                             writes = judge is None or judge.writes
                             line.load.open(step, self._question(step), scenario.name, writes)
 
-    def _question(self, step: Ask | Judging) -> PreparedQuestion:
+    def _question(self, step: Ask | JudgedStep) -> Question:
         """Return the question of a step; it has the same form in every language."""
-        return self.foresight.world.questions.at_most(step, self.plan.benchmark.languages[0])
+        return self.foresight.world.questions.widest(step, self.plan.benchmark.languages[0])
 
-    def _where(self, scenario: str, step: Ask | Converse | Retrieve | Judging, role: str, model: str) -> Where:
-        return Where(scenario, self.arms[scenario][step.name, step.fingerprint], step.name, role, model)
+    def _where(self, scenario: str, step: Ask | Converse | Retrieve | JudgedStep, role: str, model: str) -> CallGroup:
+        return CallGroup(scenario, self.arms[scenario][step.name, step.fingerprint], step.name, role, model)
 
     def _open_making(self) -> None:
         """Open the lines of the calls that generate data sets, which come first."""
         for made in self.making.calls:
-            line = self.lines[Where(made.place, "", made.title, made.ask.role, made.model)] = ForecastLine(made.reused)
+            line = self.lines[CallGroup(made.place, "", made.title, made.ask.role, made.model)] = ForecastLine(
+                made.reused
+            )
             line.load.open(made.ask, self._question(made.ask), made.place)
             line.load.place = ("samples", made.place, made.title)
             for fate, size, calls in made.open:
                 line.load.add(fate, size, self.making.made_by, calls)
-                if fate is not Fate.SPARE:
+                if fate is not CallCertainty.SPARE:
                     self.reasons.note(Cause("rows", made.dataset), made.place, made.title, calls)
 
     def _count_unmade(self, scenario: Scenario) -> None:
@@ -355,14 +360,14 @@ class _Watcher:
             self.foresight.known = self.making.known(scenario)
             found = self.foresight.of(case, self.lookup.units(case, alike), {}, {})
             for unit, step, names, fate in self.foresight.embedding.values():
-                self._count_vectors(scenario.name, unit, step, names, min(fate, Fate.LIKELY), rows)
+                self._count_vectors(scenario.name, unit, step, names, min(fate, CallCertainty.LIKELY), rows)
             self.foresight.known = {}
             for seen in found:
                 if seen.fate not in OPEN:
                     continue
                 line = self.lines[self._where(scenario.name, seen.call.step, seen.call.role, seen.call.model)]
-                calls = rows * _times(seen, alike)
-                line.load.add(min(seen.fate, Fate.LIKELY), seen.size, seen.said_by, calls, seen.settings)
+                calls = rows * _multiplicity(seen, alike)
+                line.load.add(min(seen.fate, CallCertainty.LIKELY), seen.size, seen.reply_sources, calls, seen.settings)
                 self.reasons.note(Cause("on_rows", case.dataset or ""), scenario.name, seen.call.step.name, calls)
 
     def watch(self) -> None:
@@ -373,10 +378,10 @@ class _Watcher:
         while batch := list(itertools.islice(cases, self.lookup.at_once())):
             units_of = [(case, self.lookup.units(case, self.alike[case.scenario.name])) for case in batch]
             found = [(case, units, pairs_of(units)) for case, units in units_of]
-            every = [part for _, units, pairs in found for part in parts(units, pairs)]
+            every = [part for _, units, pairs in found for part in units_and_pairs(units, pairs)]
             known = self._known(every)
-            kept = lasting(every, known, self.ledger.rows)
-            left = [split(units, pairs, kept).open for _, units, pairs in found]
+            kept = valid_statuses(every, known, self.ledger.rows)
+            left = [split_case(units, pairs, kept).open for _, units, pairs in found]
             todo = [part for each in left for part in each]
             rows = self._rows("samples", {c.name for u in todo for c in u.calls if c.table == "samples"} & kept.keys())
             verdicts = {c.name for u in todo for c in u.calls if is_read(self.plan, c.step)} & kept.keys()
@@ -384,7 +389,9 @@ class _Watcher:
             talks = list({talk.name: talk for u in todo for talk in u.talks.values()}.values())
             rows |= self._rows("samples", {talk.name for talk in talks} & kept.keys())
             rows |= self._rows("turns", {name for talk in talks for name in talk.turns} & kept.keys())
-            calls = {c.name: c for u in todo for c in u.calls} | {c.name: c for talk in talks for c in calls_of(talk)}
+            calls = {c.name: c for u in todo for c in u.calls} | {
+                c.name: c for talk in talks for c in conversation_calls(talk)
+            }
             codes = self._codes({name: call for name, call in calls.items() if known.get(name) == PROVIDER_ERROR})
             for (case, units, pairs), open_ in zip(found, left, strict=True):
                 if open_:
@@ -397,8 +404,8 @@ class _Watcher:
         scenario = case.scenario.name
         self.items[scenario] += 1
         counted: set[str] = set()
-        for part in parts(units, pairs):
-            for call in itertools.chain(part.calls, *map(calls_of, part.talks.values())):
+        for part in units_and_pairs(units, pairs):
+            for call in itertools.chain(part.calls, *map(conversation_calls, part.talks.values())):
                 if call.name in counted:
                     continue
                 counted.add(call.name)
@@ -452,40 +459,43 @@ class _Watcher:
         self.items[scenario] += 1
         found, units, alike = self._foreseen(case, units, kept, rows)
         if not self.making.is_sure(case):
-            found = [replace(seen, fate=Fate.LIKELY) if seen.fate is Fate.CERTAIN else seen for seen in found]
+            found = [
+                replace(seen, fate=CallCertainty.LIKELY) if seen.fate is CallCertainty.CERTAIN else seen
+                for seen in found
+            ]
         open_ = {seen.call.part_of or seen.call.name for seen in found if seen.fate in OPEN}
-        open_ |= {seen.call.name for seen in found if seen.fate is Fate.RULED_OUT}
+        open_ |= {seen.call.name for seen in found if seen.fate is CallCertainty.RULED_OUT}
         self._count_scores(units, open_, kept)
         judged: dict[str, set[str]] = {}
         for pair in pairs:
             for call in pair.calls:
                 judged.setdefault(pair.comparisons[call.model], set()).add(call.name)
         self.scores += sum(name not in kept and open_.isdisjoint(calls) for name, calls in judged.items())
-        surest = Fate.CERTAIN if self.making.is_sure(case) else Fate.LIKELY
+        surest = CallCertainty.CERTAIN if self.making.is_sure(case) else CallCertainty.LIKELY
         for unit, step, names, fate in self.foresight.embedding.values():
             self._count_vectors(scenario, unit, step, names, min(fate, surest))
         for seen in found:
             call = seen.call
-            number = _times(seen, alike)
+            number = _multiplicity(seen, alike)
             line = self.lines[self._where(scenario, call.step, call.role, call.model)]
             match seen.fate:
-                case Fate.REUSED:
+                case CallCertainty.REUSED:
                     line.reused += number
-                case Fate.RULED_OUT:
+                case CallCertainty.RULED_OUT:
                     line.ruled_out += number
                 case _:
                     self._take(seen, line, codes, number)
 
     def _foreseen(
         self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]
-    ) -> tuple[list[Foreseen], Sequence[Unit], Collection[BoundTreatment]]:
+    ) -> tuple[list[ForecastCall], Sequence[Unit], Collection[BoundTreatment]]:
         """Return the forecast calls of a case, its units, and the treatments whose first sample stands for all. Samples
         differ if replies may be adopted: there may be fewer than are wanted."""
         alike = self.alike[case.scenario.name]
         try:
             self.adoption.probing = bool(alike)
             return self.foresight.of(case, units, kept, rows), units, alike
-        except Adoptable:
+        except ReuseFound:
             self.adoption.probing = False
             units = self.lookup.units(case)
             return self.foresight.of(case, units, kept, rows), units, ()
@@ -493,7 +503,7 @@ class _Watcher:
             self.adoption.probing = False
 
     def _count_vectors(
-        self, scenario: str, unit: Unit, step: Retrieve, names: Names, fate: Fate, rows: int = 1
+        self, scenario: str, unit: Unit, step: Retrieve, names: StepValues, fate: CallCertainty, rows: int = 1
     ) -> None:
         """Count the texts of a row, or of several equal rows, that need a vector."""
         assert step.using is not None
@@ -512,14 +522,16 @@ class _Watcher:
                 before.load.add(fate, size, {})
                 self.embedded[name] = (before, fate, size)
         if texts.waiting:
-            line.load.add(Fate.LIKELY, is_waiting(step.name, f"what `{step.name}` looks for"), {}, texts.waiting * rows)
+            line.load.add(
+                CallCertainty.LIKELY, pending_size(step.name, f"what `{step.name}` looks for"), {}, texts.waiting * rows
+            )
             self.reasons.note(Cause("never"), scenario, step.name, texts.waiting * rows)
 
-    def _take(self, seen: Foreseen, line: ForecastLine, codes: Mapping[str, str], number: int) -> None:
+    def _take(self, seen: ForecastCall, line: ForecastLine, codes: Mapping[str, str], number: int) -> None:
         code = codes.get(seen.call.name)
         if code is not None:
             line.failed[code] += number
-        line.load.add(seen.fate, seen.size, seen.said_by, number, seen.settings)
+        line.load.add(seen.fate, seen.size, seen.reply_sources, number, seen.settings)
         self.reasons.add(seen, code, number)
 
     def _count_scores(self, units: Sequence[Unit], open_: set[str], kept: Mapping[str, str]) -> None:
@@ -544,9 +556,9 @@ class _Watcher:
         self.scores += len(missing)
 
 
-def _times(seen: Foreseen, alike: Collection[BoundTreatment]) -> int:
+def _multiplicity(seen: ForecastCall, alike: Collection[BoundTreatment]) -> int:
     """Return how many calls one call stands for."""
-    return times(seen.unit.bound, seen.call.step) if seen.unit.bound in alike else 1
+    return multiplicity(seen.unit.bound, seen.call.step) if seen.unit.bound in alike else 1
 
 
 def not_called(name: str) -> Callable[..., Any]:

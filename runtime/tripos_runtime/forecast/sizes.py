@@ -12,7 +12,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from tripos_compiler.language.evaluation import LAZY, Missing, Unavailable, evaluate
+from tripos_compiler.language.evaluation import LAZY_FUNCTIONS, MissingValue, Unavailable, evaluate
 from tripos_compiler.language.rendering import PLACEHOLDER
 from tripos_compiler.library.functions.texts import json
 from tripos_compiler.library.media import Medium, media_in, without_media
@@ -44,7 +44,7 @@ FIELD = ":"
 """The separator of a step and a field of its pending reply."""
 Waiting = tuple[str, bool]
 """A pending step. True if only its prompt counts, which is known if the step is asked."""
-Saying = tuple[str, str, str]
+ReplySource = tuple[str, str, str]
 """The source of a pending reply: the scenario and the step whose replies are similar, and the model."""
 
 
@@ -133,17 +133,17 @@ def sum_of(sizes: Iterable[Size]) -> Size:
     return reduce(add, sizes, NO_SIZE)
 
 
-def is_waiting(step: str, unknown: str = "", field: str = "") -> Size:
+def pending_size(step: str, unknown: str = "", field: str = "") -> Size:
     """Return the size of a step's result, of one field of it, or of something `unknown`."""
     waits = frozenset(((step, False),))
     name = f"{step}{FIELD}{field}" if field else step
     return Size(unknown=(unknown,), waits=waits) if unknown else Size(pending=(name,), waits=waits)
 
 
-def one_reply(pending: Iterable[str]) -> list[str]:
+def without_repeated_fields(pending: Iterable[str]) -> list[str]:
     """Return pending replies such that the fields of one reply together count at most once.
 
-    >>> one_reply(["draft:sum", "draft:why", "draft:why", "hint"])
+    >>> without_repeated_fields(["draft:sum", "draft:why", "draft:why", "hint"])
     ['draft', 'draft', 'hint']
     """
     fields: dict[str, Counter[str]] = {}
@@ -167,12 +167,12 @@ class CountedPrompts:
     wide: int = 0
     messages: int = 0
     most: int = 0
-    pending: Counter[Saying] = field(default_factory=Counter)
-    beyond: Counter[Saying] = field(default_factory=Counter)
+    pending: Counter[ReplySource] = field(default_factory=Counter)
+    beyond: Counter[ReplySource] = field(default_factory=Counter)
     unknown: Counter[str] = field(default_factory=Counter)
     media: Counter[Medium] = field(default_factory=Counter)
 
-    def add(self, size: Size, said_by: Mapping[str, Saying], times: int) -> None:
+    def add(self, size: Size, said_by: Mapping[str, ReplySource], times: int) -> None:
         """Add a prompt that stands for `times` prompts."""
         self.calls += times
         self.narrow += size.narrow * times
@@ -244,13 +244,13 @@ class SizedPlaceholders:
 
     def hole(self, hole: Hole, reason: Unavailable) -> str:
         """Record the size of a hole's text."""
-        size = self._yet(hole.expr, _pending(reason))
+        size = self._pending_size(hole.expr, _pending(reason))
         size = _as_json(size) if without_optional(hole.type).kind == "json" else size
-        return self._stand(Size(narrow=SHORT_TEXT, waits=size.waits) if hole.type.kind in SHORT else size)
+        return self._placeholder(Size(narrow=SHORT_TEXT, waits=size.waits) if hole.type.kind in SHORT else size)
 
     def condition(self, when: Expr, reason: Unavailable) -> None:
         """Record the replies that the condition of a passage waits for."""
-        self.waits |= self._yet(when, _pending(reason)).waits
+        self.waits |= self._pending_size(when, _pending(reason)).waits
 
     def passage(self, render: Callable[[], str]) -> str | None:
         """Return a passage as if its condition held; None if nothing could be sent then."""
@@ -261,10 +261,10 @@ class SizedPlaceholders:
             del self.parts[before:]
             return None
 
-    def argument(self, expr: Expr, reason: Unavailable) -> Missing:
+    def argument(self, expr: Expr, reason: Unavailable) -> MissingValue:
         """Return a missing value, which raises again if it is printed. The prompt builds on it in any case."""
-        self.waits |= self._yet(expr, _pending(reason)).waits
-        return Missing(reason.step, PENDING)
+        self.waits |= self._pending_size(expr, _pending(reason)).waits
+        return MissingValue(reason.step, PENDING)
 
     def inside(self, args: Mapping[str, Expr], names: Mapping[str, Any]) -> SizedPlaceholders:
         """Return the placeholders of a judge's prompt; their sizes are added to these."""
@@ -274,16 +274,16 @@ class SizedPlaceholders:
 
     def dialogue(self, turns: Expr, reason: Unavailable) -> list[DialogueTurn]:
         """Return one message for a dialogue, whose number of messages depends on what is pending."""
-        return [DialogueTurn("assistant", self._stand(self._yet(turns, _pending(reason)), messages=-1))]
+        return [DialogueTurn("assistant", self._placeholder(self._pending_size(turns, _pending(reason)), messages=-1))]
 
     def examples(self, shots: Shots, reason: Unavailable) -> list[Message]:
         """Return one message for worked examples of unknown length."""
-        size = is_waiting(_pending(reason).step, f"worked examples from `{shots.dataset}`")
-        return [Message("assistant", self._stand(size, messages=-1))]
+        size = pending_size(_pending(reason).step, f"worked examples from `{shots.dataset}`")
+        return [Message("assistant", self._placeholder(size, messages=-1))]
 
     def turn(self, step: Converse, number: int) -> str:
         """Return a placeholder for a turn of a running conversation."""
-        return self._stand(Size(pending=(turn_name(step, number),)))
+        return self._placeholder(Size(pending=(turn_name(step, number),)))
 
     def aside(self) -> SizedPlaceholders:
         """Return placeholders for a text that is not sent, but must be known before anything is."""
@@ -291,7 +291,7 @@ class SizedPlaceholders:
         found.waits = self.waits
         return found
 
-    def _stand(self, size: Size, messages: int = 0) -> str:
+    def _placeholder(self, size: Size, messages: int = 0) -> str:
         self.waits |= size.waits
         self.parts.append(size + Size(messages=messages) if messages else size)
         return PLACEHOLDER
@@ -300,13 +300,13 @@ class SizedPlaceholders:
         """Return the size of a value, or of its parts if it is missing."""
         try:
             value = evaluate(expr, self.names)
-            if (lacking := _lacking(value)) is not None:
+            if (lacking := _missing_part(value)) is not None:
                 raise Unavailable(lacking.step, lacking.status, lacking.reason)
             return Size.of(value if isinstance(value, str) else json(value))
         except Unavailable as reason:
-            return self._yet(expr, _pending(reason))
+            return self._pending_size(expr, _pending(reason))
 
-    def _yet(self, expr: Expr, waited: Unavailable) -> Size:
+    def _pending_size(self, expr: Expr, waited: Unavailable) -> Size:
         """Return the size of the parts of a missing value."""
         match expr:
             case Ref(path=path):
@@ -323,7 +323,7 @@ class SizedPlaceholders:
                 return self.expression(of)
             case Call(function=function, args=args, named=named):
                 return self._call(function, [*args, *named.values()])
-        return is_waiting(waited.step, waited.step)
+        return pending_size(waited.step, waited.step)
 
     def _later(self, expr: Expr) -> Size:
         """Return the size of parts that may not be used once the pending replies are known."""
@@ -333,10 +333,10 @@ class SizedPlaceholders:
             return NO_SIZE
 
     def _call(self, function: str, args: Sequence[Expr]) -> Size:
-        size = sum_of(self._later(arg) if function in LAZY else self.expression(arg) for arg in args)
+        size = sum_of(self._later(arg) if function in LAZY_FUNCTIONS else self.expression(arg) for arg in args)
         own = FUNCTIONS.get(function)
         if own is None:  # a Python function of the plan, which is not called
-            return size + is_waiting(f"the function `{function}`", f"the function `{function}`")
+            return size + pending_size(f"the function `{function}`", f"the function `{function}`")
         if own.returns is not None and own.returns.kind in SHORT:
             return Size(narrow=SHORT_TEXT, waits=size.waits)
         if function not in BOUNDED:
@@ -352,7 +352,7 @@ class SizedPlaceholders:
         sided = path[0] in ("first", "second") and waited.step != path[0]  # a step may have such a name too
         step = f"{path[0]}.{waited.step}" if sided else waited.step
         field = path[2 if sided else 1 :][:1]
-        return is_waiting(step, field=field[0] if field and field[0] not in WHOLE else "")
+        return pending_size(step, field=field[0] if field and field[0] not in WHOLE else "")
 
 
 class NamedPlaceholders(SizedPlaceholders):
@@ -360,8 +360,8 @@ class NamedPlaceholders(SizedPlaceholders):
 
     __slots__ = ()
 
-    def _stand(self, size: Size, messages: int = 0) -> str:
-        super()._stand(size, messages)
+    def _placeholder(self, size: Size, messages: int = 0) -> str:
+        super()._placeholder(size, messages)
         names = [*size.unknown, *(f"`{name.replace(FIELD, '.')}`" for name in (*size.pending, *size.beyond))]
         names = names or sorted(f"`{name}`" for name, _ in size.waits)
         return f"⟨{', '.join(dict.fromkeys(names))}⟩"
@@ -374,14 +374,14 @@ def _as_json(size: Size) -> Size:
     return replace(size, beyond=(*size.beyond, *replies * (LONGER - 1)), most=size.most + DIGITS)
 
 
-def _lacking(value: Any) -> Missing | None:
+def _missing_part(value: Any) -> MissingValue | None:
     """Return the missing part of a record or a list: an element for a pending reply exists, but its text does not."""
-    if isinstance(value, Missing):
+    if isinstance(value, MissingValue):
         return value
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):
-        return next((found for each in value if (found := _lacking(each)) is not None), None)
+        return next((found for each in value if (found := _missing_part(each)) is not None), None)
     return None
 
 
@@ -401,13 +401,13 @@ def turn_name(step: Converse, number: int) -> str:
     return f"{step.name}{BETWEEN}{speaker_of(step, number)}"
 
 
-def awaited(step: Converse, first: int, last: int) -> tuple[str, ...]:
+def pending_turns(step: Converse, first: int, last: int) -> tuple[str, ...]:
     """Return the names of the turns from `first` to `last`, counted from 1, as pending replies.
 
     >>> from tripos_compiler.plan import Speaker, Until
     >>> sides = (Speaker(role="a"), Speaker(role="b"))
     >>> until = (Until(role="a", text="done"),)
-    >>> awaited(Converse(name="t", speakers=sides, opens="b", until=until, limit=9, fingerprint=""), 2, 4)
+    >>> pending_turns(Converse(name="t", speakers=sides, opens="b", until=until, limit=9, fingerprint=""), 2, 4)
     ('t/a', 't/b', 't/a')
     """
     return tuple(turn_name(step, number) for number in range(first, last + 1))
@@ -418,7 +418,7 @@ def models_of(talk: Conversation) -> dict[str, str]:
     return {f"{talk.step.name}{BETWEEN}{role}": model for role, model in talk.models.items()}
 
 
-def whole(size: Size, scenario: Scenario) -> Size:
+def with_conversation_turns(size: Size, scenario: Scenario) -> Size:
     """Return a size with a conversation replaced by its turns: half of them are expected, and all may come. Names of
     one side of a pair begin with the side."""
     if not size.pending:
@@ -426,13 +426,13 @@ def whole(size: Size, scenario: Scenario) -> Size:
     talks = {step.name: step for step in scenario.talks}
     pending: list[str] = []
     beyond, turns = [*size.beyond], 0
-    for name in one_reply(size.pending):
+    for name in without_repeated_fields(size.pending):
         side, dot, talk = name.rpartition(".")
         if talk not in talks:
             pending.append(name)
             continue
         half, limit = (talks[talk].limit + 1) // 2, talks[talk].limit
-        pending += (f"{side}{dot}{each}" for each in awaited(talks[talk], 1, half))
-        beyond += (f"{side}{dot}{each}" for each in awaited(talks[talk], half + 1, limit))
+        pending += (f"{side}{dot}{each}" for each in pending_turns(talks[talk], 1, half))
+        beyond += (f"{side}{dot}{each}" for each in pending_turns(talks[talk], half + 1, limit))
         turns += limit
     return replace(size, pending=tuple(pending), beyond=tuple(beyond), messages=size.messages + turns)

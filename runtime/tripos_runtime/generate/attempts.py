@@ -25,7 +25,7 @@ from tripos_compiler.plan import (
     Derived,
     Distinct,
     Expr,
-    Made,
+    GeneratedDataset,
     RecordType,
     SetType,
     Type,
@@ -38,26 +38,26 @@ from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.ledger import Ledger
 from tripos_runtime.asking.plan_questions import Questions
 from tripos_runtime.asking.prompts import messages
-from tripos_runtime.asking.questions import PreparedQuestion, ReadOutcome, dumps
-from tripos_runtime.datasets.generated_rows import Origins, Reason, Rejection, note, one_of_several
-from tripos_runtime.datasets.slots import RowSlot, looked_into
+from tripos_runtime.asking.questions import Question, ReadOutcome, dumps
+from tripos_runtime.datasets.generated_rows import Origins, Reason, Rejection, one_of_several, retry_note
+from tripos_runtime.datasets.slots import RowSlot, data_sets_read
 from tripos_runtime.datasets.sources import Sources
 from tripos_runtime.generate.author import (
     Asker,
+    GenerationCall,
+    GenerationNeed,
     LedgerEntries,
-    MadeCall,
-    MadeReply,
     MakingProgram,
-    NotAsked,
+    NobodyAsked,
     PlannedCalls,
 )
 from tripos_runtime.models.base import Message
-from tripos_runtime.program.binding import RoleBinding, makers_of, making_binding
+from tripos_runtime.program.binding import RoleBinding, generation_binding, generators_of
 from tripos_runtime.reading.schema import schema_of
 
 
 @dataclass(frozen=True)
-class Due:
+class CheckSchedule:
     """The checks after each step, by number of the step, 0 before the first: the `required` conditions with their
     numbers, and the numbers of the `distinct` texts that a row is `compared` with."""
 
@@ -65,30 +65,30 @@ class Due:
     compared: Mapping[int, tuple[int, ...]]
 
     @classmethod
-    def of(cls, made: Made) -> Due:
+    def of(cls, made: GeneratedDataset) -> CheckSchedule:
         """Return the schedule of checks of a data set."""
         required: dict[int, list[tuple[int, Expr]]] = {}
         compared: dict[int, list[int]] = {}
         for number, expr in enumerate(made.require, 1):
-            required.setdefault(_after(made, expr), []).append((number, expr))
+            required.setdefault(_available_after(made, expr), []).append((number, expr))
         for number, distinct in enumerate(made.distinct, 1):
-            compared.setdefault(_after(made, distinct.value), []).append(number)
+            compared.setdefault(_available_after(made, distinct.value), []).append(number)
         return cls(
             {step: tuple(exprs) for step, exprs in required.items()},
             {step: tuple(numbers) for step, numbers in compared.items()},
         )
 
 
-def _after(made: Made, expr: Expr) -> int:
+def _available_after(made: GeneratedDataset, expr: Expr) -> int:
     """Return the number of the step after which everything in an expression is available."""
-    own, late = made.name.rpartition(".")[2], _late(made)
+    own, late = made.name.rpartition(".")[2], _fields_by_step(made)
     after = [
         len(made.steps) if len(path) == 1 else late.get(path[1], 0) for path in paths_in(expr) if path[0] == own
     ]  # fmt: skip
     return max(after, default=0)
 
 
-def _late(made: Made) -> Mapping[str, int]:
+def _fields_by_step(made: GeneratedDataset) -> Mapping[str, int]:
     """Return the fields of the row by the number of the step that fills them."""
     late: dict[str, int] = {}
     for number, step in enumerate(made.steps, 1):
@@ -123,23 +123,23 @@ class Walked:
 def walk(tree: Mapping[str, Any], choose: Choose, start: Path = ()) -> MakingProgram:
     """Walk down a tree from the node `start`; a leaf there is chosen without asking. All nodes of a level are asked
     about at once; if a reply is unusable, the walk ends. Return the result as `Walked`."""
-    level: list[Path] = [start] if below(tree, start) else []
+    level: list[Path] = [start] if children(tree, start) else []
     ends: set[Path] = set() if level else {start}
     names: list[str] = []
     while level:
-        answers = yield [choose(path, list(below(tree, path))) for path in level]
+        answers = yield [choose(path, list(children(tree, path))) for path in level]
         further: list[Path] = []
         for path, (answer, name) in zip(level, answers, strict=True):
             names.append(name)
             if answer.value is None:
                 return Walked((), tuple(names), str(answer.columns["error"]))
             for branch in answer.value:
-                (further.append if below(tree, (*path, branch)) else ends.add)((*path, branch))
+                (further.append if children(tree, (*path, branch)) else ends.add)((*path, branch))
         level = further
     return Walked(tuple(BETWEEN.join(path) for path in _in_order(tree, ends)), tuple(names))
 
 
-def among(question: PreparedQuestion, branches: Sequence[str], ask: Ask) -> PreparedQuestion:
+def question_at_node(question: Question, branches: Sequence[str], ask: Ask) -> Question:
     """Return the question of a walk at one node. Its schema allows only the branches, and a reply that names another
     one is repaired like an unreadable one. If the reply is a record, the branches are the field named like the walk;
     its other fields are kept."""
@@ -149,7 +149,7 @@ def among(question: PreparedQuestion, branches: Sequence[str], ask: Ask) -> Prep
         outcome = question.reader(text)
         if outcome.value is None:
             return outcome
-        chosen = matched(outcome.value if record is None else outcome.value[ask.name], branches)
+        chosen = match_branches(outcome.value if record is None else outcome.value[ask.name], branches)
         if isinstance(chosen, str):
             return ReadOutcome(None, None, chosen, PARSE_FAILURE)
         return ReadOutcome(chosen, chosen if record is None else {**outcome.parsed, ask.name: chosen})
@@ -163,27 +163,27 @@ def among(question: PreparedQuestion, branches: Sequence[str], ask: Ask) -> Prep
     return replace(question, schema=schema, reader=reader)
 
 
-def node_at(tree: Mapping[str, Any], path: str) -> Path:
+def path_to_node(tree: Mapping[str, Any], path: str) -> Path:
     """Return the names from the root to the node of that path. Raises `Unavailable` if the tree has no such node.
 
-    >>> node_at({"Algebra": {"Sets": {}}}, "Algebra / Sets")
+    >>> path_to_node({"Algebra": {"Sets": {}}}, "Algebra / Sets")
     ('Algebra', 'Sets')
     """
     names = tuple(path.split(BETWEEN)) if path else ()
     try:
-        below(tree, names)
+        children(tree, names)
     except KeyError:
         raise Unavailable("below", "no_value", f"the tree has no branch `{path}`") from None
     return names
 
 
-def matched(chosen: Collection[str], branches: Sequence[str]) -> list[str] | str:
+def match_branches(chosen: Collection[str], branches: Sequence[str]) -> list[str] | str:
     """Return the branches that a reply chose, in their order, or what in it is not a branch. Case, list markers and the
     path above are ignored.
 
-    >>> matched(["- sets", "Algebra / Groups"], ["Groups", "Sets", "Rings"])
+    >>> match_branches(["- sets", "Algebra / Groups"], ["Groups", "Sets", "Rings"])
     ['Groups', 'Sets']
-    >>> matched(["Logic"], ["Groups"]), matched(["pH"], ["pH", "PH"])
+    >>> match_branches(["Logic"], ["Groups"]), match_branches(["pH"], ["pH", "PH"])
     ('`Logic` is none of the branches', ['pH'])
     """
     own, known = set(branches), {_plain(branch): branch for branch in branches}
@@ -208,7 +208,7 @@ def _plain(name: str) -> str:
     return " ".join(name.split()).casefold()
 
 
-def below(tree: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
+def children(tree: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
     """Return the node of a tree at a path: its branches with everything below."""
     for name in path:
         tree = tree[name]
@@ -229,10 +229,10 @@ def _in_order(tree: Mapping[str, Any], ends: Collection[Path]) -> Iterator[Path]
 
 
 @dataclass
-class Others:
+class DistinctTexts:
     """The texts that rows of a data set must be distinct from, read on first use."""
 
-    made: Made
+    made: GeneratedDataset
     sources: Sources
     _texts: dict[int, NearTexts[int]] = field(default_factory=dict)
 
@@ -338,13 +338,13 @@ def origin_columns(origins: Origins | None) -> dict[str, Any]:
     }
 
 
-def place_of(made: Made) -> str:
+def place_of(made: GeneratedDataset) -> str:
     """Return the scenario that a data set is in, else the data set."""
     return made.scenario or made.name
 
 
-def keep(
-    ledger: Ledger, made: Made, models: Sequence[str], outcomes: Iterable[Outcome], row: Mapping[str, Any]
+def keep_outcomes(
+    ledger: Ledger, made: GeneratedDataset, models: Sequence[str], outcomes: Iterable[Outcome], row: Mapping[str, Any]
 ) -> list[str]:
     """Keep the outcomes that the ledger does not have, and return the names of all. `models` generated the rows; `row`
     has the common columns. The name contains the outcome of a slot, since it may differ between runs: a slot that only
@@ -375,20 +375,20 @@ def keep(
     return list(rows)
 
 
-def _carried(made: Made, slot: RowSlot) -> dict[str, str]:
+def _carried(made: GeneratedDataset, slot: RowSlot) -> dict[str, str]:
     """Return the axes that the source's row sets."""
     source = slot.source if isinstance(slot.source, Mapping) else {}
     return {name: str(source[name]) for name in carried_axes(made) if source.get(name) is not None}
 
 
-def carried_axes(made: Made) -> tuple[str, ...]:
+def carried_axes(made: GeneratedDataset) -> tuple[str, ...]:
     """Return the axes whose values the rows of a data set inherit from those of its source."""
     fields = (each.name for each in made.fields if each.type.kind == "choice" and each.type.axis == each.name)
     return tuple(name for name in fields if name not in made.axes)
 
 
 @dataclass(frozen=True)
-class Before:
+class PreviousAttempt:
     """The previous attempt: why it was rejected, the author's reply, and the names of its replies."""
 
     rejection: Rejection
@@ -414,7 +414,7 @@ class Attempt:
 class Attempts:
     """Makes attempts at the slots of one data set."""
 
-    made: Made
+    made: GeneratedDataset
     asker: Asker
     sources: Sources
     binding: RoleBinding
@@ -445,19 +445,19 @@ class Attempts:
         return self.asker.questions
 
     @cached_property
-    def due(self) -> Due:
+    def due(self) -> CheckSchedule:
         """The schedule of checks."""
-        return Due.of(self.made)
+        return CheckSchedule.of(self.made)
 
     @cached_property
-    def others(self) -> Others:
+    def others(self) -> DistinctTexts:
         """The texts that rows must be distinct from."""
-        return Others(self.made, self.sources)
+        return DistinctTexts(self.made, self.sources)
 
     @cached_property
     def makers(self) -> tuple[str, ...]:
         """The makers of the data sets that are read; they are part of the name of every reply."""
-        return makers_of(self.sources.plan, looked_into(self.made), self.binding.answering)
+        return generators_of(self.sources.plan, data_sets_read(self.made), self.binding.answering)
 
     def language(self, slot: RowSlot) -> str:
         """Return the language in which the makers of the row are asked."""
@@ -479,9 +479,9 @@ class Attempts:
         names = {**slot.cell, **self.sources.names, self.own: row}
         return names if self.made.alias is None else {**names, self.made.alias: slot.source}
 
-    def names_of(self, slot: RowSlot, number: int, before: Before | None) -> list[str]:
+    def names_of(self, slot: RowSlot, number: int, before: PreviousAttempt | None) -> list[str]:
         """Return the names of the replies that an attempt builds on, as far as they are known before it."""
-        upstream = _attempts_after(before)
+        upstream = _built_on(before)
         names: list[str] = []
         for step in self.made.steps:
             if isinstance(step, Walk):
@@ -490,12 +490,12 @@ class Attempts:
                 names.append(self.call(_ask_of(step), slot, slot.name, number, (*upstream, *names)).name)
         return names
 
-    async def make(self, slot: RowSlot, number: int, before: Before | None, found: LedgerEntries) -> Attempt:
+    async def make(self, slot: RowSlot, number: int, before: PreviousAttempt | None, found: LedgerEntries) -> Attempt:
         """Make attempt `number`, counted from 0, at a slot. Raises `Unasked` if it needs a missing reply and nobody may
         be asked, and the errors of callers."""
         if self.asker.on_attempt is not None:
             self.asker.on_attempt(self.made.name, slot.place, number)
-        program = _Trial(self, slot, number, before).go()
+        program = _RunningAttempt(self, slot, number, before).go()
         attempt: Attempt = await self.asker.drive(program, found)
         if attempt.row is None and attempt.rejection is None:
             self.asker.whole = False
@@ -513,10 +513,10 @@ class Attempts:
             sent = (*sent[:-1], replace(sent[-1], content=f"{sent[-1].content}\n\n{unmarked(said)}"))
         return sent
 
-    def call(self, ask: Ask, slot: RowSlot, item: str, number: int, upstream: tuple[str, ...]) -> MadeCall:
+    def call(self, ask: Ask, slot: RowSlot, item: str, number: int, upstream: tuple[str, ...]) -> GenerationCall:
         """Return the call of a step about `item`."""
         model = self.binding.of(ask.role)[0]
-        return MadeCall(
+        return GenerationCall(
             slot.place,
             ask,
             ask is self.author,
@@ -535,7 +535,7 @@ class Attempts:
     def binding_of(self, fingerprint: str) -> str:
         """Return the binding of the replies to a step, or of the outcomes of slots."""
         if fingerprint not in self._bindings:
-            found = making_binding(self.sources.plan, self.made, fingerprint, self.binding.answering)
+            found = generation_binding(self.sources.plan, self.made, fingerprint, self.binding.answering)
             self._bindings[fingerprint] = found
         return self._bindings[fingerprint]
 
@@ -544,10 +544,10 @@ class Attempts:
         return {}
 
 
-class _Trial:
+class _RunningAttempt:
     """A running attempt. `row` grows from step to step; `replies` are the names of its replies."""
 
-    def __init__(self, attempts: Attempts, slot: RowSlot, number: int, before: Before | None) -> None:
+    def __init__(self, attempts: Attempts, slot: RowSlot, number: int, before: PreviousAttempt | None) -> None:
         self.attempts, self.slot, self.number, self.before = attempts, slot, number, before
         self.row = attempts.first_row(slot)
         self.names = attempts.names_at(slot, self.row)
@@ -613,8 +613,10 @@ class _Trial:
             item = digest([self.slot.name, step.name, path, branches])
             names = {**self.names, "branches": branches}
             asked = self.attempts.questions.of(step.ask, self.attempts.language(self.slot), names)
-            question = among(asked, branches, step.ask)
-            return (yield from self._ask(step.ask, item, names, tell=tell, question=question, node=below(tree, path)))
+            question = question_at_node(asked, branches, step.ask)
+            return (
+                yield from self._ask(step.ask, item, names, tell=tell, question=question, node=children(tree, path))
+            )
 
         walked = yield from walk(tree, choose, start)
         self.replies = (*self.replies, *walked.replies)
@@ -631,7 +633,7 @@ class _Trial:
         if step.below is None:
             return ()
         value = evaluate(step.below, self.names)
-        return node_at(tree, step.starts.get(value, value))
+        return path_to_node(tree, step.starts.get(value, value))
 
     def _next(self, ask: Ask, *, tell: bool = False) -> MakingProgram:
         """Return the answer to a step; later steps build on it."""
@@ -647,27 +649,27 @@ class _Trial:
         names: Mapping[str, Any],
         *,
         tell: bool,
-        question: PreparedQuestion | None = None,
+        question: Question | None = None,
         node: Mapping[str, Any] | None = None,
     ) -> MakingProgram:
         """Return the answer to a step about `item` and the name of the reply; with `tell`, the prompt says why the
         previous attempt was rejected. The value is `None` if the reply is unusable. Raises `_NoReply` if there is none,
         and `Unasked` if it is pending."""
         attempts = self.attempts
-        call = attempts.call(ask, self.slot, item, self.number, (*_attempts_after(self.before), *self.replies))
+        call = attempts.call(ask, self.slot, item, self.number, (*_built_on(self.before), *self.replies))
         own = attempts.questions.of(ask, call.language, names)
         sent = attempts.messages(ask, self.slot, names)
         if tell and self.before is not None:
             sent = (*sent, *self._told(self.before, call.language))
-        answer = yield MadeReply(call, sent, question or own, node)
+        answer = yield GenerationNeed(call, sent, question or own, node)
         if isinstance(answer, Unavailable):
-            raise NotAsked
+            raise NobodyAsked
         if answer.status in RETRIED_NEXT_RUN:
             raise _NoReply
         return (answer if answer.status in (OK, TRUNCATED) else replace(answer, value=None)), call.name
 
-    def _told(self, before: Before, language: str) -> tuple[Message, ...]:
-        said = note(before.rejection.known_as, language, self.number + 1, self.attempts.made.retries + 1)
+    def _told(self, before: PreviousAttempt, language: str) -> tuple[Message, ...]:
+        said = retry_note(before.rejection.known_as, language, self.number + 1, self.attempts.made.retries + 1)
         earlier = () if before.reply is None else (Message("assistant", unmarked(before.reply)),)
         return (*earlier, Message("user", unmarked(said)))
 
@@ -691,7 +693,7 @@ class _NoReply(Exception):
     """A call failed."""
 
 
-def _attempts_after(before: Before | None) -> tuple[str, ...]:
+def _built_on(before: PreviousAttempt | None) -> tuple[str, ...]:
     """Return what the first call of an attempt builds on: the previous rejection, and the reply that it shows."""
     return () if before is None else (before.rejection.known_as, *before.names)
 

@@ -15,32 +15,32 @@ from tripos_compiler.plan.outcomes import RETRIED_NEXT_RUN
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.ledger import Ledger, Listing, Row, sample_id
 from tripos_runtime.asking.plan_questions import Questions
-from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.asking.questions import (
     SENT_ANEW,
     Adopted,
     Answer,
-    Draft,
-    PreparedQuestion,
-    answer_given,
+    Question,
+    UnreadableReply,
+    answer_from,
     as_one_text,
-    reread,
+    read_again,
 )
 from tripos_runtime.asking.replies import (
-    First,
+    FirstReply,
     SentRequest,
-    adopted,
     answer_of,
+    complete_reply,
     draft_of,
     first_replies,
+    reuse_reply,
     run_reply,
-    settled,
 )
 from tripos_runtime.datasets.sources import Sources
 from tripos_runtime.models.base import Message
-from tripos_runtime.program.adoption import NOWHERE, Adoption, Namesakes, Wanted
+from tripos_runtime.program.adoption import NOWHERE, Namesakes, ReplyReuse, Wanted
 from tripos_runtime.program.needs import pending
-from tripos_runtime.program.running import together
+from tripos_runtime.program.running import gather_all
 from tripos_runtime.scheduling.calling import Caller
 
 
@@ -55,7 +55,7 @@ class LedgerEntries:
 
 
 @dataclass(frozen=True)
-class MadeCall:
+class GenerationCall:
     """A call for the slot at a place of a data set, by its `author` or by another role.
 
     `item` names the subject of the call, `number` counts the attempts from 0, `identity` belongs to `model`, `upstream`
@@ -93,18 +93,18 @@ class MadeCall:
         return self.step.role, self.dataset
 
 
-class NotAsked(Exception):
+class NobodyAsked(Exception):
     """A reply or the value of a function is missing, and nobody may be asked."""
 
 
 @dataclass(frozen=True, slots=True)
-class MadeReply:
+class GenerationNeed:
     """A program that generates a row needs a reply to `question`, for which `sent` is sent. `node` is the current node
     of a walk. Sent: the `Answer`, or `Unavailable` if nobody is asked."""
 
-    call: MadeCall
+    call: GenerationCall
     sent: tuple[Message, ...]
-    question: PreparedQuestion
+    question: Question
     node: Mapping[str, Any] | None = None
 
 
@@ -115,7 +115,7 @@ class PlannedCalls(NamedTuple):
     more: int
 
 
-MakingProgram = Generator["MadeReply | PlannedCalls | list[MakingProgram]", Any, Any]
+MakingProgram = Generator["GenerationNeed | PlannedCalls | list[MakingProgram]", Any, Any]
 """A program that generates a row: like the program of a unit, with its own needs."""
 
 
@@ -128,17 +128,17 @@ class Asker:
     sources: Sources
     callers: Mapping[str, Caller] | None
     ledger: Ledger
-    tally: CallCounters
+    tally: RunProgress
     work: Listing
     run_id: str
     now: Callable[[], datetime]
     whole: bool = True
     """True if nothing failed that a later run would retry."""
-    on_reused: Callable[[MadeCall], None] | None = None
-    on_unasked: Callable[[MadeReply], None] | None = None
+    on_reused: Callable[[GenerationCall], None] | None = None
+    on_unasked: Callable[[GenerationNeed], None] | None = None
     on_attempt: Callable[[str, int, int], None] | None = None
     """Called before every attempt with the data set, the place of the slot, and the attempt from 0."""
-    adoption: Adoption | Namesakes | None = None
+    adoption: ReplyReuse | Namesakes | None = None
     """The reuse of replies that the ledger has under other names."""
     _listed: set[tuple[str, str]] = field(default_factory=set)
 
@@ -147,20 +147,20 @@ class Asker:
         """The questions of the steps."""
         return Questions(self.plan, tuple(self.sources.axes.values()))
 
-    async def drive(self, program: MakingProgram, found: LedgerEntries) -> Any:
+    async def drive(self, program: MakingProgram, entries: LedgerEntries) -> Any:
         """Return the result of a program; `found` are the replies looked up for it. Raises the errors of callers."""
         got: Any = None
         try:
             while True:
                 need = program.send(got)
                 match need:
-                    case MadeReply():
-                        got = await self._answer(need, found)
+                    case GenerationNeed():
+                        got = await self._answer(need, entries)
                     case PlannedCalls(lane, more):
                         self.tally.planned[lane] += more
                         got = None
                     case _:
-                        got = await self._side_by_side(need, found)
+                        got = await self._side_by_side(need, entries)
         except StopIteration as end:
             return end.value
 
@@ -170,23 +170,23 @@ class Asker:
         async def run(place: int) -> None:
             results[place] = await self.drive(programs[place], found)
 
-        await together([run(place) for place in range(len(programs))])
+        await gather_all([run(place) for place in range(len(programs))])
         return results
 
-    async def _answer(self, need: MadeReply, found: LedgerEntries) -> Answer | Unavailable:
+    async def _answer(self, need: GenerationNeed, entries: LedgerEntries) -> Answer | Unavailable:
         """Return the answer to a call: the kept one, or a new one; pending if nobody is asked."""
         call, question, sent, name = need.call, need.question, need.sent, need.call.name
         self.enlist(call.place, [name])
-        if name not in found.names:
-            found = find(self.ledger, [name])
-        if name in found.rows:
+        if name not in entries.names:
+            entries = find_entries(self.ledger, [name])
+        if name in entries.rows:
             if self.on_reused is not None:
                 self.on_reused(call)
-            return self._kept(answer_of(found.rows[name], question), call)
+            return self._kept(answer_of(entries.rows[name], question), call)
         request = question.digest(call.identity, sent, call.number)
-        there = None if name in found.drafts else self._adopted(call, request)
+        there = None if name in entries.drafts else self._find_reuse(call, request)
         if self.callers is None:
-            if there is not None and (answer := _foreseen(there, question, sent)) is not None:
+            if there is not None and (answer := _reused_answer(there, question, sent)) is not None:
                 if self.on_reused is not None:
                     self.on_reused(call)
                 return answer
@@ -201,18 +201,18 @@ class Asker:
         )
         row = {**self._row(call), **SENT_ANEW, "request_digest": request}
 
-        def keep(draft: Draft) -> None:
+        def keep(draft: UnreadableReply) -> None:
             self._keep_draft(row, name, draft)
 
         if there is not None:
-            answer = await run_reply(adopted(asked, there, call.number), caller, call.lane, keep)
+            answer = await run_reply(reuse_reply(asked, there, call.number), caller, call.lane, keep)
             self._adopt(call, there, answer, row)
             return answer
-        if name in found.drafts:
-            first: First | Draft = draft_of(found.drafts[name])
+        if name in entries.drafts:
+            first: FirstReply | UnreadableReply = draft_of(entries.drafts[name])
         else:
             (first,) = await run_reply(first_replies(asked, 1, call.number), caller, call.lane, keep)
-        answer = await run_reply(settled(asked, first, call.number), caller, call.lane, keep)
+        answer = await run_reply(complete_reply(asked, first, call.number), caller, call.lane, keep)
         self.ledger.keep({"samples": [{**row, **answer.columns}]})
         self.tally.count(call.lane, call.model, answer)
         self.tally.samples[answer.status] += 1
@@ -222,7 +222,7 @@ class Asker:
             self.work.add([name])
         return answer
 
-    def _adopted(self, call: MadeCall, request: str) -> Adopted | None:
+    def _find_reuse(self, call: GenerationCall, request: str) -> Adopted | None:
         """Return a reply that the ledger has under another name, if any."""
         if self.adoption is None:
             return None
@@ -231,13 +231,13 @@ class Asker:
 
     def refresh(self) -> None:
         """Read what other processes made visible."""
-        if isinstance(self.adoption, Adoption):
+        if isinstance(self.adoption, ReplyReuse):
             self.adoption.refresh()
         else:
             self.ledger.refresh()
 
-    def _adopt(self, call: MadeCall, there: Adopted, answer: Answer, row: Mapping[str, Any]) -> None:
-        assert isinstance(self.adoption, Adoption), "what is kept goes by names"
+    def _adopt(self, call: GenerationCall, there: Adopted, answer: Answer, row: Mapping[str, Any]) -> None:
+        assert isinstance(self.adoption, ReplyReuse), "what is kept goes by names"
         rows = {"samples": [{**row, **answer.columns, **there.columns}]}
         if there.draft is not None and there.columns["reused_from"] is not None:
             rows["drafts"] = [self._draft(row, call.name, draft_of(there.draft))]
@@ -257,21 +257,21 @@ class Asker:
             rows = [{"run_id": self.run_id, "scenario": place, "made_id": name} for name in new]
             self.ledger.keep({"run_slots": rows})
 
-    def _kept(self, answer: Answer, call: MadeCall) -> Answer:
+    def _kept(self, answer: Answer, call: GenerationCall) -> Answer:
         self.tally.reused[call.lane] += 1
         self.tally.samples[answer.status] += 1
         self.work.add([call.name])
         return answer
 
-    def _keep_draft(self, row: Mapping[str, Any], name: str, draft: Draft) -> None:
+    def _keep_draft(self, row: Mapping[str, Any], name: str, draft: UnreadableReply) -> None:
         self.ledger.keep({"drafts": [self._draft(row, name, draft)]})
         self.tally.repaired += 1
 
-    def _draft(self, row: Mapping[str, Any], name: str, draft: Draft) -> dict[str, Any]:
+    def _draft(self, row: Mapping[str, Any], name: str, draft: UnreadableReply) -> dict[str, Any]:
         own = {key: row[key] for key in ("run_id", "fingerprint", "created_at")}
         return {"unit_id": name, **own, **draft.columns}
 
-    def _row(self, call: MadeCall) -> dict[str, Any]:
+    def _row(self, call: GenerationCall) -> dict[str, Any]:
         return {
             "sample_id": call.name,
             "run_id": self.run_id,
@@ -290,19 +290,19 @@ class Asker:
         }
 
 
-def _foreseen(adopted: Adopted, question: PreparedQuestion, sent: tuple[Message, ...]) -> Answer | None:
+def _reused_answer(adopted: Adopted, question: Question, sent: tuple[Message, ...]) -> Answer | None:
     """Return the answer that an adopted reply will give; None if it needs another repair."""
     row = adopted.row
     if row["reply"] is None:
         return Answer(row["status"], None, None, as_one_text(sent), {"error": row["error"]})
-    replied, outcome = reread(question, row, adopted.draft)
+    replied, outcome = read_again(question, row, adopted.draft)
     if outcome is None:
         return None
     raw = replied.get("reply", row["reply"])
-    return answer_given(outcome, raw, outcome.status, as_one_text(sent), {"error": outcome.error})
+    return answer_from(outcome, raw, outcome.status, as_one_text(sent), {"error": outcome.error})
 
 
-def find(ledger: Ledger, names: Iterable[str]) -> LedgerEntries:
+def find_entries(ledger: Ledger, names: Iterable[str]) -> LedgerEntries:
     """Return the ledger's entries of these replies, without those that are retried."""
     ids = list(dict.fromkeys(names))
     statuses = zip(ids, ledger.statuses("samples", ids), strict=True)

@@ -19,19 +19,34 @@ from typing import Any
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.rows import item_id
 from tripos_compiler.library.registry import with_functions
-from tripos_compiler.plan import Expr, Made, Plan, digest
+from tripos_compiler.plan import Expr, GeneratedDataset, Plan, digest
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.ledger import Ledger, Listing
-from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.datasets.cases import CaseSource
-from tripos_runtime.datasets.generated_rows import MadeRow, Origins, Rejection, RowFile
+from tripos_runtime.datasets.generated_rows import GeneratedRow, Origins, Rejection, RowFile
 from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.datasets.slots import Choice, RowSlot, SlotSource
-from tripos_runtime.generate.attempts import AcceptedValues, Attempt, Attempts, Before, Outcome, keep, place_of
-from tripos_runtime.generate.author import Asker, LedgerEntries, MadeCall, MadeReply, NotAsked, find
-from tripos_runtime.program.adoption import Adoption, Namesakes, PackedNames
+from tripos_runtime.datasets.slots import RowSlot, SlotChoice, SlotSource
+from tripos_runtime.generate.attempts import (
+    AcceptedValues,
+    Attempt,
+    Attempts,
+    Outcome,
+    PreviousAttempt,
+    keep_outcomes,
+    place_of,
+)
+from tripos_runtime.generate.author import (
+    Asker,
+    GenerationCall,
+    GenerationNeed,
+    LedgerEntries,
+    NobodyAsked,
+    find_entries,
+)
+from tripos_runtime.program.adoption import Namesakes, PackedNames, ReplyReuse
 from tripos_runtime.program.binding import RoleBinding
-from tripos_runtime.program.running import at_once, together
+from tripos_runtime.program.running import gather_all, run_synchronously
 from tripos_runtime.scheduling.calling import Caller
 from tripos_runtime.scheduling.endpoint import Sleep
 
@@ -46,11 +61,11 @@ class Candidate:
 
 
 @dataclass(slots=True)
-class State:
+class SlotState:
     """The state of a slot. `before` is the previous attempt; `waits` is the row that waits for its turn."""
 
     slot: RowSlot
-    before: Before | None = None
+    before: PreviousAttempt | None = None
     reply: str | None = None
     names: tuple[str, ...] = ()
     """The author's reply to the last attempt, and the names of all replies of it."""
@@ -72,7 +87,7 @@ class Cell:
     """The slots of one cell, in order; `turn` is the first without an outcome."""
 
     attempts: Attempts
-    states: list[State]
+    states: list[SlotState]
     turn: int = 0
     behind_open: bool = False
     """True if a slot before `turn` is open, so that later decisions may change."""
@@ -82,8 +97,8 @@ class Cell:
         self._pools = [AcceptedValues() for _ in self._unique]
         self._rows: set[str] = set()
         self._names: dict[int, str] = {}
-        self._waiting: dict[int, State] = {}
-        self._to_compare: list[State] = []
+        self._waiting: dict[int, SlotState] = {}
+        self._to_compare: list[SlotState] = []
         self._compared = 0
         """With how many accepted rows the waiting ones were, or are about to be, compared."""
 
@@ -111,14 +126,14 @@ class Cell:
                 return Rejection("duplicate", told)
         return None
 
-    def next_due(self) -> State | None:
+    def next_due(self) -> SlotState | None:
         """Return the slot whose turn it is, if its last attempt was made or a row of it waits."""
         if self.turn == len(self.states):
             return None
         state = self.states[self.turn]
         return state if state.ended or state.waits is not None else None
 
-    def accept(self, state: State) -> Candidate:
+    def accept(self, state: SlotState) -> Candidate:
         """Accept the waiting row whose turn it is."""
         candidate = self.leave(state)
         self._rows.add(candidate.name)
@@ -127,7 +142,7 @@ class Cell:
             pool.add(state.slot.place, value)
         return candidate
 
-    def pass_on(self, state: State) -> None:
+    def pass_on(self, state: SlotState) -> None:
         """Pass the turn to the next slot. Rows rejected before their turn get the earlier slot that they repeat
         most."""
         for number, candidate in state.repeats.items():
@@ -140,19 +155,19 @@ class Cell:
             state.unsettled = True
         self.turn += 1
 
-    def wait(self, state: State, candidate: Candidate) -> None:
+    def wait(self, state: SlotState, candidate: Candidate) -> None:
         """Let a row wait for the turn of its slot."""
         state.waits, self._waiting[state.slot.place] = candidate, state
         self._to_compare.append(state)
 
-    def leave(self, state: State) -> Candidate:
+    def leave(self, state: SlotState) -> Candidate:
         """Remove the waiting row."""
         candidate, state.waits = state.waits, None
         assert candidate is not None
         del self._waiting[state.slot.place]
         return candidate
 
-    def next_refused(self) -> tuple[State, Rejection] | None:
+    def next_refused(self) -> tuple[SlotState, Rejection] | None:
         """Return a slot whose waiting row repeats an accepted one, so that it need not wait for its turn. Which row it
         repeats is computed when its turn comes."""
         if len(self._rows) > self._compared:
@@ -177,7 +192,7 @@ class Maker:
     """Generates the rows of one data set. `open` counts slots without an outcome, because calls failed or nobody was
     asked."""
 
-    made: Made
+    made: GeneratedDataset
     source: SlotSource
     attempts: Attempts
     asker: Asker
@@ -232,7 +247,7 @@ class Maker:
 
         with contextlib.nullcontext() if self.functions is None else with_functions(self.functions):
             count = min(max(1, -(-self.workers // BLOCK)) + 1, max(1, len(groups)))
-            await together([work() for _ in range(count)])
+            await gather_all([work() for _ in range(count)])
 
     async def _block(self, groups: list[list[RowSlot]]) -> None:
         """Generate the rows of some cells, except those that another process generates."""
@@ -247,10 +262,10 @@ class Maker:
             ours.append(group)
         if keys and self._asks and self.asker.callers is not None:
             self.asker.refresh()
-        block = _Block([Cell(self.attempts, [State(slot) for slot in group]) for group in ours])
+        block = _Block([Cell(self.attempts, [SlotState(slot) for slot in group]) for group in ours])
         block.queue.extend((cell, state) for cell in block.cells for state in cell.states)
         workers = min(len(block.queue), self.workers)
-        await together([self._work(block) for _ in range(workers)])
+        await gather_all([self._work(block) for _ in range(workers)])
         unsettled = [state for cell in block.cells for state in cell.states if state.unsettled]
         self.unsettled += [(state.slot, state.attempts) for state in unsettled if not state.is_open]
         self.unsure |= {state.slot.place for state in unsettled if state.is_open}
@@ -261,7 +276,7 @@ class Maker:
             models = [self.attempts.binding.answering[ask.role][0] for ask in self.attempts.asks]
             # An outcome that may change after a failed call is retried is not kept yet.
             settled = [outcome for state, outcome in block.outcomes if not state.unsettled]
-            asker.enlist(place_of(self.made), keep(asker.ledger, self.made, models, settled, row))
+            asker.enlist(place_of(self.made), keep_outcomes(asker.ledger, self.made, models, settled, row))
             for key in keys:
                 self.asker.ledger.release(key)
 
@@ -276,7 +291,7 @@ class Maker:
             block.under_way += 1
             try:
                 attempt = await self.attempts.make(state.slot, state.attempts, state.before, found)
-            except NotAsked:
+            except NobodyAsked:
                 attempt = None
             except BaseException:
                 self.stop()
@@ -287,17 +302,17 @@ class Maker:
             self._take_in(block, cell, state, attempt)
             block.wake()
 
-    def _looked_up(self, block: _Block, state: State) -> LedgerEntries:
+    def _looked_up(self, block: _Block, state: SlotState) -> LedgerEntries:
         """Return the ledger's replies for an attempt, looked up together with those of the next ones."""
         if state.slot.place not in block.found:
             states = [state, *(each for _, each in itertools.islice(block.queue, BLOCK - 1))]
             states = [each for each in states if each.slot.place not in block.found]
             wanted = [name for each in states for name in self.attempts.names_of(each.slot, each.attempts, each.before)]
-            found = find(self.asker.ledger, wanted) if wanted else LedgerEntries()
+            found = find_entries(self.asker.ledger, wanted) if wanted else LedgerEntries()
             block.found |= dict.fromkeys((each.slot.place for each in states), found)
         return block.found.pop(state.slot.place)
 
-    def _take_in(self, block: _Block, cell: Cell, state: State, attempt: Attempt | None) -> None:
+    def _take_in(self, block: _Block, cell: Cell, state: SlotState, attempt: Attempt | None) -> None:
         """Record the result of an attempt, and decide the slots that waited for it."""
         state.attempts += 1
         self._skip(0 if attempt is None else attempt.asked)
@@ -307,7 +322,7 @@ class Maker:
             state.reply, state.names = attempt.reply, attempt.names
             try:
                 found = attempt.rejection if attempt.row is None else cell.candidate(state.slot, attempt.row)
-            except NotAsked:
+            except NobodyAsked:
                 self._leave_open(state)
             else:
                 if isinstance(found, Candidate):
@@ -332,14 +347,14 @@ class Maker:
         while (refused := cell.next_refused()) is not None:
             self._reject(block, cell, *refused)
 
-    def _reject(self, block: _Block, cell: Cell, state: State, rejection: Rejection, *, last: bool = False) -> None:
+    def _reject(self, block: _Block, cell: Cell, state: SlotState, rejection: Rejection, *, last: bool = False) -> None:
         """Schedule another attempt, or give the slot up. `last`: another attempt would have the same result."""
         if state.waits is not None:  # it repeats another row that may still change
             cell.leave(state)
             last = self._stays(rejection)
             state.unsettled = state.unsettled or cell.behind_open
         state.rejections.append(rejection)
-        state.before = Before(rejection, state.reply, state.names)
+        state.before = PreviousAttempt(rejection, state.reply, state.names)
         self.tally.rejected[rejection.reason] += 1
         if state.attempts <= self.made.retries and not last:
             for ask in self.attempts.asks:
@@ -355,12 +370,12 @@ class Maker:
             return True
         return not self.attempts.written
 
-    def _leave_open(self, state: State) -> None:
+    def _leave_open(self, state: SlotState) -> None:
         """Record that a slot has no outcome."""
         state.ended = state.is_open = True
         self.open.append(state.slot)
 
-    def _settle(self, block: _Block, state: State, row: Mapping[str, Any] | None) -> None:
+    def _settle(self, block: _Block, state: SlotState, row: Mapping[str, Any] | None) -> None:
         """Record the outcome of a slot."""
         author, slot = self.attempts.author, state.slot
         by = None if author is None else self.attempts.binding.of(author.role)[0]
@@ -368,7 +383,7 @@ class Maker:
         if row is None:
             self.tally.given_up += 1
         else:
-            self.rows.add(MadeRow(slot.place, row, origins))
+            self.rows.add(GeneratedRow(slot.place, row, origins))
             self.tally.made += 1
         if self._asks:
             name = None if row is None else item_id(row)
@@ -397,11 +412,11 @@ class _Block:
     workers."""
 
     cells: list[Cell]
-    queue: deque[tuple[Cell, State]] = field(default_factory=deque)
+    queue: deque[tuple[Cell, SlotState]] = field(default_factory=deque)
     found: dict[int, LedgerEntries] = field(default_factory=dict)
     under_way: int = 0
     waiting: list[asyncio.Future[None]] = field(default_factory=list)
-    outcomes: list[tuple[State, Outcome]] = field(default_factory=list)
+    outcomes: list[tuple[SlotState, Outcome]] = field(default_factory=list)
 
     async def wait(self) -> None:
         """Wait until there is something to do, or nothing is in flight."""
@@ -428,7 +443,7 @@ def _blocks(groups: Iterable[list[RowSlot]]) -> Iterator[list[list[RowSlot]]]:
         yield block
 
 
-class Unlisted:
+class IgnoredNames:
     """A list of results that keeps no names."""
 
     def add(self, ids: Iterable[str]) -> None:
@@ -446,7 +461,7 @@ class DataMaker:
     selection: Selection
     callers: Mapping[str, Caller] | None
     ledger: Ledger
-    tally: CallCounters
+    tally: RunProgress
     work: Listing
     run_id: str
     now: Callable[[], datetime]
@@ -455,16 +470,16 @@ class DataMaker:
     sleep: Sleep
     stop: Callable[[], None]
     makers: dict[str, Maker] = field(default_factory=dict)
-    reused: Callable[[MadeCall], None] | None = None
-    unasked: Callable[[MadeReply], None] | None = None
+    reused: Callable[[GenerationCall], None] | None = None
+    unasked: Callable[[GenerationNeed], None] | None = None
     """Called for a kept reply, and for a call that was not made."""
-    adoption: Adoption | None = None
+    adoption: ReplyReuse | None = None
     """The reuse of replies that the ledger has under other names."""
     on_made: Callable[[Attempts], None] | None = None
     """Called with a data set whose rows are complete, before anything is generated from them."""
     on_attempt: Callable[[str, int, int], None] | None = None
     """Called for every attempt at a row, as by `Asker`."""
-    choice: Choice | None = None
+    choice: SlotChoice | None = None
     """The choice of the slots that are needed."""
     _asker: Asker | None = None
     _places: dict[str, frozenset[int] | None] = field(default_factory=dict)
@@ -478,7 +493,7 @@ class DataMaker:
         """Generate everything. Raises the errors of callers and of the ledger."""
         slots = self.source.slots
         sources = self.source.sources
-        choice = self.choice = Choice(slots, self.selection)
+        choice = self.choice = SlotChoice(slots, self.selection)
         asker = self._asker = Asker(
             self.plan, sources, self.callers, self.ledger, self.tally, self.work, self.run_id, self.now
         )
@@ -540,20 +555,20 @@ class DataMaker:
         """Return the names of the replies behind the rows of a data set, and of the replies that are needed next, from
         the kept results alone."""
         asker = Asker(
-            self.plan, self.source.sources, None, self.ledger, CallCounters(), Unlisted(), self.run_id, self.now
+            self.plan, self.source.sources, None, self.ledger, RunProgress(), IgnoredNames(), self.run_id, self.now
         )
         asker.adoption = None if self.adoption is None else Namesakes(self.adoption.others)
         names: list[str] = []
         asker.on_reused = lambda call: names.append(call.name)
         asker.on_unasked = lambda need: names.append(need.call.name)
         attempts = Attempts(self.source.slots.by_name[dataset], asker, self.source.sources, self.binding)
-        at_once(self._maker(attempts, 1).make(self._places[dataset]))
+        run_synchronously(self._maker(attempts, 1).make(self._places[dataset]))
         return names
 
     def go_through(self) -> None:
         """Read the kept results without asking anybody."""
         assert self.callers is None, "whoever asks has to wait"
-        at_once(self.make())
+        run_synchronously(self.make())
 
     @property
     def whole(self) -> bool:

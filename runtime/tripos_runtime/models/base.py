@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from tripos_compiler.library.media import Medium
-from tripos_compiler.plan import LEFT, Settings
+from tripos_compiler.plan import MODEL_DEFAULTS, Settings
 from tripos_compiler.source.data_classes import dataclass
 
 
@@ -56,11 +56,11 @@ def texts_read(messages: Iterable[Message]) -> list[str]:
     >>> texts_read((Message(PLAIN, "2 + 2 = "), Message(OPTION, "4"), Message(OPTION, "5")))
     ['2 + 2 =', '2 + 2 = 4', '2 + 2 = 5']
     """
-    told = list(messages)
-    options = [each.content for each in told if each.role == OPTION]
+    every = list(messages)
+    options = [each.content for each in every if each.role == OPTION]
     if not options:
-        return [each.content for each in told]
-    text = "".join(each.content for each in told if each.role != OPTION)
+        return [each.content for each in every]
+    text = "".join(each.content for each in every if each.role != OPTION)
     return [text.rstrip(), *(text + option for option in options)]
 
 
@@ -81,7 +81,7 @@ class Request:
 
     model: str
     messages: tuple[Message, ...]
-    settings: Settings = LEFT
+    settings: Settings = MODEL_DEFAULTS
     schema: dict[str, Any] | None = None
     """JSON Schema that the reply should fit; an empty schema allows any JSON. Only models with `structured` enforce it,
     and never if some part of it allows any JSON (see `strict_schema`)."""
@@ -155,15 +155,15 @@ class Reply:
     others: tuple[Reply, ...] = ()
     """The further replies to a request for several. Each has its own share of the usage and no further replies."""
 
-    def taking(self, more: Iterable[Reply]) -> Reply:
+    def with_usage_of(self, others_usage: Iterable[Reply]) -> Reply:
         """Return this reply with the usage of other replies added to it. A sum with an unknown part is unknown.
 
         >>> lost = Reply("", "m", "error", 5, 1, None)
-        >>> found = Reply("hi", "m", "stop", 5, 2, 0.25).taking([lost])
+        >>> found = Reply("hi", "m", "stop", 5, 2, 0.25).with_usage_of([lost])
         >>> found.text, found.tokens_in, found.tokens_out, found.cost_usd
         ('hi', 10, 3, None)
         """
-        every = (self, *more)
+        every = (self, *others_usage)
         return replace(
             self,
             tokens_in=_total([each.tokens_in for each in every]),
@@ -181,7 +181,7 @@ class Reply:
         [('a', 3)]
         """
         every = (replace(self, others=()), *self.others)
-        return (every[0].taking(every[wanted:]), *every[1:wanted]) if len(every) > wanted else every
+        return (every[0].with_usage_of(every[wanted:]), *every[1:wanted]) if len(every) > wanted else every
 
 
 def _total(parts: Sequence[Amount | None]) -> Amount | None:
@@ -267,7 +267,7 @@ class ModelError(CodedError):
         """A reply began and broke off, so the endpoint is reachable."""
         self.attempts = 1
         """The number of requests that were made for the call."""
-        self.took: Reply | None = None
+        self.usage: Reply | None = None
         """The usage that the provider reported despite the error, as a reply without text; None if it reported none."""
 
     def of_further_sample(self) -> ModelError:
@@ -329,14 +329,14 @@ class Warming(Protocol):
 
 
 @runtime_checkable
-class Choosy(Protocol):
+class IgnoresSettings(Protocol):
     """A model that is known to ignore some settings."""
 
-    def refuses(self, settings: Settings) -> tuple[str, ...]:
+    def ignored_settings(self, settings: Settings) -> tuple[str, ...]:
         """Return the names of the settings that a request would leave out."""
         ...
 
 
-def refused(model: Model, settings: Settings) -> tuple[str, ...]:
+def ignored_settings_of(model: Model, settings: Settings) -> tuple[str, ...]:
     """Return the names of the given settings that a model is known to ignore."""
-    return model.refuses(settings) if isinstance(model, Choosy) else ()
+    return model.ignored_settings(settings) if isinstance(model, IgnoresSettings) else ()

@@ -24,7 +24,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|(?<=[。！？])[”’」
 TRUE, FALSE = ("true", "yes"), ("false", "no")
 
 
-class _Unfit(Exception):
+class _NotAValue(Exception):
     """A text is not a value of a type; raised and caught in this module only."""
 
 
@@ -155,7 +155,7 @@ def fitted(text: str, schema: dict[str, Any] | None) -> str:
         return text
     try:
         return json.dumps(_value(text, schema), ensure_ascii=False)
-    except (_Unfit, ValueError):
+    except (_NotAValue, ValueError):
         return text
 
 
@@ -168,7 +168,7 @@ def _value(text: str, schema: dict[str, Any]) -> Any:
     if "enum" in schema:
         found = next((each for each in schema["enum"] if each.casefold() == text.strip().casefold()), None)
         if found is None:
-            raise _Unfit
+            raise _NotAValue
         return found
     match schema:
         case {"anyOf": [first, *_]}:
@@ -179,7 +179,7 @@ def _value(text: str, schema: dict[str, Any]) -> Any:
             return [_value(text, items)]
         case {"type": "boolean"}:
             if text.strip().casefold() not in TRUE + FALSE:
-                raise _Unfit
+                raise _NotAValue
             return text.strip().casefold() in TRUE
         case {"type": "integer"}:
             return int(text)

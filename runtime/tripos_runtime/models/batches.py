@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 import orjson
 
 from tripos_compiler.plan import Settings
-from tripos_runtime.models.base import Model, ModelError, Price, Reply, Request, refused
+from tripos_runtime.models.base import Model, ModelError, Price, Reply, Request, ignored_settings_of
 from tripos_runtime.models.chat_completions import DirectModel
 from tripos_runtime.models.completions import ContinuingModel
 from tripos_runtime.models.embeddings import embeds
-from tripos_runtime.models.errors import CallPlace, answer_error, model_error
+from tripos_runtime.models.errors import CallTarget, answer_error, model_error
 from tripos_runtime.models.http import HttpAnswer, ModelConnection, headers_of
 from tripos_runtime.models.native_forms import TranslatedModel
 from tripos_runtime.models.prices import batch_price
-from tripos_runtime.models.replies import parsed
+from tripos_runtime.models.replies import parse_body
 from tripos_runtime.models.rewards import is_reward
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class BatchServer:
     """The client of one model's batch API."""
 
     def __init__(self, model: DirectModel | TranslatedModel, timeout_s: float) -> None:
-        self.place: CallPlace = model.place
+        self.place: CallTarget = model.place
         self._connection = ModelConnection(model.place.address, model.headers, timeout_s, model.place.secrets)
 
     async def call(
@@ -119,7 +119,7 @@ class BatchServer:
         if answer.status != 200:
             raise answer_error(answer.status, answer.body, headers, place)
         try:
-            found = parsed(answer.body)
+            found = parse_body(answer.body)
         except ValueError:
             found = None
         if not isinstance(found, dict):
@@ -168,7 +168,7 @@ class BatchedModel:
         self.service = service
         self._model = model
         model.most_samples = 1
-        model.price = batch_price(provider, own_name, model.price, own=model.own_price)
+        model.price = batch_price(provider, own_name, model.price, price_is_users=model.own_price)
 
     @property
     def price(self) -> Price | None:
@@ -179,10 +179,10 @@ class BatchedModel:
         """Ask live, at batch prices. Unused: only batches are asked."""
         raise NotImplementedError("a model in batches is asked by its queue")
 
-    def body_of(self, request: Request) -> bytes:
+    def request_body(self, request: Request) -> bytes:
         """Return the body of a request as JSON. Raises `ModelError`."""
         try:
-            return self._model.body_of(request)
+            return self._model.request_body(request)
         except Exception as error:  # an error inside litellm may be any exception
             place = self._model.place
             raise model_error(error, self.name, place.address, place.key_variables, place.secrets) from error
@@ -191,9 +191,9 @@ class BatchedModel:
         """Return the reply in the outcome of a line. Raises `ModelError`."""
         return self._model.reply_in(request, answer)
 
-    def refuses(self, settings: Settings) -> tuple[str, ...]:
+    def ignored_settings(self, settings: Settings) -> tuple[str, ...]:
         """Return the names of the settings that a request would leave out."""
-        return refused(self._model, settings)
+        return ignored_settings_of(self._model, settings)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -203,26 +203,26 @@ class BatchedModel:
 
 def _object_in(line: bytes) -> dict[str, Any]:
     try:
-        found = parsed(line)
+        found = parse_body(line)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def answered(status: int, body: Any) -> HttpAnswer:
+def answer_in_line(status: int, body: Any) -> HttpAnswer:
     """Return the outcome line's answer in the form of a live answer."""
     return HttpAnswer(status, {}, orjson.dumps(body))
 
 
-def undone(name: str, why: str, *, again: bool) -> ModelError:
+def unanswered_error(name: str, why: str, *, again: bool) -> ModelError:
     """Return the error of a line that its batch did not answer. `again`: another batch may answer it."""
     hint = "run the same command again: it asks what is missing, and nothing else"
     return ModelError(UNDONE, f"no batch answered this request to `{name}`: {why}", hint, retryable=again)
 
 
-def counted(told: Mapping[str, Any], name: str) -> int:
+def count_in(counts: Mapping[str, Any], name: str) -> int:
     """Return a count of a batch; 0 if it is missing."""
-    found = told.get(name)
+    found = counts.get(name)
     return found if isinstance(found, int) else 0
 
 
@@ -273,9 +273,9 @@ class AnthropicBatches:
             found = [each for each in page.get("data") or () if isinstance(each, dict)]
             for each in found:
                 counts = each.get("request_counts") or {}
-                if each.get("id") in known or sum(counted(counts, name) for name in COUNTS) != len(ids):
+                if each.get("id") in known or sum(count_in(counts, name) for name in COUNTS) != len(ids):
                     continue
-                if _made(each) < since - EARLIER:
+                if _created_at(each) < since - EARLIER:
                     return None
                 state = self._state(each)
                 if not state.ended:
@@ -285,7 +285,7 @@ class AnthropicBatches:
                     if custom_id in ids:
                         return self._id(each)
                     break
-            if not found or not page.get("has_more") or _made(found[-1]) < since - EARLIER:
+            if not found or not page.get("has_more") or _created_at(found[-1]) < since - EARLIER:
                 return None
             after = f"&after_id={self._id(found[-1])}"
 
@@ -305,34 +305,34 @@ class AnthropicBatches:
         """Close the connections."""
         await self._server.close()
 
-    def _state(self, told: dict[str, Any]) -> BatchState:
-        counts = told.get("request_counts") or {}
-        total = sum(counted(counts, name) for name in COUNTS)
-        ended = told.get("processing_status") == "ended"
+    def _state(self, body: dict[str, Any]) -> BatchState:
+        counts = body.get("request_counts") or {}
+        total = sum(count_in(counts, name) for name in COUNTS)
+        ended = body.get("processing_status") == "ended"
         # The address in the answer is not used: the key goes to the configured one only.
-        files = (f"{self._base}/{self._id(told)}/results",) if ended else ()
-        return BatchState(self._id(told), ended, total - counted(counts, "processing"), total, files=files)
+        files = (f"{self._base}/{self._id(body)}/results",) if ended else ()
+        return BatchState(self._id(body), ended, total - count_in(counts, "processing"), total, files=files)
 
     def _outcome(self, result: dict[str, Any]) -> Outcome:
         match result:
             case {"type": "succeeded", "message": dict(message)}:
-                return answered(200, message)
+                return answer_in_line(200, message)
             case {"type": "errored", "error": dict(error)}:
                 inner = error.get("error") if isinstance(error.get("error"), dict) else error
-                return answered(STATUS_OF.get(str((inner or {}).get("type")), 500), {"error": inner})
+                return answer_in_line(STATUS_OF.get(str((inner or {}).get("type")), 500), {"error": inner})
             case {"type": "canceled"}:
-                return undone(self._name, "it was cancelled", again=False)
+                return unanswered_error(self._name, "it was cancelled", again=False)
             case _:
-                return undone(self._name, "it expired", again=True)
+                return unanswered_error(self._name, "it expired", again=True)
 
-    def _id(self, told: dict[str, Any]) -> str:
-        found = told.get("id")
+    def _id(self, body: dict[str, Any]) -> str:
+        found = body.get("id")
         if not isinstance(found, str):
             raise ModelError("R0111", f"the provider of `{self._name}` named no batch", "try again later")
         return found
 
 
-def _made(told: dict[str, Any]) -> datetime:
+def _created_at(told: dict[str, Any]) -> datetime:
     return datetime.fromisoformat(str(told.get("created_at")).replace("Z", "+00:00"))
 
 
@@ -343,7 +343,7 @@ FULL = "token_limit_exceeded"
 """The error of a batch that exceeds the account's queue limit."""
 EARLIER_S = 86_400
 """Batches are searched back to a day before the marker was written, since clocks differ."""
-OPENAI_BATCHES_PATH = "/chat/completions"
+BATCHES_PATH = "/chat/completions"
 
 
 class OpenaiBatches:
@@ -356,7 +356,7 @@ class OpenaiBatches:
     def __init__(self, model: DirectModel | TranslatedModel, timeout_s: float) -> None:
         self._server = BatchServer(model, timeout_s)
         self._name = model.name
-        self._base = model.place.address.removesuffix(OPENAI_BATCHES_PATH)
+        self._base = model.place.address.removesuffix(BATCHES_PATH)
 
     async def check(self) -> None:
         """Raise `ModelError` if the server has no batches."""
@@ -373,7 +373,7 @@ class OpenaiBatches:
         uploaded = await self._server.call("POST", f"{self._base}/files", form)
         wanted = {
             "input_file_id": uploaded.get("id"),
-            "endpoint": f"/v1{OPENAI_BATCHES_PATH}",
+            "endpoint": f"/v1{BATCHES_PATH}",
             "completion_window": "24h",
             "metadata": {MARKER: marker},
         }
@@ -390,7 +390,7 @@ class OpenaiBatches:
                     return self._id(each)
             if not found or not page.get("has_more"):
                 return None
-            if counted(found[-1], "created_at") < since.timestamp() - EARLIER_S:
+            if count_in(found[-1], "created_at") < since.timestamp() - EARLIER_S:
                 return None
             after = f"&after={self._id(found[-1])}"
 
@@ -406,10 +406,10 @@ class OpenaiBatches:
             errors = (told.get("errors") or {}).get("data") or ()
             codes = [str(each.get("code")) for each in errors]
             trouble = f"{trouble}: {' '.join(str(errors[0].get('message')).split())}" if errors else trouble
-        done = counted(counts, "completed") + counted(counts, "failed")
+        done = count_in(counts, "completed") + count_in(counts, "failed")
         files = tuple(f"{self._base}/files/{name}/content" for name in names if name)
         may_pass = status == "expired" or FULL in codes
-        return BatchState(batch_id, status in ENDED, done, counted(counts, "total"), trouble, may_pass, files)
+        return BatchState(batch_id, status in ENDED, done, count_in(counts, "total"), trouble, may_pass, files)
 
     async def outcomes(self, state: BatchState) -> AsyncIterator[tuple[str, Outcome]]:
         """Yield the lines of the outcome and error files."""
@@ -424,22 +424,22 @@ class OpenaiBatches:
     def _outcome(self, line: dict[str, Any], state: BatchState) -> Outcome:
         response = line.get("response")
         if isinstance(response, dict) and response.get("body") is not None:
-            return answered(counted(response, "status_code") or 200, response["body"])
+            return answer_in_line(count_in(response, "status_code") or 200, response["body"])
         told = line.get("error")
         error = told if isinstance(told, dict) else {"message": told}
         expired = error.get("code") == "batch_expired"
         why = str(error.get("message") or error.get("code") or "its line has no reply")
-        return undone(self._name, why, again=expired or state.may_pass)
+        return unanswered_error(self._name, why, again=expired or state.may_pass)
 
-    def _id(self, told: dict[str, Any]) -> str:
-        found = told.get("id")
+    def _id(self, body: dict[str, Any]) -> str:
+        found = body.get("id")
         if not isinstance(found, str):
             raise ModelError("R0111", f"the provider of `{self._name}` named no batch", "try again later")
         return found
 
 
 def _line(line: BatchLine) -> bytes:
-    head = orjson.dumps({"custom_id": line.id, "method": "POST", "url": f"/v1{OPENAI_BATCHES_PATH}"})
+    head = orjson.dumps({"custom_id": line.id, "method": "POST", "url": f"/v1{BATCHES_PATH}"})
     return head[:-1] + b',"body":' + line.body + b"}\n"
 
 

@@ -40,10 +40,10 @@ TUNED = re.compile(r"^(ft:[^:]+).*$")
 
 
 @functools.cache
-def every_entry() -> Mapping[str, Mapping[str, Any]]:
+def all_entries() -> Mapping[str, Mapping[str, Any]]:
     """Return all entries by name; none if litellm is not installed.
 
-    >>> every_entry()["gpt-4o"]["litellm_provider"]
+    >>> all_entries()["gpt-4o"]["litellm_provider"]
     'openai'
     """
     spec = importlib.util.find_spec("litellm")
@@ -60,7 +60,7 @@ def entry_of(provider: str, model: str) -> Mapping[str, Any] | None:
     >>> entry_of("openai", "gpt-4o")["mode"], entry_of("openai", "no-such-model")
     ('chat', None)
     """
-    entries = every_entry()
+    entries = all_entries()
     shorter = TUNED.sub(r"\1", model) if model.startswith("ft:") else DATED.sub("", model)
     for name in (f"{provider}/{model}", model, f"{provider}/{shorter}", shorter):
         entry = entries.get(name)
@@ -69,13 +69,13 @@ def entry_of(provider: str, model: str) -> Mapping[str, Any] | None:
     return None
 
 
-def near_model(name: str) -> str | None:
+def similar_model(name: str) -> str | None:
     """Return the most similar name with its provider for a name that the map does not have; None if no name is similar.
 
-    >>> near_model("openai/gpt-4o-min"), near_model("gpt-4o-mini"), near_model("hosted_vllm/my-own")
+    >>> similar_model("openai/gpt-4o-min"), similar_model("gpt-4o-mini"), similar_model("hosted_vllm/my-own")
     ('openai/gpt-4o-mini', 'openai/gpt-4o-mini', None)
     """
-    entries = every_entry()
+    entries = all_entries()
     provider, slash, model = name.partition("/")
     if not slash:
         own = entries.get(name, {}).get("litellm_provider")
@@ -89,16 +89,16 @@ def near_model(name: str) -> str | None:
     return f"{provider}/{close[0]}" if close and close[0] != model else None
 
 
-def allows(provider: str, model: str, what: str) -> bool | None:
+def has_capability(provider: str, model: str, what: str) -> bool | None:
     """Return whether a model has a capability, such as `supports_reasoning`; `None` if the map does not say.
 
-    >>> allows("openai", "gpt-4o", "supports_response_schema"), allows("openai", "mine", "supports_response_schema")
-    (True, None)
+    >>> has_capability("openai", "gpt-4o", "supports_response_schema"), has_capability("openai", "mine",
+    "supports_response_schema") (True, None)
     """
     entry = entry_of(provider, model)
     found = entry.get(what) if entry is not None else None
     if found is None and entry is not None:
-        found = every_entry().get(model, {}).get(what)
+        found = all_entries().get(model, {}).get(what)
     return found if isinstance(found, bool) else None
 
 
@@ -164,7 +164,7 @@ def _keyed(*keys: str) -> LitellmProvider:
     return LitellmProvider(keys)
 
 
-def _insisting(*keys: str) -> LitellmProvider:
+def _keyed_with_retry_override(*keys: str) -> LitellmProvider:
     return LitellmProvider(keys, retries="insisted")
 
 
@@ -199,7 +199,7 @@ LITELLM: Mapping[str, LitellmProvider] = {
     "a2a_agent": _serving("agents of litellm's proxy"),
     "abliteration": _keyed("ABLITERATION_API_KEY"),
     "ai21": LitellmProvider(endpoint_only=True, retries="insisted"),
-    "ai21_chat": _insisting("AI21_API_KEY"),
+    "ai21_chat": _keyed_with_retry_override("AI21_API_KEY"),
     "aiand": _keyed("AIAND_API_KEY"),
     "aihubmix": _keyed("AIHUBMIX_API_KEY"),
     "aiml": _keyed("AIML_API_KEY"),
@@ -217,13 +217,13 @@ LITELLM: Mapping[str, LitellmProvider] = {
     "azure": LitellmProvider((*AZURE_KEYS, "AZURE_OPENAI_AD_TOKEN", *AZURE_SIGN_IN), address=("AZURE_API_BASE",)),
     "azure_speech": _serving("speech"),
     "azure_text": LitellmProvider(AZURE_KEYS, address=("AZURE_API_BASE",)),
-    "baseten": _insisting("BASETEN_API_KEY"),
+    "baseten": _keyed_with_retry_override("BASETEN_API_KEY"),
     "bedrock": LitellmProvider(("AWS_BEARER_TOKEN_BEDROCK", *AWS), packages=("boto3",), credentials="aws"),
     "bedrock_mantle": LitellmProvider(
         ("BEDROCK_MANTLE_API_KEY", "AWS_BEARER_TOKEN_BEDROCK", *AWS), packages=("boto3",), credentials="aws"
     ),
     "bespoke": _serving("decisions"),
-    "bigmodel": _insisting("BIGMODEL_API_KEY"),
+    "bigmodel": _keyed_with_retry_override("BIGMODEL_API_KEY"),
     "black_forest_labs": _serving("images"),
     "bytez": LitellmProvider(("BYTEZ_API_KEY",), retries="untold"),
     "cerebras": _keyed("CEREBRAS_API_KEY"),
@@ -233,10 +233,10 @@ LITELLM: Mapping[str, LitellmProvider] = {
         untested="a person must sign in",
     ),
     "chutes": _keyed("CHUTES_API_KEY"),
-    "clarifai": _insisting("CLARIFAI_API_KEY"),
-    "clf_ai_gateway": _insisting("CLF_AI_GATEWAY_API_KEY"),
+    "clarifai": _keyed_with_retry_override("CLARIFAI_API_KEY"),
+    "clf_ai_gateway": _keyed_with_retry_override("CLF_AI_GATEWAY_API_KEY"),
     "cloudflare": LitellmProvider(("CLOUDFLARE_API_KEY",), address=("CLOUDFLARE_API_BASE", "CLOUDFLARE_ACCOUNT_ID")),
-    "codestral": _insisting("CODESTRAL_API_KEY"),
+    "codestral": _keyed_with_retry_override("CODESTRAL_API_KEY"),
     "cognition": _keyed("COGNITION_API_KEY"),
     "cohere": _keyed("COHERE_API_KEY", "CO_API_KEY"),
     "cohere_chat": _keyed("COHERE_API_KEY", "CO_API_KEY"),
@@ -259,7 +259,7 @@ LITELLM: Mapping[str, LitellmProvider] = {
     ),
     "datarobot": _keyed("DATAROBOT_API_TOKEN"),
     "deepgram": _serving("transcripts"),
-    "deepinfra": _insisting("DEEPINFRA_API_KEY"),
+    "deepinfra": _keyed_with_retry_override("DEEPINFRA_API_KEY"),
     "docker_model_runner": LitellmProvider(("DOCKER_MODEL_RUNNER_API_KEY",), keyless=True),
     "dotprompt": _serving("prompts"),
     "edenai": _keyed("EDENAI_API_KEY"),
@@ -268,7 +268,7 @@ LITELLM: Mapping[str, LitellmProvider] = {
     "empower": _keyed("EMPOWER_API_KEY"),
     "eu_jev": _serving("decisions"),
     "fal_ai": _serving("images", "FAL_AI_API_KEY"),
-    "featherless_ai": _insisting("FEATHERLESS_AI_API_KEY", "FEATHERLESS_API_KEY"),
+    "featherless_ai": _keyed_with_retry_override("FEATHERLESS_AI_API_KEY", "FEATHERLESS_API_KEY"),
     "fireworks_ai": _keyed("FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY", "FIREWORKSAI_API_KEY", "FIREWORKS_AI_TOKEN"),
     "friendliai": _keyed("FRIENDLIAI_API_KEY", "FRIENDLI_TOKEN"),
     "galadriel": _keyed("GALADRIEL_API_KEY"),
@@ -291,8 +291,8 @@ LITELLM: Mapping[str, LitellmProvider] = {
     "hostinger_router": _keyed("HOSTINGER_ROUTER_API_KEY"),
     "huggingface": _keyed("HF_TOKEN", "HUGGINGFACE_API_KEY"),
     "humanloop": _serving("prompts"),
-    "hyperbolic": _insisting("HYPERBOLIC_API_KEY"),
-    "inception": _insisting("INCEPTION_API_KEY"),
+    "hyperbolic": _keyed_with_retry_override("HYPERBOLIC_API_KEY"),
+    "inception": _keyed_with_retry_override("INCEPTION_API_KEY"),
     "inferenceapis": _keyed("INFERENCEAPIS_API_KEY"),
     "infinity": _serving("embeddings", "INFINITY_API_KEY"),
     "jina_ai": _serving("embeddings", "JINA_AI_API_KEY", "JINA_API_KEY", "JINA_AI_TOKEN"),
@@ -323,7 +323,7 @@ LITELLM: Mapping[str, LitellmProvider] = {
     "modelscope": _keyed("MODELSCOPE_API_KEY"),
     "mongodb": _serving("search"),
     "moonshot": _keyed("MOONSHOT_API_KEY"),
-    "morph": _insisting("MORPH_API_KEY"),
+    "morph": _keyed_with_retry_override("MORPH_API_KEY"),
     "nace": _serving("decisions"),
     "nadir": _keyed("NADIR_API_KEY"),
     "nano-gpt": _keyed("NANOGPT_API_KEY"),
@@ -331,8 +331,8 @@ LITELLM: Mapping[str, LitellmProvider] = {
     "neosantara": _keyed("NEOSANTARA_API_KEY"),
     "nlp_cloud": _keyed("NLP_CLOUD_API_KEY"),
     "novita": _keyed("NOVITA_API_KEY"),
-    "nscale": _insisting("NSCALE_API_KEY"),
-    "nvidia_nim": _insisting("NVIDIA_NIM_API_KEY"),
+    "nscale": _keyed_with_retry_override("NSCALE_API_KEY"),
+    "nvidia_nim": _keyed_with_retry_override("NVIDIA_NIM_API_KEY"),
     "nvidia_riva": _serving("transcripts"),
     "oci": LitellmProvider(
         ("OCI_KEY", "OCI_KEY_FILE"),
@@ -371,7 +371,7 @@ LITELLM: Mapping[str, LitellmProvider] = {
     "sagemaker_chat": SAGEMAKER,
     "sagemaker_nova": SAGEMAKER,
     "sail": _keyed("SAIL_API_KEY"),
-    "sambanova": _insisting("SAMBANOVA_API_KEY"),
+    "sambanova": _keyed_with_retry_override("SAMBANOVA_API_KEY"),
     "sap": LitellmProvider(
         ("AICORE_SERVICE_KEY", "AICORE_CLIENT_ID"),
         keyless=True,
@@ -390,12 +390,12 @@ LITELLM: Mapping[str, LitellmProvider] = {
     "tencent": _keyed("TENCENT_API_KEY"),
     "tensormesh": _keyed("TENSORMESH_INFERENCE_API_KEY"),
     "text-completion-codestral": _keyed("CODESTRAL_API_KEY"),
-    "text-completion-inception": _insisting("INCEPTION_API_KEY"),
+    "text-completion-inception": _keyed_with_retry_override("INCEPTION_API_KEY"),
     "topaz": _serving("images"),
     "transcribe": _serving("transcripts"),
     "triton": LitellmProvider(endpoint_only=True),
     "typesafe": _serving("decisions"),
-    "v0": _insisting("V0_API_KEY"),
+    "v0": _keyed_with_retry_override("V0_API_KEY"),
     "valkey": _serving("search"),
     "veniceai": _keyed("VENICE_AI_API_KEY"),
     "vercel_ai_gateway": _keyed("VERCEL_AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN"),
@@ -410,7 +410,7 @@ LITELLM: Mapping[str, LitellmProvider] = {
     "watsonx_text": _serving("continuations without a prompt"),
     "xiaomi_mimo": _keyed("XIAOMI_MIMO_API_KEY"),
     "xinference": LitellmProvider(endpoint_only=True),
-    "zai": _insisting("ZAI_API_KEY"),
+    "zai": _keyed_with_retry_override("ZAI_API_KEY"),
     "zerogpu": _keyed("ZEROGPU_API_KEY"),
 }
 """The needs of litellm's calls by its provider names, without providers that only Tripos's direct route uses."""
@@ -452,7 +452,7 @@ class Provider:
     """Further variables."""
 
     @property
-    def beside_key(self) -> tuple[str, ...]:
+    def other_variables(self) -> tuple[str, ...]:
         """The variables of a provider other than its keys: its address, and what is sent in addition to the key."""
         return (*self.base_urls, *(variable for _, variable, _ in self.headers), *self.more)
 
@@ -517,7 +517,7 @@ PROVIDERS: Mapping[str, Provider] = {
     ),
 }
 
-FOREIGN: Mapping[str, Provider] = {
+NATIVE_PROVIDERS: Mapping[str, Provider] = {
     "anthropic": Provider(
         "https://api.anthropic.com/v1/messages", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL")
     ),
@@ -537,7 +537,7 @@ FOREIGN: Mapping[str, Provider] = {
 EXPORTED_ADDRESS = frozenset({"azure"})
 """Providers whose address litellm reads from the environment only: it may sign in there with more than the key."""
 KEYED: Mapping[str, tuple[str, ...]] = {
-    name: needs.plain_keys for name, needs in LITELLM.items() if needs.plain_keys and name not in FOREIGN
+    name: needs.plain_keys for name, needs in LITELLM.items() if needs.plain_keys and name not in NATIVE_PROVIDERS
 }
 """The keys that a `.env` file may give to providers that only litellm reaches."""
 
@@ -550,15 +550,15 @@ def provider_named(name: str) -> Provider:
     """
     upper = name.upper()
     unlisted = Provider(None, KEYED.get(name, ()), (f"{upper}_API_BASE", f"{upper}_BASE_URL"))
-    return PROVIDERS.get(name) or FOREIGN.get(name) or unlisted
+    return PROVIDERS.get(name) or NATIVE_PROVIDERS.get(name) or unlisted
 
 
 def key_names() -> frozenset[str]:
     """Return the names of the key variables of all providers."""
-    return frozenset(key for name in (*PROVIDERS, *FOREIGN, *KEYED) for key in provider_named(name).keys)
+    return frozenset(key for name in (*PROVIDERS, *NATIVE_PROVIDERS, *KEYED) for key in provider_named(name).keys)
 
 
-PARTICULAR = re.compile(
+REASONING_MODELS = re.compile(
     r"^(ft:)?o\d|gpt-([5-9]|\d\d)|audio|search|realtime|deep-research|computer-use|codex|(^|/)responses/"
 )
 """Models of `openai/` that take other settings than the rest, wherever they are reached."""
@@ -567,17 +567,17 @@ PARTICULAR = re.compile(
 _given: list[Mapping[str, str]] = []
 
 
-def give_variables(files: Iterable[Mapping[str, str]]) -> None:
+def set_file_variables(files: Iterable[Mapping[str, str]]) -> None:
     """Set the variables of `.env` files, the first file first; earlier ones are replaced."""
     _given[:] = [dict(file) for file in files]
 
 
-def given_variables() -> tuple[Mapping[str, str], ...]:
+def file_variables() -> tuple[Mapping[str, str], ...]:
     """Return the variables of each `.env` file."""
     return tuple(_given)
 
 
-def every_variable() -> dict[str, str]:
+def all_variables() -> dict[str, str]:
     """Return the variables of the environment, completed by those of the files."""
     found: dict[str, str] = {}
     for file in reversed(_given):
@@ -591,13 +591,13 @@ def variable(name: str) -> str:
     return next((text for place in places if (text := place.get(name, "").strip())), "")
 
 
-def gives(file: Mapping[str, str], provider: Provider) -> bool:
+def may_set_address(file: Mapping[str, str], provider: Provider) -> bool:
     """Return true if a file may set more than the key of a provider, such as its address: if the file also sets the
     key, or no key is needed. So a key from the environment or another file is never sent to an address from this file.
 
     >>> provider = Provider("https://a/v1", ("A_API_KEY",), ("A_API_BASE",))
-    >>> gives({"A_API_BASE": "http://b/v1"}, provider), gives({"A_API_BASE": "http://b/v1", "A_API_KEY": "x"}, provider)
-    (False, True)
+    >>> may_set_address({"A_API_BASE": "http://b/v1"}, provider), may_set_address({"A_API_BASE": "http://b/v1",
+    "A_API_KEY": "x"}, provider) (False, True)
     """
     if any(os.environ.get(name, "").strip() for name in provider.keys):
         return False
@@ -608,16 +608,16 @@ def variables_of(provider: Provider, environ: Mapping[str, str] | None = None) -
     """Return the variables of a provider that are set: in `environ`, or without it in the environment and the files.
 
     If a file sets the address, the environment's variables are not used."""
-    own = _set(provider, os.environ if environ is None else environ)
+    own = _set_variables(provider, os.environ if environ is None else environ)
     for file in _given if environ is None else []:
-        found = _set(provider, file)
-        if found and gives(file, provider):
+        found = _set_variables(provider, file)
+        if found and may_set_address(file, provider):
             return found if found.keys() & set(provider.base_urls) else {**found, **own}
     return own
 
 
-def _set(provider: Provider, place: Mapping[str, str]) -> dict[str, str]:
-    names = (*provider.keys, *provider.beside_key)
+def _set_variables(provider: Provider, place: Mapping[str, str]) -> dict[str, str]:
+    names = (*provider.keys, *provider.other_variables)
     return {name: text for name in names if (text := place.get(name, "").strip())}
 
 
@@ -642,18 +642,18 @@ def path_of(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Path:
         return "direct"
     provider, _, model = name.partition("/")
     endpoint = endpoint_of(name, endpoints)
-    entry = entry_of(provider, model) or (every_entry().get(model) if provider == "openai" else None)
+    entry = entry_of(provider, model) or (all_entries().get(model) if provider == "openai" else None)
     if entry is not None and entry.get("mode", "chat") != "chat":
         return "litellm"
     if provider in PROVIDERS:
         if provider != "openai":
             return "direct"
-        if PARTICULAR.search(model):
+        if REASONING_MODELS.search(model):
             return "translated"
         if endpoint is None and (entry is None or entry.get("supports_reasoning")):
             return "translated"  # OpenAI's own models that are newer than the map: litellm knows the rules by name
         return "direct"
-    if provider not in FOREIGN:
+    if provider not in NATIVE_PROVIDERS:
         return "litellm"
     if provider == "azure" and not _is_plain_azure(model, endpoint):
         return "litellm"
@@ -671,7 +671,7 @@ def completion_name(name: str) -> str | None:
     provider, _, model = name.partition("/")
     if provider.startswith(COMPLETION) or provider == "azure_text":
         return name
-    entry = entry_of(provider, model) or every_entry().get(model)
+    entry = entry_of(provider, model) or all_entries().get(model)
     if provider == "openai" and entry is not None and entry.get("mode") == "completion":
         return OPENAI_COMPLETION + model
     return None
@@ -699,11 +699,11 @@ def check_address(name: str, address: str) -> None:
     )
 
 
-def is_here(endpoint: Endpoint | None) -> bool:
+def is_local_endpoint(endpoint: Endpoint | None) -> bool:
     """Return true if an endpoint is a server on this machine.
 
     >>> from tripos_runtime.models.base import Endpoint
-    >>> is_here(Endpoint("http://127.0.0.1:8000/v1"))
+    >>> is_local_endpoint(Endpoint("http://127.0.0.1:8000/v1"))
     True
     """
     return endpoint is not None and urlsplit(endpoint.base_url).hostname in LOOPBACK
@@ -712,7 +712,7 @@ def is_here(endpoint: Endpoint | None) -> bool:
 def _is_plain_azure(model: str, endpoint: Endpoint | None) -> bool:
     """Return true if a deployment is reached with a key at a resource's address. litellm handles the other ways to sign
     in."""
-    told = variables_of(FOREIGN["azure"])
+    told = variables_of(NATIVE_PROVIDERS["azure"])
     base_url = endpoint.base_url if endpoint is not None else told.get("AZURE_API_BASE", "")
     keyed = endpoint is not None or "AZURE_API_KEY" in told
     return keyed and bool(base_url) and "/openai" not in base_url and "/" not in model

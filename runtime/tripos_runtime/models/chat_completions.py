@@ -32,16 +32,16 @@ from tripos_runtime.models.base import (
 from tripos_runtime.models.catalog import (
     PROVIDERS,
     Provider,
-    allows,
     check_address,
     entry_of,
-    is_here,
+    has_capability,
+    is_local_endpoint,
     variable,
     variables_of,
 )
-from tripos_runtime.models.errors import CallPlace, answer_error, model_error
+from tripos_runtime.models.errors import CallTarget, answer_error, model_error
 from tripos_runtime.models.http import HttpAnswer, ModelConnection, headers_of
-from tripos_runtime.models.replies import call_id, calls_sent, parsed, read_reply, tools_sent, whole
+from tripos_runtime.models.replies import call_id, parse_body, read_reply, storable, tool_call_message, tools_in_request
 
 AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 
@@ -122,7 +122,7 @@ def as_json(
             return orjson.dumps(messages)
         return orjson.dumps([{"role": message.role, "content": message.content} for message in messages])
     except TypeError:  # JSON cannot encode a lone surrogate
-        return orjson.dumps([{"role": message.role, "content": whole(message.content)} for message in messages])
+        return orjson.dumps([{"role": message.role, "content": storable(message.content)} for message in messages])
 
 
 def as_objects(
@@ -133,13 +133,13 @@ def as_objects(
     made, answered = 0, 0
     for message in messages:
         if message.role == CALLED:
-            object_ = calls_sent(whole(message.content), tools, made)
+            object_ = tool_call_message(storable(message.content), tools, made)
             made, answered = made + len(object_["tool_calls"]), made
         elif message.role == RESULT:
             answered += 1
-            object_ = {"role": "tool", "tool_call_id": call_id(answered), "content": whole(message.content)}
+            object_ = {"role": "tool", "tool_call_id": call_id(answered), "content": storable(message.content)}
         else:
-            object_ = {"role": message.role, "content": _content(whole(message.content), contents, detail)}
+            object_ = {"role": message.role, "content": _content(storable(message.content), contents, detail)}
         found.append(object_)
     return found
 
@@ -204,12 +204,12 @@ class DirectModel:
         base_url = base_url_of(name, self._provider, endpoint)
         variable, key = key_of(name, self._provider, endpoint)
         self.endpoint = f"{base_url} {variable}".strip()
-        known = self._provider.structured or allows(provider_name, model, "supports_response_schema")
-        self.structured = is_here(endpoint) or bool(known)
+        known = self._provider.structured or has_capability(provider_name, model, "supports_response_schema")
+        self.structured = is_local_endpoint(endpoint) or bool(known)
         self.most_samples = self._provider.samples if _bills_once(provider_name, base_url) else 1
-        self._folds_system = allows(provider_name, model, "supports_system_messages") is False
-        self._lacking = lacking(provider_name, self._provider, self._model, base_url)
-        self.place = CallPlace(name, base_url, variable, (key,))
+        self._folds_system = has_capability(provider_name, model, "supports_system_messages") is False
+        self._lacking = ignored_settings_at(provider_name, self._provider, self._model, base_url)
+        self.place = CallTarget(name, base_url, variable, (key,))
         url = base_url if base_url.endswith("/chat/completions") else f"{base_url}/chat/completions"
         self.headers = openai_headers(self._provider, key)
         self._line = ModelConnection(url, self.headers, timeout_s, (key,))
@@ -218,9 +218,9 @@ class DirectModel:
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply to the request, with `others` if it asks for several samples. Raises `ModelError`."""
-        return self._read(request, await self._answer(self.body_of(request)))
+        return self._read(request, await self._answer(self.request_body(request)))
 
-    def body_of(self, request: Request) -> bytes:
+    def request_body(self, request: Request) -> bytes:
         """Return the body of a request as JSON."""
         messages = without_system(request.messages) if self._folds_system else request.messages
         told = as_json(messages, request.contents, request.tools, request.settings.image_detail)
@@ -262,14 +262,14 @@ class DirectModel:
         """Close the connections."""
         await self._line.close()
 
-    def refuses(self, settings: Settings) -> tuple[str, ...]:
+    def ignored_settings(self, settings: Settings) -> tuple[str, ...]:
         """Return the names of the settings that a request would leave out."""
         return tuple(name for name in settings.given if name in self._lacking)
 
     def _tail(self, request: Request) -> bytes:
         """Return the part of the body after the messages."""
         told = request.settings.given
-        for name in self.refuses(request.settings):
+        for name in self.ignored_settings(request.settings):
             del told[name]
         told.pop("image_detail", None)  # it stands with the images
         own = told.pop("provider", {})
@@ -280,22 +280,22 @@ class DirectModel:
         told |= {"n": samples} if samples > 1 else {}
         schema = request.strict_schema if self.structured else None
         told |= {} if schema is None else {"response_format": format_of(schema)}
-        told |= {"tools": tools_sent(request.tools)} if request.tools else {}
+        told |= {"tools": tools_in_request(request.tools)} if request.tools else {}
         told |= {**self._provider.body, **own}
         return b"," + orjson.dumps(told)[1:] if told else b"}"
 
 
-def samples_given(came: int, asked: int, most: int) -> int:
+def samples_given(received: int, asked: int, most: int) -> int:
     """Return how many samples a model is asked for at a time from now on: `most`, or 1 once it returned fewer than
     requested, as servers do that ignore `n`.
 
     >>> samples_given(1, 3, 8), samples_given(3, 3, 8), samples_given(8, 10, 8)
     (1, 8, 8)
     """
-    return 1 if 0 < came < min(asked, most) else most
+    return 1 if 0 < received < min(asked, most) else most
 
 
-def lacking(provider_name: str, provider: Provider, model: str, base_url: str) -> frozenset[str]:
+def ignored_settings_at(provider_name: str, provider: Provider, model: str, base_url: str) -> frozenset[str]:
     """Return the settings that a model is known to ignore: by its name, and by its provider if it is reached there.
     Nothing is known of other servers."""
     found = frozenset({"chat_template"})
@@ -313,11 +313,11 @@ def format_of(schema: Any) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": True}}
 
 
-def completion(body: bytes, headers: Mapping[str, str], place: CallPlace) -> dict[str, Any]:
+def completion(body: bytes, headers: Mapping[str, str], place: CallTarget) -> dict[str, Any]:
     """Return the JSON object of an answer with status 200. Raises `ModelError` for other answers, and for error
     objects."""
     try:
-        found = parsed(body)
+        found = parse_body(body)
     except ValueError:
         found = None
     if not isinstance(found, dict):
@@ -482,9 +482,9 @@ class ReplicatedModel:
                 return
             pause_s = min(2 * pause_s, LONGEST_LOOK_S)
 
-    def refuses(self, settings: Settings) -> tuple[str, ...]:
+    def ignored_settings(self, settings: Settings) -> tuple[str, ...]:
         """Return the names of the settings that a request would leave out."""
-        return self._replicas[0].model.refuses(settings)
+        return self._replicas[0].model.ignored_settings(settings)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -20,7 +20,7 @@ from tripos_runtime.models.base import Endpoint, Message, ModelError, Price, Rep
 from tripos_runtime.models.catalog import OPENAI_COMPLETION, completion_name
 from tripos_runtime.models.chat_completions import DirectModel, openai_headers
 from tripos_runtime.models.http import ModelConnection
-from tripos_runtime.models.replies import read_reply, whole
+from tripos_runtime.models.replies import read_reply, storable
 
 NO_LIKELIHOODS = "R0125"
 HINT = "use a server that knows `echo` with `logprobs`, such as vLLM, or `local/…`"
@@ -29,7 +29,7 @@ HINT = "use a server that knows `echo` with `logprobs`, such as vLLM, or `local/
 def request_for_echo(request: Request) -> dict[str, Any]:
     """Return the body of a request for likelihoods, without the name of the model. One token is generated, since
     servers disagree whether 0 tokens means none or no limit."""
-    texts = [whole(text) for text in request.texts if text]
+    texts = [storable(text) for text in request.texts if text]
     return {"prompt": texts, "max_tokens": 1, "temperature": 0, "logprobs": 1, "echo": True}
 
 
@@ -43,7 +43,7 @@ def echoed_reply(request: Request, choices: Sequence[Mapping[str, Any]], name: s
     after = told[bool(alone) :]
     found = []
     for option, text, each in zip(request.options, texts, after, strict=True):
-        each.check(whole(text))
+        each.check(storable(text))
         begin = told[0].count if alone else each.begin
         found.append(OptionLikelihood(option, *each.after(begin)))
     return write_likelihoods(found)
@@ -124,7 +124,7 @@ def as_transcript(messages: Sequence[Message]) -> str:
     return "\n\n".join([*said, f"{LABELS['assistant']}:"])
 
 
-def transcribed(request: Request) -> Request:
+def as_transcript_request(request: Request) -> Request:
     """Return the request with the transcript as its only message, which stops where the other side would speak. It has
     no schema, since completions do not enforce one."""
     text, stop, longest = as_transcript(request.messages), request.settings.stop, request.settings.max_tokens
@@ -176,8 +176,8 @@ class ContinuingModel(DirectModel):
         """Return the continuation of the transcript of a request's messages. Raises `ModelError`."""
         if request.options:
             return await self._likelihoods(request)
-        told = transcribed(request)
-        body = self._head + orjson.dumps(whole(told.messages[0].content)) + self._tails.part(told)
+        told = as_transcript_request(request)
+        body = self._head + orjson.dumps(storable(told.messages[0].content)) + self._tails.part(told)
         found = await self._answer(body)
         said = [{**each, "message": {"content": each.get("text")}} for each in self._choices(found)]
         return trimmed(read_reply({**found, "choices": said}, self.name, self.price, own_price=self.own_price))

@@ -35,10 +35,10 @@ PLACES = 256
 """The length of the mock's vectors."""
 
 
-def writes(name: str) -> bool:
+def only_writes(name: str) -> bool:
     """Return true if the model of that name can only write text, so that it embeds nothing.
 
-    >>> writes("mock/careful"), writes("mock/embedding"), writes("openai/text-embedding-3-small")
+    >>> only_writes("mock/careful"), only_writes("mock/embedding"), only_writes("openai/text-embedding-3-small")
     (True, False, False)
     """
     return name.startswith(("mock/", "local/", "baseline/", "replay/")) and not embeds(name)
@@ -53,11 +53,11 @@ def embeds(name: str) -> bool:
     return name in (MOCK, LOCAL)
 
 
-def encoder_id(model: str) -> str:
+def versioned_name(model: str) -> str:
     """Return the name of an embedding model in the names of results: the model, with its version if Tripos computes it
     and the version is not the first.
 
-    >>> encoder_id("openai/text-embedding-3-small"), encoder_id("mock/embedding")
+    >>> versioned_name("openai/text-embedding-3-small"), versioned_name("mock/embedding")
     ('openai/text-embedding-3-small', 'mock/embedding@2')
     """
     version = OWN.get(model, 1)

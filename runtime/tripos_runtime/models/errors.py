@@ -13,7 +13,7 @@ from typing import Any
 
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.models.base import ModelError
-from tripos_runtime.models.catalog import every_variable
+from tripos_runtime.models.catalog import all_variables
 from tripos_runtime.models.readiness import chain_of, missing_import
 
 LONGEST_S = 7 * 86_400.0
@@ -84,7 +84,7 @@ WAIT = re.compile(r'"retryDelay":\s*"([\d.]+)s"|try again in ([\d.]+)\s?s\b', re
 
 
 @dataclass(frozen=True)
-class CallPlace:
+class CallTarget:
     """The target of a call: the model, its address, the environment variables that may hold the key, and the keys that
     were sent, which no message may contain."""
 
@@ -114,7 +114,7 @@ def scrub(text: str, environ: Mapping[str, str] | None = None, secrets: Collecti
     >>> scrub("key hunter22 or sk-abc123 was refused", {"SCHOOL_API_KEY": "hunter22"})
     'key [key] or [key] was refused'
     """
-    variables = every_variable() if environ is None else environ
+    variables = all_variables() if environ is None else environ
     known = {value for name, value in variables.items() if SECRET_NAME.search(name.upper())} | set(secrets)
     for secret in sorted(known, key=lambda secret: (-len(secret), secret)):
         if len(secret) >= SHORTEST_SECRET:
@@ -133,7 +133,7 @@ def model_error(
     """
     if isinstance(error, ModelError):
         return error
-    answer = _answer_in(error)
+    answer = _answer_of(error)
     headers = {str(at).lower(): str(value) for at, value in dict(_headers_of(error, answer)).items()}
     if (lacking := missing_import(error, name, answered=bool(headers) or answer is not None)) is not None:
         return lacking
@@ -148,46 +148,48 @@ def model_error(
         bool(headers) or answer is not None,
         _retry_after_s(headers, words),
     )
-    place = CallPlace(name, address, key_variables, tuple(secrets))
-    return _unsent(error, told, place) or _decided(told, place)
+    place = CallTarget(name, address, key_variables, tuple(secrets))
+    return _unsent_error(error, told, place) or _classify_failure(told, place)
 
 
-def _unsent(error: Exception, told: _Failure, place: CallPlace) -> ModelError | None:
+def _unsent_error(error: Exception, failure: _Failure, place: CallTarget) -> ModelError | None:
     """Return the error of a call that was never sent because its key or its address is unknown; None for other errors.
     litellm gives most of them status 500, as if a server had failed."""
-    if told.answered or told.status not in {None, 400, 401, 404, 500}:
+    if failure.answered or failure.status not in {None, 400, 401, 404, 500}:
         return None
     lasting = [each for each in chain_of(error) if not getattr(each, "retryable", False)]  # as google-auth says it
     kinds = {kind.__name__ for each in lasting for kind in type(each).__mro__}
-    if kinds & UNSIGNED_KINDS or UNSIGNED.search(told.words):
+    if kinds & UNSIGNED_KINDS or UNSIGNED.search(failure.words):
         hint = (
             f"set {place.key_variables} to a valid key"
             if place.key_variables
             else "`tripos docs providers` says what it needs"
         )
-        return ModelError("R0102", f"the credentials for `{place.name}` are missing: {told.detail}", hint, fatal=True)
-    if UNPLACED.search(told.words):
+        return ModelError(
+            "R0102", f"the credentials for `{place.name}` are missing: {failure.detail}", hint, fatal=True
+        )
+    if UNPLACED.search(failure.words):
         hint = "write `base_url` for it under `[endpoints]` in tripos.toml"
         return ModelError("R0101", f"there is no address for `{place.name}`", hint, fatal=True)
     return None
 
 
-def answer_error(status: int, body: bytes, headers: Mapping[str, str], place: CallPlace) -> ModelError:
+def answer_error(status: int, body: bytes, headers: Mapping[str, str], place: CallTarget) -> ModelError:
     """Return the `ModelError` for an error that a server sent instead of a reply. The names of `headers` are in lower
     case.
 
-    >>> place = CallPlace("openai/gpt-4o", "https://api.openai.com/v1")
+    >>> place = CallTarget("openai/gpt-4o", "https://api.openai.com/v1")
     >>> error = answer_error(429, b'{"error": {"message": "slow down"}}', {"retry-after": "7"}, place)
     >>> error.code, error.retry_after_s
     ('R0104', 7.0)
     """
     words = body[:LONGEST_READ].decode(errors="replace")
     detail = _detail(words, place.secrets) or f"status {status}"
-    return _decided(_Failure((), status, words, detail, True, _retry_after_s(headers, words)), place)
+    return _classify_failure(_Failure((), status, words, detail, True, _retry_after_s(headers, words)), place)
 
 
-def _decided(told: _Failure, place: CallPlace) -> ModelError:
-    kinds, status, words, detail = set(told.kinds), told.status, told.words, told.detail
+def _classify_failure(failure: _Failure, place: CallTarget) -> ModelError:
+    kinds, status, words, detail = set(failure.kinds), failure.status, failure.words, failure.detail
     name, address = place.name, place.address
     if "ContextWindowExceededError" in kinds or (status in {400, 413, 422} and CONTEXT.search(words)):
         return ModelError(
@@ -217,9 +219,11 @@ def _decided(told: _Failure, place: CallPlace) -> ModelError:
             hint = "add credit to the account, or use another model"
             return ModelError("R0104", f"the account for `{name}` has no credit left", hint, fatal=True)
         hint = "lower `--max-connections`"
-        return ModelError("R0104", f"`{name}` is rate limited", hint, retryable=True, retry_after_s=told.retry_after_s)
+        return ModelError(
+            "R0104", f"`{name}` is rate limited", hint, retryable=True, retry_after_s=failure.retry_after_s
+        )
     unreached = kinds & BROKEN_OFF or ((status is None or status >= 500) and NO_CONNECTION.search(words))
-    if not told.answered and unreached:
+    if not failure.answered and unreached:
         hint = "check that the server is running and the address is right"
         if address.startswith("https://"):
             hint = "check the network of this machine (a proxy stands in HTTPS_PROXY), and that the address is right"
@@ -228,7 +232,7 @@ def _decided(told: _Failure, place: CallPlace) -> ModelError:
         return ModelError("R0101", f"`{name}` cannot be reached at {address}", hint, retryable=True)
     if status is not None and (status >= 500 or 200 <= status < 300 or status in PASSING):
         message = f"`{name}` failed with status {status}: {detail}"
-        return ModelError("R0111", message, "try again later", retryable=True, retry_after_s=told.retry_after_s)
+        return ModelError("R0111", message, "try again later", retryable=True, retry_after_s=failure.retry_after_s)
     if status is not None and 300 <= status < 400:
         hint = "write the address that it leads to as `base_url`: no redirect is followed with a key"
         return ModelError("R0110", f"the address of `{name}`, {address}, is redirected (status {status})", hint)
@@ -252,7 +256,7 @@ def _detail(words: str, secrets: Collection[str]) -> str:
     return line if len(line) <= LONGEST_DETAIL else f"{line[: LONGEST_DETAIL - 1]}…"
 
 
-def _answer_in(error: Exception) -> Any:
+def _answer_of(error: Exception) -> Any:
     """Return the server's answer that caused an error, if litellm kept it. litellm also makes up answers for errors of
     its own."""
     for each in chain_of(error):

@@ -21,11 +21,11 @@ from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, Model, ModelError, Price, check_alone
 from tripos_runtime.models.catalog import (
     OPENAI_COMPLETION,
-    allows,
     check_address,
     completion_name,
     endpoint_of,
     entry_of,
+    has_capability,
     provider_named,
     variables_of,
 )
@@ -209,71 +209,71 @@ def public_address(url: str, ends_with: str = "") -> str:
     return f"{scheme}://{host}{port}{path}{more}"
 
 
-Refuses = Callable[[Settings], tuple[str, ...]]
+IgnoredSettingsOf = Callable[[Settings], tuple[str, ...]]
 """Returns the names of the given settings that a model is known to ignore."""
 
 
-def nothing(_: Settings) -> tuple[str, ...]:
+def ignores_nothing(_: Settings) -> tuple[str, ...]:
     """Return no setting: none is known to be ignored."""
     return ()
 
 
-def refusing(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Refuses:
+def ignored_settings_by_name(name: str, endpoints: Mapping[str, Endpoint] = {}) -> IgnoredSettingsOf:
     """Return the function that says which settings a model of that name ignores; the opened model says the same. For an
     unknown address it returns none.
 
     >>> from tripos_compiler.plan import Settings
-    >>> refusing("openai/gpt-4o")(Settings(temperature=0.5, top_k=5)), refusing("mock/careful")(Settings(top_k=5))
-    (('top_k',), ())
+    >>> ignored_settings_by_name("openai/gpt-4o")(Settings(temperature=0.5, top_k=5)),
+    ignored_settings_by_name("mock/careful")(Settings(top_k=5)) (('top_k',), ())
     """
     if embeds(name) or is_reward(name):
-        return nothing
+        return ignores_nothing
     match name.partition("/")[0]:
         case "mock" | "baseline" | "human":
-            return nothing
+            return ignores_nothing
         case "local":
-            from tripos_runtime.models.local import untaken_here
+            from tripos_runtime.models.local import ignored_local_settings
 
-            return untaken_here
+            return ignored_local_settings
     try:
         return _of_provider(name, endpoints)
     except ModelError:
-        return nothing
+        return ignores_nothing
 
 
-def _of_provider(name: str, endpoints: Mapping[str, Endpoint]) -> Refuses:
+def _of_provider(name: str, endpoints: Mapping[str, Endpoint]) -> IgnoredSettingsOf:
     from tripos_runtime.models.catalog import (
-        FOREIGN,
+        NATIVE_PROVIDERS,
         OPENAI_COMPLETION,
         PROVIDERS,
         completion_name,
         endpoint_of,
         path_of,
     )
-    from tripos_runtime.models.chat_completions import base_url_of, lacking
+    from tripos_runtime.models.chat_completions import base_url_of, ignored_settings_at
     from tripos_runtime.models.readiness import require_sign_in
 
     endpoint, completes = endpoint_of(name, endpoints), completion_name(name)
     path = path_of(name, endpoints)
     if path == "litellm":
         require_sign_in(name, name.partition("/")[0])
-        from tripos_runtime.models.litellm_models import dropped
+        from tripos_runtime.models.litellm_models import dropped_settings
 
-        return lambda settings: dropped(completes or name, settings)
+        return lambda settings: dropped_settings(completes or name, settings)
     provider_name, _, model = name.partition("/")
     if completes is not None:
         provider, model = PROVIDERS["openai"], completes.removeprefix(OPENAI_COMPLETION)
     else:
-        provider = FOREIGN.get(provider_name) or PROVIDERS[provider_name]
+        provider = NATIVE_PROVIDERS.get(provider_name) or PROVIDERS[provider_name]
     base_url = base_url_of(name, provider, endpoint)
-    unknown = lacking(provider_name, provider, model, base_url)
+    unknown = ignored_settings_at(provider_name, provider, model, base_url)
     if path == "direct":
         return lambda settings: tuple(each for each in settings.given if each in unknown)
-    from tripos_runtime.models.errors import CallPlace
-    from tripos_runtime.models.native_forms import FORMS, dropped_by
+    from tripos_runtime.models.errors import CallTarget
+    from tripos_runtime.models.native_forms import FORMS, settings_dropped_by
 
-    form = FORMS[provider_name](provider_name, model, "none", CallPlace(name, base_url, "", ()))
-    return lambda settings: dropped_by(form, unknown, settings)
+    form = FORMS[provider_name](provider_name, model, "none", CallTarget(name, base_url, "", ()))
+    return lambda settings: settings_dropped_by(form, unknown, settings)
 
 
 AT_HOME = ("mock/", "local/")
@@ -304,7 +304,7 @@ def gives_token_probabilities(name: str) -> bool:
     """
     if name.startswith(SILENT) or completion_name(name) is not None:
         return False
-    return not refusing(name)(Settings(top_logprobs=1))
+    return not ignored_settings_by_name(name)(Settings(top_logprobs=1))
 
 
 HEARING = ("mock/", "baseline/", "human/", "replay/")
@@ -381,13 +381,13 @@ TAKING_ALL = ("mock/", "human/", "replay/", "baseline/constant", "baseline/major
 TAKING_TEXT = ("local/", "reward/", "baseline/")
 
 
-def takes_medium(name: str, kind: MediumKind, endpoints: Mapping[str, Endpoint] = {}) -> bool | None:
+def accepts_media(name: str, kind: MediumKind, endpoints: Mapping[str, Endpoint] = {}) -> bool | None:
     """Return whether a model of that name accepts a kind of medium; None if unknown. The declaration of its endpoint in
     tripos.toml counts before litellm's map.
 
-    >>> [takes_medium(name, "image") for name in ("openai/gpt-4o", "openai/gpt-3.5-turbo", "openai/ours", "mock/fair")]
+    >>> [accepts_media(name, "image") for name in ("openai/gpt-4o", "openai/gpt-3.5-turbo", "openai/ours", "mock/fair")]
     [True, False, None, True]
-    >>> [takes_medium(name, "image") for name in ("baseline/constant:B", "baseline/echo:last-line")]
+    >>> [accepts_media(name, "image") for name in ("baseline/constant:B", "baseline/echo:last-line")]
     [True, False]
     """
     if name.startswith(TAKING_ALL):
@@ -406,16 +406,16 @@ WITHOUT = ("local/", "ollama/")
 """Models with these prefixes are not offered tools: they continue one text."""
 
 
-def takes_tools(name: str) -> bool:
+def accepts_tools(name: str) -> bool:
     """Return true if a model of that name can be offered tools, as far as is known.
 
     >>> names = ("mock/careful", "openai/gpt-4o", "local/smollm2-135m", "text-completion-openai/mine")
-    >>> [takes_tools(name) for name in names]
+    >>> [accepts_tools(name) for name in names]
     [True, True, False, False]
     """
     provider, _, model = name.partition("/")
     return (
         not name.startswith(WITHOUT)
         and completion_name(name) is None
-        and allows(provider, model, "supports_function_calling") is not False
+        and has_capability(provider, model, "supports_function_calling") is not False
     )

@@ -53,7 +53,7 @@ class ReplyMemory:
     """The memory for the replies of a run. `held` bytes are in use now; `most_held` is the maximum so far.
 
     >>> memory = ReplyMemory(100 * MB)
-    >>> with reply_share() as share:
+    >>> with shared_reply_memory() as share:
     ...     share.begin(memory)
     ...     asyncio.run(share.take(5 * MB))
     ...     memory.held // MB
@@ -81,7 +81,7 @@ class ReplyMemory:
             await future
         finally:
             if future.cancelled():
-                self._let_in()
+                self._admit()
 
     def _fits(self, share: ReplyShare, more: int) -> bool:
         """Return true if a call may hold `more` bytes: there must be room for the rest of the oldest call too. A call
@@ -99,7 +99,7 @@ class ReplyMemory:
         share.held -= amount
         self.held -= amount
 
-    def _let_in(self) -> None:
+    def _admit(self) -> None:
         """Admit waiting calls that have room now, in the order of their arrival."""
         waiting, self._waiting = self._waiting, deque()
         for future, share, more in waiting:
@@ -171,7 +171,7 @@ class ReplyShare:
         if memory is not None:
             memory._growing.pop(self, None)
             memory._remove(self, min(spare, self.held))
-            memory._let_in()
+            memory._admit()
 
     def give_back(self) -> None:
         """Release everything: the reply was read, or there is none."""
@@ -179,14 +179,14 @@ class ReplyShare:
         if memory is not None and (self.held or self in memory._growing):
             memory._growing.pop(self, None)
             memory._remove(self, self.held)
-            memory._let_in()
+            memory._admit()
 
 
 REPLY_SHARE: ContextVar[ReplyShare | None] = ContextVar("REPLY_SHARE", default=None)
 """The share of the current call; None if nothing limits the memory."""
 
 
-def reply_share() -> AbstractContextManager[ReplyShare]:
+def shared_reply_memory() -> AbstractContextManager[ReplyShare]:
     """Return the share of an enclosing block, or a new share that is released at the end of this block."""
     outer = REPLY_SHARE.get()
     return ReplyShare() if outer is None else nullcontext(outer)
@@ -275,7 +275,7 @@ class HttpConnection(asyncio.Protocol):
 
     async def parts(self) -> AsyncGenerator[bytes, None]:
         """Yield the decompressed body in parts. The server waits while a part is in use."""
-        unpack = _unpacking(self.headers.get("content-encoding", ""))
+        unpack = _decompressor(self.headers.get("content-encoding", ""))
         while True:
             parts, self._parts = self._parts, []
             for part in parts:
@@ -451,7 +451,7 @@ class ConnectionPool:
         return await asyncio.shield(looked_up)
 
 
-class _Unpacking:
+class _Decompressor:
     """A decompressor for a gzip or deflate body."""
 
     def __init__(self) -> None:
@@ -482,7 +482,7 @@ class _Unpacking:
             raise HttpError("the packed body breaks off")
 
 
-class _Plain:
+class _Uncompressed:
     """An uncompressed body."""
 
     def pieces(self, part: bytes) -> Iterable[bytes]:
@@ -493,21 +493,21 @@ class _Plain:
         """Do nothing: the parser has checked the length."""
 
 
-def _unpacking(encoding: str) -> _Unpacking | _Plain:
+def _decompressor(encoding: str) -> _Decompressor | _Uncompressed:
     """Return the decompressor of a body. Raises `HttpError` for an encoding that was not requested."""
     name = encoding.strip().lower()
     if name in ("", "identity"):
-        return _Plain()
+        return _Uncompressed()
     if name in ("gzip", "x-gzip", "deflate"):
-        return _Unpacking()
+        return _Decompressor()
     raise HttpError(f"the body is packed with `{name[:40]}`, which was not asked for")
 
 
-def head_of(url: str, headers: Mapping[str, str]) -> bytes | None:
+def request_head(url: str, headers: Mapping[str, str]) -> bytes | None:
     """Return a request up to its length; None if the address or a header cannot be sent as it is, for instance because
     of a line break.
 
-    >>> head_of("http://localhost:8000/v1", {"Accept": "application/json"})
+    >>> request_head("http://localhost:8000/v1", {"Accept": "application/json"})
     b'POST /v1 HTTP/1.1\\r\\nHost: localhost:8000\\r\\nAccept: application/json\\r\\nContent-Length: '
     """
     parts = urlsplit(url)
@@ -568,7 +568,7 @@ class ModelConnection:
         parts = urlsplit(url)
         self._proxy = _proxy(parts.scheme, parts.hostname or "")
         self._secure = parts.scheme == "https"
-        self._head = None if self._proxy else head_of(url, headers)
+        self._head = None if self._proxy else request_head(url, headers)
         self._origin: ServerOrigin | None = None
         self._pool: _Pool | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -601,10 +601,10 @@ class ModelConnection:
             await connection.sent(b"%b%d\r\n\r\n%b" % (self._head, len(body), body))
             data = connection.small_body()
             if data is None:
-                told = connection.headers.get("content-length", "")
-                length = int(told) if told.isdecimal() else 0
+                content_length = connection.headers.get("content-length", "")
+                length = int(content_length) if content_length.isdecimal() else 0
                 async with contextlib.aclosing(connection.parts()) as parts:
-                    data = await _bounded(parts, length, self.url)
+                    data = await _bounded_body(parts, length, self.url)
         except BaseException:
             connection.close()
             raise
@@ -734,33 +734,33 @@ def _forms(key: str) -> tuple[bytes, bytes]:
 async def _body(response: aiohttp.ClientResponse, url: str) -> bytes:
     """Return the decompressed body of a response. Raises `ModelError` if it is too large."""
     try:
-        return await _bounded(response.content.iter_any(), response.content_length or 0, url)
+        return await _bounded_body(response.content.iter_any(), response.content_length or 0, url)
     except ModelError:
         response.close()
         raise
 
 
-async def _bounded(body: AsyncIterator[bytes], told: int, url: str) -> bytes:
+async def _bounded_body(body: AsyncIterator[bytes], announced: int, url: str) -> bytes:
     """Return a body of the announced length. Raises `ModelError` if it grows too large. Waits for room in the run's
     memory."""
     share = REPLY_SHARE.get()
     parts: list[bytes] = []
     size = 0
     room = SMALL_BYTES
-    if told <= LARGEST_BYTES:
+    if announced <= LARGEST_BYTES:
         async for part in body:
             size += len(part)
             if size > LARGEST_BYTES:
                 break
             parts.append(part)
             if size > room:
-                grown = max(told, min(2 * size, LARGEST_BYTES))
+                grown = max(announced, min(2 * size, LARGEST_BYTES))
                 if share is not None:
                     await share.take(grown - (room if room > SMALL_BYTES else 0))
                 room = grown
         if share is not None and room > SMALL_BYTES:
             share.arrived(max(0, room - size))
-    if max(size, told) > LARGEST_BYTES:
+    if max(size, announced) > LARGEST_BYTES:
         megabytes = LARGEST_BYTES >> 20
         raise ModelError(
             "R0111", f"the reply from {url} is larger than {megabytes} MB", "set `max_tokens`, or check the address"

@@ -16,14 +16,27 @@ from typing import Any
 
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import FREE, Endpoint, ModelError, Price, Reply, Request
-from tripos_runtime.models.catalog import PROVIDERS, completion_name, is_here, provider_named, variable, variables_of
+from tripos_runtime.models.catalog import (
+    PROVIDERS,
+    completion_name,
+    is_local_endpoint,
+    provider_named,
+    variable,
+    variables_of,
+)
 from tripos_runtime.models.chat_completions import as_objects, format_of, without_system
-from tripos_runtime.models.completions import transcribed, trimmed
+from tripos_runtime.models.completions import as_transcript_request, trimmed
 from tripos_runtime.models.errors import model_error
 from tripos_runtime.models.http import SHORTEST_KEY
 from tripos_runtime.models.prices import tariff
-from tripos_runtime.models.readiness import handed_over, needs_of, require_chat, require_ready, require_sign_in
-from tripos_runtime.models.replies import THOUGHTS, read_reply, tools_sent
+from tripos_runtime.models.readiness import (
+    needs_of,
+    require_chat,
+    require_ready,
+    require_sign_in,
+    variables_for_litellm,
+)
+from tripos_runtime.models.replies import THOUGHTS, read_reply, tools_in_request
 from tripos_runtime.models.vectors import TEXTS_AT_ONCE, replies_of
 
 
@@ -88,7 +101,7 @@ class LitellmModel:
         if endpoint is None:
             self._address = address or f"the address of {provider}"
             self._key_variables = require_ready(name, provider)
-            self._where = given_place(provider)
+            self._where = file_arguments(provider)
             self._key = self._where.get("api_key", "")
         else:
             self._address = endpoint.base_url
@@ -96,12 +109,14 @@ class LitellmModel:
             self._key = endpoint_key(name, endpoint)
             self._where = {"api_base": endpoint.base_url, "api_key": self._key}
         self.endpoint = f"{self._address} {self._key_variables}".strip()
-        known_to_fit = self._completes is None and (is_here(endpoint) or litellm.supports_response_schema(name))
+        known_to_fit = self._completes is None and (
+            is_local_endpoint(endpoint) or litellm.supports_response_schema(name)
+        )
         self.structured = bool(known_to_fit)
         self._retries = RETRIES[needs_of(provider).retries]
         self._own_price = price
         self.price = price or known_price(self._asked_as, provider)
-        self._folds_system = known(name).get("supports_system_messages") is False
+        self._folds_system = litellm_entry(name).get("supports_system_messages") is False
         LitellmModel._opened += 1
         self._closed = False
 
@@ -109,8 +124,8 @@ class LitellmModel:
         """Return the reply to the request. `Reply.cost_usd` is `None` if the price of the model is unknown."""
         litellm = library()
         if self._completes is not None:
-            request = transcribed(request)
-        if request.tools and not self._offers:
+            request = as_transcript_request(request)
+        if request.tools and not self._accepts_tools:
             raise no_tools(self.name)
         messages = as_objects(
             without_system(request.messages) if self._folds_system else request.messages,
@@ -140,21 +155,21 @@ class LitellmModel:
         return without_key(reply, key) if len(key) >= SHORTEST_KEY else reply
 
     @functools.cached_property
-    def _offers(self) -> bool:
+    def _accepts_tools(self) -> bool:
         """Return true if litellm sends tools to a model of that name instead of dropping them."""
         from litellm.utils import get_optional_params
 
-        model, provider, _ = resolved(self._asked_as)
-        tools = tools_sent(('{"name": "any", "parameters": {"type": "object", "properties": {}}}',))
+        model, provider, _ = resolve_name(self._asked_as)
+        tools = tools_in_request(('{"name": "any", "parameters": {"type": "object", "properties": {}}}',))
         told = [
             get_optional_params(model=model, custom_llm_provider=provider, drop_params=True, **more)
             for more in ({"tools": tools}, {})
         ]
         return bool(told[0] != told[1])
 
-    def refuses(self, settings: Settings) -> tuple[str, ...]:
+    def ignored_settings(self, settings: Settings) -> tuple[str, ...]:
         """Return the names of the settings that a request would leave out."""
-        return dropped(self._asked_as, settings)
+        return dropped_settings(self._asked_as, settings)
 
     async def close(self) -> None:
         """Close litellm's connections once the last model is closed."""
@@ -199,16 +214,16 @@ def settings_of(request: Request, *, structured: bool) -> dict[str, Any]:
     if structured and (schema := request.strict_schema) is not None:
         settings["response_format"] = format_of(schema)
     if request.tools:
-        settings["tools"] = tools_sent(request.tools)
+        settings["tools"] = tools_in_request(request.tools)
     return settings
 
 
-def dropped(name: str, settings: Settings) -> tuple[str, ...]:
+def dropped_settings(name: str, settings: Settings) -> tuple[str, ...]:
     """Return the settings that litellm drops for a model of that name."""
-    model, provider, _ = resolved(name)
+    model, provider, _ = resolve_name(name)
     from litellm.utils import get_optional_params
 
-    return without_effect(
+    return ignored_by_translation(
         settings,
         lambda told: get_optional_params(model=model, custom_llm_provider=provider, drop_params=True, **told),
         provider,
@@ -219,7 +234,9 @@ LOOKS_CLOSER = frozenset(("openai", "azure", "azure_ai", "openrouter", "xai"))
 """litellm's names of the providers that accept a detail with an image."""
 
 
-def without_effect(settings: Settings, translate: Callable[[dict[str, Any]], Any], provider: str) -> tuple[str, ...]:
+def ignored_by_translation(
+    settings: Settings, translate: Callable[[dict[str, Any]], Any], provider: str
+) -> tuple[str, ...]:
     """Return the settings that a translation for a provider ignores: without them, its result is the same."""
     request = Request("", (), settings)
     whole = translate(settings_of(request, structured=False))
@@ -250,16 +267,16 @@ def read_response(
     choices = [
         {"message": {"content": choice.message.content, "refusal": _refusal(choice.message),
                      "tool_calls": _calls(choice.message), **_thoughts(choice.message)},
-         "logprobs": _probabilities(choice), "finish_reason": word or _word(choice)}
+         "logprobs": _probabilities(choice), "finish_reason": word or _finish_reason(choice)}
         for choice, word in itertools.zip_longest(response.choices, words[: len(response.choices)])
     ]  # fmt: skip
     found: Any = getattr(response, "usage", None)
     usage = found.model_dump() if hasattr(found, "model_dump") else found
-    body = {"model": response.model, "choices": [] if _made_up(choices, usage) else choices, "usage": usage}
+    body = {"model": response.model, "choices": [] if _is_default_response(choices, usage) else choices, "usage": usage}
     return read_reply(body, name, price, own_price=own_price, tools=tools)
 
 
-def _made_up(choices: Sequence[Mapping[str, Any]], usage: Mapping[str, Any] | None) -> bool:
+def _is_default_response(choices: Sequence[Mapping[str, Any]], usage: Mapping[str, Any] | None) -> bool:
     """Return true if a response is litellm's default, which it returns for an answer with none of its fields."""
     counted = any((usage or {}).get(name) for name in ("prompt_tokens", "completion_tokens"))
     said = [value for choice in choices for value in choice["message"].values() if value is not None and value != []]
@@ -270,11 +287,11 @@ def _made_up(choices: Sequence[Mapping[str, Any]], usage: Mapping[str, Any] | No
 def provider_of(name: str) -> tuple[str, str | None]:
     """Return litellm's provider of a model, and the provider's address if known. Raises `ModelError` R0103, and R0102
     for a provider that requires a sign-in by a person."""
-    _, provider, address = resolved(name)
+    _, provider, address = resolve_name(name)
     return provider, address
 
 
-def resolved(name: str) -> tuple[str, str, str | None]:
+def resolve_name(name: str) -> tuple[str, str, str | None]:
     """Return litellm's name of a model, its provider, and the provider's address if known. Raises `ModelError` as
     `provider_of` does."""
     require_sign_in(name, name.partition("/")[0])
@@ -295,7 +312,7 @@ def _providers() -> list[str]:
     return [str(getattr(each, "value", each)) for each in library().provider_list]
 
 
-def known(name: str) -> dict[str, Any]:
+def litellm_entry(name: str) -> dict[str, Any]:
     """Return litellm's entry for a model, under any name; empty if there is none."""
     litellm = library()
     try:
@@ -308,13 +325,13 @@ def known(name: str) -> dict[str, Any]:
 
 def known_price(name: str, provider: str) -> Price | None:
     """Return the price of a model, under any name that litellm has for it."""
-    return tariff(known(name), provider)
+    return tariff(litellm_entry(name), provider)
 
 
-def given_place(provider_name: str) -> dict[str, Any]:
+def file_arguments(provider_name: str) -> dict[str, Any]:
     """Return litellm's arguments for a key and an address from a `.env` file. With an address this includes the
     headers, since OpenAI's client would otherwise take those of the environment."""
-    provider, found = provider_named(provider_name), handed_over(provider_name)
+    provider, found = provider_named(provider_name), variables_for_litellm(provider_name)
     key, address = (next((found[name] for name in names if name in found), None)
                     for names in (provider.keys, provider.base_urls))  # fmt: skip
     place: dict[str, Any] = {} if key is None else {"api_key": key}
@@ -348,7 +365,7 @@ def _probabilities(choice: Any) -> Any:
     return found.model_dump() if hasattr(found, "model_dump") else found
 
 
-def _word(choice: Any) -> str | None:
+def _finish_reason(choice: Any) -> str | None:
     """Return the provider's finish reason of a choice, else litellm's."""
     fields = getattr(choice, "provider_specific_fields", None) or {}
     word = fields.get("native_finish_reason") or choice.finish_reason
@@ -390,7 +407,7 @@ class LitellmEmbedding:
         if endpoint is None:
             self._address = address or f"the address of {provider}"
             self._key_variables = require_ready(name, provider)
-            self._where = given_place(provider)
+            self._where = file_arguments(provider)
             self._key = self._where.get("api_key", "")
         else:
             self._address = endpoint.base_url
@@ -398,7 +415,7 @@ class LitellmEmbedding:
             self._key = endpoint_key(name, endpoint)
             self._where = {"api_base": endpoint.base_url, "api_key": self._key}
         self.endpoint = f"{self._address} {self._key_variables}".strip()
-        self.price = price or (FREE if is_here(endpoint) else known_price(name, provider))
+        self.price = price or (FREE if is_local_endpoint(endpoint) else known_price(name, provider))
 
     async def ask(self, request: Request) -> Reply:
         """Return the vectors of the request's messages. Raises `ModelError`."""

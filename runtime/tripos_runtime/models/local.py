@@ -158,7 +158,7 @@ MOST_ITEMS = 3
 """The largest number of items of an array in a structured reply."""
 
 
-def untaken_here(settings: Settings) -> tuple[str, ...]:
+def ignored_local_settings(settings: Settings) -> tuple[str, ...]:
     """Return the names of the settings that all local models ignore."""
     return tuple(name for name in settings.given if name == "reasoning_effort")
 
@@ -192,12 +192,12 @@ class LocalModel:
             assert isinstance(template, LocalTemplate)
             request = await template.filled(request)
             form = "likelihoods in a chat" if request.options else form
-        fitted = request if request.plain else _fitted(request)
-        return replace(await self._client(address, form).ask(_ending(fitted)), model_served=self.name)
+        fitted = request if request.plain else _for_small_model(request)
+        return replace(await self._client(address, form).ask(_with_limit(fitted)), model_served=self.name)
 
-    def refuses(self, settings: Settings) -> tuple[str, ...]:
+    def ignored_settings(self, settings: Settings) -> tuple[str, ...]:
         """Return the names of the settings that a request would leave out."""
-        return untaken_here(settings)
+        return ignored_local_settings(settings)
 
     async def close(self) -> None:
         """Return the server; the last model stops it."""
@@ -265,7 +265,7 @@ def find_weights(which: str) -> Path | None:
     return None
 
 
-def _fitted(request: Request) -> Request:
+def _for_small_model(request: Request) -> Request:
     """Return the request with what a small model needs: a system message, and bounded strings and arrays."""
     messages = request.messages
     if not any(message.role == "system" for message in messages):
@@ -274,7 +274,7 @@ def _fitted(request: Request) -> Request:
     return replace(request, messages=messages, schema=None if schema is None else _bounded(schema))
 
 
-def _ending(request: Request) -> Request:
+def _with_limit(request: Request) -> Request:
     """Return the request with a limit on the reply."""
     settings = request.settings.model_copy(update={"max_tokens": request.settings.max_tokens or MOST_TOKENS})
     return replace(request, settings=settings)
@@ -332,7 +332,7 @@ class LocalLikelihoods(DirectModel):
                 message = f"`{self.name}` reads the option {option!r} as no token of its own"
                 raise ModelError("R0125", message, "part the options from the prompt: `answers after`", fatal=True)
             whole = all(isinstance(each["piece"], str) for each in pieces)
-            written = await (self._written(before, tokens) if whole else self._one_by_one(before, pieces))
+            written = await (self._written(before, tokens) if whole else self._one_token_a_request(before, pieces))
             found.append(self._likelihood(option, tokens, written))
         read = sum(len(before) + each.tokens for each in found)
         return Reply(write_likelihoods(found), self.name, "stop", read, 0, 0.0)
@@ -348,7 +348,7 @@ class LocalLikelihoods(DirectModel):
         told = await self._post("completion", prompt=before, n_predict=len(tokens), grammar=grammar, **ONE)
         return list(told.get("completion_probabilities") or [])
 
-    async def _one_by_one(self, before: list[int], pieces: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    async def _one_token_a_request(self, before: list[int], pieces: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the server's output for each token, one request each. The server reports nothing for a part of a
         character that it generates: such a token is looked up in the distribution of another one at its position."""
         found: list[dict[str, Any]] = []

@@ -31,7 +31,7 @@ from tripos_compiler.library.media import media_in, without_media
 from tripos_compiler.plan import OptionLikelihood, ToolCall, write_calls, write_likelihoods, write_token_probabilities
 from tripos_runtime.models.base import FREE, RESULT, Message, ModelError, Price, Reply, Request
 from tripos_runtime.models.chat_completions import as_objects
-from tripos_runtime.models.prices import tokens_of
+from tripos_runtime.models.prices import media_tokens
 
 Mood = Literal["kind", "mixed"]
 """`kind` draws integers from the upper two fifths of their range, `mixed` from the whole range."""
@@ -182,14 +182,14 @@ def _follows(before: Sequence[str], letter: str) -> bool:
     return len(letter) == 1 and letter not in before and not any(each.isascii() for each in before)
 
 
-def answered(text: str, asked: str, key: str, *, plain: bool, chinese: bool) -> str:
+def answer_with_letter(text: str, asked: str, key: str, *, plain: bool, chinese: bool) -> str:
     """Return a free reply that ends with the letter of an option, if `asked` shows options; the letter alone if that is
     asked for, or if the reply continues a text.
 
     >>> asked = "What is 2 + 2?\\nA. 3\\nB. 4\\nExplain it."
-    >>> answered("Let us see.", asked, "k", plain=False, chinese=False)
+    >>> answer_with_letter("Let us see.", asked, "k", plain=False, chinese=False)
     'Let us see. The answer is A.'
-    >>> answered("Let us see.", "Why?", "k", plain=False, chinese=False)
+    >>> answer_with_letter("Let us see.", "Why?", "k", plain=False, chinese=False)
     'Let us see.'
     """
     letters = letters_shown(asked)
@@ -201,13 +201,13 @@ def answered(text: str, asked: str, key: str, *, plain: bool, chinese: bool) -> 
     return f"{text}答案是{letter}。" if chinese else f"{text} The answer is {letter}."
 
 
-def in_brackets(text: str, asked: str, key: str) -> str:
+def answer_in_brackets(text: str, asked: str, key: str) -> str:
     """Return a free reply that ends with a verdict in double brackets, if `asked` shows the form: for `[[rating]]` a
     number of the first scale named, or 1 to 10; of several verdicts one.
 
-    >>> in_brackets("Good.", "Rate it from 1 to 5 so: [[rating]].", "k"), in_brackets("Good.", "Rate it.", "k")
-    ('Good. [[1]]', 'Good.')
-    >>> in_brackets("Good.", "Say [[A>B]], [[A=B]] or [[B>A]].", "k")
+    >>> answer_in_brackets("Good.", "Rate it from 1 to 5 so: [[rating]].", "k"), answer_in_brackets("Good.", "Rate it.",
+    "k") ('Good. [[1]]', 'Good.')
+    >>> answer_in_brackets("Good.", "Say [[A>B]], [[A=B]] or [[B>A]].", "k")
     'Good. [[A>B]]'
     """
     shown = sorted(set(BRACKETED.findall(asked)))
@@ -217,13 +217,13 @@ def in_brackets(text: str, asked: str, key: str) -> str:
     return f"{text} [[{shown[draw(len(shown), key, 'verdict')]}]]" if len(shown) > 1 else text
 
 
-def filled_form(text: str, asked: str, key: str) -> str:
+def answer_in_form(text: str, asked: str, key: str) -> str:
     """Return a free reply in the form that `asked` shows, if the form has two lines or more: a number for a hole that
     names a scale, the text for every other.
 
-    >>> filled_form("Well.", "Write so:\\n1.a <why>\\n1.b <how good, 1 to 5>\\nBe fair.", "k")
+    >>> answer_in_form("Well.", "Write so:\\n1.a <why>\\n1.b <how good, 1 to 5>\\nBe fair.", "k")
     '1.a Well.\\n1.b 5'
-    >>> filled_form("Well.", "Write <why>.", "k")
+    >>> answer_in_form("Well.", "Write <why>.", "k")
     'Well.'
     """
     lines = [*FORM.finditer(asked)]
@@ -239,11 +239,11 @@ def filled_form(text: str, asked: str, key: str) -> str:
     return FORM.sub(filled, asked[lines[0].start() : lines[-1].end()])
 
 
-def carelessly_answered(asked: str, key: str, *, plain: bool, chinese: bool) -> str:
+def careless_answer(asked: str, key: str, *, plain: bool, chinese: bool) -> str:
     """Return a careless free reply. If options are shown, one reply in eight names none, and one in eight names two.
 
     >>> asked = "What is 2 + 2?\\nA. 3\\nB. 4\\nExplain it."
-    >>> len({carelessly_answered(asked, f"{key}", plain=False, chinese=False)[-16:] for key in range(40)}) > 3
+    >>> len({careless_answer(asked, f"{key}", plain=False, chinese=False)[-16:] for key in range(40)}) > 3
     True
     """
     text = sentences(1, key, chinese=chinese)
@@ -254,7 +254,7 @@ def carelessly_answered(asked: str, key: str, *, plain: bool, chinese: bool) -> 
         case 1:
             one, other = letters[:2]
             return f"{text}答案是{one}或{other}。" if chinese else f"{text} The answer is {one} or {other}."
-    return answered(text, asked, key, plain=plain, chinese=chinese)
+    return answer_with_letter(text, asked, key, plain=plain, chinese=chinese)
 
 
 REPEATS, NEARLY, BROKEN, NO = 20, 20, 40, 10
@@ -263,7 +263,7 @@ LENGTH = 14
 LINES = ("line of its own", json.dumps("单独一行")[1:-1])
 """The words of a request for several lines, as a key contains them."""
 LETTERS = "ABCD"
-MOCK_AUTHOR_ENGLISH = """
+AUTHOR_ENGLISH = """
 account angle answer balance bridge calendar cell chapter circle climate colour compass current degree desert diagram
 distance engine equation evidence factor field figure forest fraction garden gravity harbour history island journey
 kingdom language lesson letter library market measure melody metal minute mirror motion mountain number orbit paper
@@ -271,7 +271,7 @@ pattern planet poem pressure price question ratio region river sample season sen
 speed square station story symbol table temperature theory triangle valley variable vector village voltage volume water
 weather window winter
 """.split()  # noqa: SIM905 - a line of quotation marks each says no more
-MOCK_AUTHOR_CHINESE = (
+AUTHOR_CHINESE = (
     "账户角度答案平衡桥梁日历细胞章节圆形气候颜色指南电流程度沙漠图表距离引擎方程证据因素田野数字森林分数花园重力港口"
     "历史岛屿旅程王国语言课程信件图书市场测量旋律金属分钟镜子运动山脉轨道纸张模式行星诗歌压力价格问题比例区域河流样本"
     "季节句子影子信号方法来源速度方形车站故事符号表格温度理论三角山谷变量向量村庄电压体积水流天气窗户冬天"
@@ -291,20 +291,20 @@ def author_text(schema: dict[str, Any] | None, key: str, *, chinese: bool) -> st
     if kind % REPEATS == 0 or near:
         key = f"again {json.dumps(schema, sort_keys=True)}"
     if schema is None:
-        return _nearly(written(key, chinese=chinese), near, chinese=chinese)
+        return _nearly(author_sentence(key, chinese=chinese), near, chinese=chinese)
     value = _value(schema, key, near, chinese=chinese, lettered=lettered)
     text = json.dumps(value, ensure_ascii=False)
     return text[: len(text) // 2] if kind % BROKEN == 2 else text
 
 
-def written(key: str, *, chinese: bool) -> str:
+def author_sentence(key: str, *, chinese: bool) -> str:
     """Return a text that is nearly unique for its key. It need not make sense."""
     number = draw(1000, key, "number")
     picks = [draw(1 << 30, key, str(place)) for place in range(LENGTH)]
     if chinese:
-        words = [MOCK_AUTHOR_CHINESE[2 * (pick % (len(MOCK_AUTHOR_CHINESE) // 2)) :][:2] for pick in picks]
+        words = [AUTHOR_CHINESE[2 * (pick % (len(AUTHOR_CHINESE) // 2)) :][:2] for pick in picks]
         return f"{''.join(words[:7])}，{''.join(words[7:])}，共有{number}个吗？"
-    words = [MOCK_AUTHOR_ENGLISH[pick % len(MOCK_AUTHOR_ENGLISH)] for pick in picks]
+    words = [AUTHOR_ENGLISH[pick % len(AUTHOR_ENGLISH)] for pick in picks]
     return f"How does the {' '.join(words[:7])} change if {number} of the {' '.join(words[7:])} are left?"
 
 
@@ -326,9 +326,9 @@ def _value(schema: dict[str, Any], key: str, near: bool, *, chinese: bool, lette
                 for place in range(1 + draw(3, key))
             ]
         case "string":
-            lines = [_nearly(written(key, chinese=chinese), near, chinese=chinese)]
+            lines = [_nearly(author_sentence(key, chinese=chinese), near, chinese=chinese)]
             if lettered:
-                lines += [f"{letter}. {written(f'{key}/{letter}', chinese=chinese)}" for letter in LETTERS]
+                lines += [f"{letter}. {author_sentence(f'{key}/{letter}', chinese=chinese)}" for letter in LETTERS]
             return "\n".join(lines)[: schema.get("maxLength")]
         case "boolean":
             return draw(NO, key, "yes") != 0
@@ -414,7 +414,7 @@ WORDINGS = (
     "正确答案：**（{wide}）**",
     "{text}",
 )
-MOCK_STUDENT_ENGLISH = (
+STUDENT_ENGLISH = (
     "The answer is {letter}.",
     "{letter}",
     "\\boxed{{{letter}}}",
@@ -449,7 +449,7 @@ class Student:
         letter = self._letter(messages, options, number)
         if schema is not None:
             return json.dumps({"value": letter})
-        wordings = WORDINGS if chinese else MOCK_STUDENT_ENGLISH
+        wordings = WORDINGS if chinese else STUDENT_ENGLISH
         wording = wordings[draw(len(wordings), self.name, messages[-1].content, str(number), "wording")]
         return wording.format(letter=letter, text=options[letter], wide=chr(ord(letter) - ord("A") + ord("Ａ")))
 
@@ -522,10 +522,10 @@ POINT = re.compile(r"^- (.+)$", re.MULTILINE)
 CAPITALS = re.compile(r"(?<![A-Za-z])[A-Z]{2,}(?: [A-Z]{2,})+(?![A-Za-z])")
 
 
-def points_chosen(messages: Sequence[Message], value: Any, key: str) -> Any:
+def choose_points(messages: Sequence[Message], value: Any, key: str) -> Any:
     """Return a value in which every list of texts consists of points that the last message lists, if it lists any.
 
-    >>> points_chosen([Message("user", "Which?\\n- sets\\n- sums")], {"value": ["That is so."]}, "a")["value"]
+    >>> choose_points([Message("user", "Which?\\n- sets\\n- sums")], {"value": ["That is so."]}, "a")["value"]
     ['sets']
     """
     points = POINT.findall(messages[-1].content) if messages else []
@@ -564,13 +564,13 @@ def teacher_text(messages: Sequence[Message], key: str, *, chinese: bool) -> str
     return f"{text}\n**{wanted[0]}**"
 
 
-def calls_made(tools: Sequence[str], key: str, *, careless: bool = False, chinese: bool = False) -> str:
+def tool_calls_text(tools: Sequence[str], key: str, *, careless: bool = False, chinese: bool = False) -> str:
     """Return the reply of a mock that is offered tools: a call of one of them, drawn by `key`, with an argument for
     each required parameter. A careless mock in one case of four calls none, calls twice, calls an unknown tool, or
     gives arguments that are not JSON or lack one.
 
     >>> tool = '{"name": "ping", "parameters": {"properties": {"n": {"type": "boolean"}}, "required": ["n"]}}'
-    >>> calls_made((tool,), "k")
+    >>> tool_calls_text((tool,), "k")
     '{"text": "", "calls": [{"name": "ping", "arguments": {"n": true}}]}'
     """
     told = [json.loads(each) for each in tools]
@@ -607,23 +607,23 @@ SHIFTS = {"fair": 0, "severe": -1, "lenient": 1, "noisy": 0}
 request."""
 
 
-def judged(character: str, schema: dict[str, Any], shared: str, own: str, *, chinese: bool = False) -> Any:
+def judged_value(character: str, schema: dict[str, Any], shared: str, own: str, *, chinese: bool = False) -> Any:
     """Return a value that fits the schema. Values on a scale depend on `shared`, the key of the request, and the bias
     of the character; all others on `own`, the key of the request and the judge.
 
     >>> scale = {"type": "integer", "minimum": 1, "maximum": 10}
-    >>> fair, severe, lenient = (judged(each, scale, "k", "mine") for each in ("fair", "severe", "lenient"))
+    >>> fair, severe, lenient = (judged_value(each, scale, "k", "mine") for each in ("fair", "severe", "lenient"))
     >>> fair - severe, lenient - fair
     (2, 2)
     """
     if "enum" not in schema:
         options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
         if options:
-            return judged(character, options[0], shared, own, chinese=chinese)
+            return judged_value(character, options[0], shared, own, chinese=chinese)
         if schema.get("type") == "object":
             parts: dict[str, Any] = schema.get("properties", {})
             return {
-                name: judged(character, part, f"{shared}/{name}", f"{own}/{name}", chinese=chinese)
+                name: judged_value(character, part, f"{shared}/{name}", f"{own}/{name}", chinese=chinese)
                 for name, part in parts.items()
             }
         if schema.get("type") == "integer" and {"minimum", "maximum"} <= schema.keys():
@@ -664,7 +664,7 @@ LIKELY = 0.25
 """The share of the options that a mock would write itself."""
 REFUSALS = ("I'm sorry, but I can't help with that.", "I apologize, but I am unable to assist with this request.")
 CHINESE_REFUSALS = ("抱歉，我无法回答这个问题。", "对不起，我不能协助完成这个请求。")
-MOCK_BROKEN = (
+BROKEN_JSON = (
     '{"reason": "a clear answer that',
     "My marks: { [ }",
     "```json\n{\n```",
@@ -703,9 +703,9 @@ class MockModel:
             case "careful" | "slow" if _is_answered(request):
                 text = sentences(3, key, chinese=chinese)
             case "careless" if request.tools:
-                text = calls_made(request.tools, key, careless=True, chinese=chinese)
+                text = tool_calls_text(request.tools, key, careless=True, chinese=chinese)
             case writer if request.tools and writer not in UNWILLING:
-                text = calls_made(request.tools, key, chinese=chinese)
+                text = tool_calls_text(request.tools, key, chinese=chinese)
             case "careful":
                 text = _careful_text(request, key, chinese=chinese)
             case "slow":
@@ -716,26 +716,26 @@ class MockModel:
                 text = _careful_text(request, key, chinese=chinese)
             case judge if judge in SHIFTS and request.schema is not None:
                 shared = _key("", request)
-                text = json.dumps(judged(judge, request.schema, shared, key, chinese=chinese), ensure_ascii=False)
+                text = json.dumps(judged_value(judge, request.schema, shared, key, chinese=chinese), ensure_ascii=False)
             case "fair" | "severe" | "lenient" | "noisy":
                 text = _careful_text(request, key, chinese=chinese)
             case "careless" if request.schema is not None:
                 text = careless_text(request.schema, key, chinese=chinese)
             case "careless":
-                text = carelessly_answered(_last(request), key, plain=request.plain, chinese=chinese)
+                text = careless_answer(_last(request), key, plain=request.plain, chinese=chinese)
             case "author":
                 text = author_text(request.schema, key, chinese=chinese)
             case "teacher" if request.schema is None:
                 text = teacher_text(request.messages, key, chinese=chinese)
             case "teacher":
                 value = value_of(request.schema or {}, key, "kind", chinese=chinese)
-                text = json.dumps(points_chosen(request.messages, value, key), ensure_ascii=False)
+                text = json.dumps(choose_points(request.messages, value, key), ensure_ascii=False)
             case "student":
                 return self._student(request, chinese=chinese)
             case "refuses":
                 text = _pick(CHINESE_REFUSALS if chinese else REFUSALS, key)
             case "broken-json":
-                text = _pick(MOCK_BROKEN, key)
+                text = _pick(BROKEN_JSON, key)
             case "wrong-key":
                 raise ModelError("R0102", f"the key for `{self.name}` was refused", "use another mock", fatal=True)
             case _:
@@ -844,12 +844,12 @@ def _careful_text(request: Request, key: str, *, chinese: bool) -> str:
     if request.options:
         return likelihoods(request, key)
     if request.tools:
-        return calls_made(request.tools, key, chinese=chinese)
+        return tool_calls_text(request.tools, key, chinese=chinese)
     if request.schema is None:
         text = sentences(3, key, chinese=chinese)
-        text = answered(text, _last(request), key, plain=request.plain, chinese=chinese)
+        text = answer_with_letter(text, _last(request), key, plain=request.plain, chinese=chinese)
         told = "\n".join(each.content for each in request.messages)
-        return filled_form(in_brackets(text, told, key), told, key)
+        return answer_in_form(answer_in_brackets(text, told, key), told, key)
     return json.dumps(value_of(request.schema, key, "kind", chinese=chinese), ensure_ascii=False)
 
 
@@ -875,7 +875,8 @@ def _sent_tokens(request: Request, text: str) -> int:
     `ModelError` R0127 if one cannot be read."""
     as_objects([Message("user", text)], request.contents)
     media = sum(
-        math.ceil(tokens_of(request.model, medium, request.settings.image_detail).expected) for medium in media_in(text)
+        math.ceil(media_tokens(request.model, medium, request.settings.image_detail).expected)
+        for medium in media_in(text)
     )
     return _tokens(without_media(text)) + media
 

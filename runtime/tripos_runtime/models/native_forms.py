@@ -15,50 +15,57 @@ import orjson
 
 from tripos_compiler.plan import Ending, Settings, ending_of
 from tripos_runtime.models.base import Contents, Endpoint, ModelError, Price, Reply, Request
-from tripos_runtime.models.catalog import FOREIGN, PARTICULAR, PROVIDERS, allows, is_here, variables_of
+from tripos_runtime.models.catalog import (
+    NATIVE_PROVIDERS,
+    PROVIDERS,
+    REASONING_MODELS,
+    has_capability,
+    is_local_endpoint,
+    variables_of,
+)
 from tripos_runtime.models.chat_completions import (
     RequestCache,
     as_objects,
     base_url_of,
     completion,
+    ignored_settings_at,
     key_of,
-    lacking,
     openai_headers,
     samples_given,
     without_system,
 )
-from tripos_runtime.models.errors import CallPlace, answer_error, model_error
+from tripos_runtime.models.errors import CallTarget, answer_error, model_error
 from tripos_runtime.models.http import HttpAnswer, ModelConnection, headers_of
 from tripos_runtime.models.litellm_models import (
+    ignored_by_translation,
     known_price,
     library,
     no_tools,
     read_response,
     settings_of,
-    without_effect,
 )
-from tripos_runtime.models.replies import parsed, read_reply
+from tripos_runtime.models.replies import parse_body, read_reply
 
 FILTER = "content_filter"
 """The finish reason of a prompt that was blocked without a usable reason."""
 
 
-def words_of_anthropic(found: Any) -> list[str]:
+def anthropic_finish_reasons(found: Any) -> list[str]:
     """Return the finish reason of a reply as a list, empty if there is none.
 
-    >>> words_of_anthropic({"stop_reason": "refusal"}), words_of_anthropic([])
+    >>> anthropic_finish_reasons({"stop_reason": "refusal"}), anthropic_finish_reasons([])
     (['refusal'], [])
     """
     word = found.get("stop_reason") if isinstance(found, Mapping) else None
     return [word] if isinstance(word, str) else []
 
 
-def words_of_gemini(found: Any) -> list[str]:
+def gemini_finish_reasons(found: Any) -> list[str]:
     """Return the finish reason of each candidate; for a blocked prompt, the block reason.
 
-    >>> words_of_gemini({"candidates": [{"finishReason": "SAFETY"}]})
+    >>> gemini_finish_reasons({"candidates": [{"finishReason": "SAFETY"}]})
     ['SAFETY']
-    >>> words_of_gemini({"promptFeedback": {"blockReason": "BLOCK_REASON_UNSPECIFIED"}})
+    >>> gemini_finish_reasons({"promptFeedback": {"blockReason": "BLOCK_REASON_UNSPECIFIED"}})
     ['content_filter']
     """
     match found:
@@ -105,7 +112,7 @@ def from_gemini(found: Any) -> dict[str, Any] | None:
     """
     match found:
         case {"usageMetadata": dict(usage)}:
-            words, text = words_of_gemini(found), _gemini_text(found)
+            words, text = gemini_finish_reasons(found), _gemini_text(found)
             if len(words) != 1 or text is None or usage.get("toolUsePromptTokenCount"):
                 return None
             tokens_in, thoughts = usage.get("promptTokenCount"), usage.get("thoughtsTokenCount")
@@ -119,7 +126,7 @@ def from_gemini(found: Any) -> dict[str, Any] | None:
                 "total_tokens": usage.get("totalTokenCount"),
                 "prompt_tokens_details": {
                     "cached_tokens": usage.get("cachedContentTokenCount"),
-                    "audio_tokens": _heard(usage.get("promptTokensDetails")),
+                    "audio_tokens": _audio_tokens(usage.get("promptTokensDetails")),
                 },
                 "completion_tokens_details": {"reasoning_tokens": thoughts},
             }
@@ -144,7 +151,7 @@ def _gemini_text(found: Mapping[str, Any]) -> str | None:
     return ""
 
 
-def _heard(details: Any) -> int | None:
+def _audio_tokens(details: Any) -> int | None:
     """Return how many prompt tokens come from recordings."""
     told = details if isinstance(details, list) else []
     counts = [each.get("tokenCount") for each in told if isinstance(each, Mapping) and each.get("modality") == "AUDIO"]
@@ -166,7 +173,7 @@ class Form:
 
     `key` is the provider's key, "" if none is needed. Parameters belong to one call: litellm modifies them."""
 
-    def __init__(self, provider: str, model: str, key: str, place: CallPlace) -> None:
+    def __init__(self, provider: str, model: str, key: str, place: CallTarget) -> None:
         self.provider = provider
         self.model = model
         self.key = key
@@ -288,7 +295,7 @@ class AzureForm(OpenaiForm):
     """OpenAI's form at the address of an Azure deployment."""
 
     def version(self) -> dict[str, str]:
-        told = variables_of(FOREIGN["azure"]).get("AZURE_API_VERSION")
+        told = variables_of(NATIVE_PROVIDERS["azure"]).get("AZURE_API_VERSION")
         return {"api_version": told or library().AZURE_DEFAULT_API_VERSION}
 
     def target(self, parameters: dict[str, Any]) -> tuple[str, dict[str, str]]:
@@ -301,10 +308,10 @@ class AnthropicForm(Form):
     """Anthropic's messages."""
 
     def plain(self, body: bytes) -> dict[str, Any] | None:
-        return from_anthropic(parsed(body))
+        return from_anthropic(parse_body(body))
 
     def words(self, body: bytes) -> list[str]:
-        return words_of_anthropic(parsed(body))
+        return anthropic_finish_reasons(parse_body(body))
 
     def target(self, parameters: dict[str, Any]) -> tuple[str, dict[str, str]]:
         _, headers = super().target(parameters)
@@ -321,10 +328,10 @@ class GeminiForm(Form):
     """Google AI Studio's `generateContent`."""
 
     def plain(self, body: bytes) -> dict[str, Any] | None:
-        return from_gemini(parsed(body))
+        return from_gemini(parse_body(body))
 
     def words(self, body: bytes) -> list[str]:
-        return words_of_gemini(parsed(body))
+        return gemini_finish_reasons(parse_body(body))
 
     def target(self, parameters: dict[str, Any]) -> tuple[str, dict[str, str]]:
         from litellm.llms.vertex_ai.vertex_llm_base import VertexBase
@@ -375,7 +382,7 @@ class OllamaForm(Form):
     ) -> Reply:
         # litellm estimates tokens if Ollama reports none; the estimate must not pass for a reported count.
         try:
-            found = parsed(answer.body)
+            found = parse_body(answer.body)
         except ValueError:
             found = None
         if not isinstance(found, dict) or not ({"message", "response"} & found.keys()):
@@ -453,16 +460,18 @@ class TranslatedModel:
         self.own_price = own_price
         self._timeout_s = timeout_s
         provider_name, _, model = name.partition("/")
-        provider = FOREIGN.get(provider_name) or PROVIDERS[provider_name]
+        provider = NATIVE_PROVIDERS.get(provider_name) or PROVIDERS[provider_name]
         base_url = base_url_of(name, provider, endpoint)
         variable, key = key_of(name, provider, endpoint)
         self.endpoint = f"{base_url} {variable}".strip()
-        self.structured = is_here(endpoint) or _structured(name, provider_name, model)
-        reasons = allows(provider_name, model, "supports_reasoning") is not False or PARTICULAR.search(model)
+        self.structured = is_local_endpoint(endpoint) or _structured(name, provider_name, model)
+        reasons = has_capability(provider_name, model, "supports_reasoning") is not False or REASONING_MODELS.search(
+            model
+        )
         self.most_samples = provider.samples if provider_name == "azure" and not reasons else 1
-        self._folds_system = allows(provider_name, model, "supports_system_messages") is False
-        self._lacking = lacking(provider_name, provider, model, base_url)
-        self.place = CallPlace(name, base_url, variable, (key,))
+        self._folds_system = has_capability(provider_name, model, "supports_system_messages") is False
+        self._lacking = ignored_settings_at(provider_name, provider, model, base_url)
+        self.place = CallTarget(name, base_url, variable, (key,))
         self._form = FORMS[provider_name](provider_name, model, key, self.place)
         self._skeletons = RequestCache(self._skeleton, structured=self.structured, most_samples=self.most_samples)
         self._lines: dict[str, ModelConnection] = {}
@@ -470,7 +479,7 @@ class TranslatedModel:
     async def ask(self, request: Request) -> Reply:
         """Return the reply to the request, with `others` if it asks for several samples. Raises `ModelError`."""
         try:
-            answer = await self._skeletons.part(request).line.post(self.body_of(request))
+            answer = await self._skeletons.part(request).line.post(self.request_body(request))
             return self.reply_in(request, answer)
         except ModelError:
             raise
@@ -479,7 +488,7 @@ class TranslatedModel:
             place = self.place
             raise model_error(error, self.name, place.address, place.key_variables, place.secrets) from error
 
-    def body_of(self, request: Request) -> bytes:
+    def request_body(self, request: Request) -> bytes:
         """Return the body of a request as JSON."""
         skeleton = self._skeletons.part(request)
         parameters, messages = skeleton.own_parameters(), self._messages(request, request.contents)
@@ -509,9 +518,9 @@ class TranslatedModel:
         for line in self._lines.values():
             await line.close()
 
-    def refuses(self, settings: Settings) -> tuple[str, ...]:
+    def ignored_settings(self, settings: Settings) -> tuple[str, ...]:
         """Return the names of the settings that a request would leave out."""
-        return dropped_by(self._form, self._lacking, settings)
+        return settings_dropped_by(self._form, self._lacking, settings)
 
     def _sent(self, settings: Settings) -> Settings:
         """Return the settings without those that no model of the provider accepts."""
@@ -539,11 +548,11 @@ class TranslatedModel:
         return _Skeleton(plain, kept, line, headers)
 
 
-def dropped_by(form: Form, unknown: Collection[str], settings: Settings) -> tuple[str, ...]:
+def settings_dropped_by(form: Form, unknown: Collection[str], settings: Settings) -> tuple[str, ...]:
     """Return the settings that a request leaves out: the `unknown` ones, and those that the provider's form drops."""
     first = tuple(name for name in settings.given if name in unknown)
     taken = settings.without(frozenset(unknown))
-    return (*first, *without_effect(taken, lambda told: form.parameters(told, 1), form.provider))
+    return (*first, *ignored_by_translation(taken, lambda told: form.parameters(told, 1), form.provider))
 
 
 def _known_price(name: str) -> Price | None:
@@ -555,5 +564,5 @@ def _known_price(name: str) -> Price | None:
 def _structured(name: str, provider: str, model: str) -> bool:
     if provider in OLLAMA:
         return True  # litellm would ask the server, which may not be running yet
-    told = allows(provider, model, "supports_response_schema")
+    told = has_capability(provider, model, "supports_response_schema")
     return bool(library().supports_response_schema(name)) if told is None else told

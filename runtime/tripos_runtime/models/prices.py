@@ -84,7 +84,7 @@ def price_of(provider: str, model: str) -> Price | None:
     return None if entry is None else tariff(entry, provider)
 
 
-def batch_price(provider: str, model: str, price: Price | None, *, own: bool = False) -> Price | None:
+def batch_price(provider: str, model: str, price: Price | None, *, price_is_users: bool = False) -> Price | None:
     """Return the price of a request in a batch, given that of a call: the map's batch price, or half. A user's price
     (`own`) is halved.
 
@@ -94,7 +94,7 @@ def batch_price(provider: str, model: str, price: Price | None, *, own: bool = F
     """
     if price is None:
         return None
-    entry = None if own else entry_of(provider, model)
+    entry = None if price_is_users else entry_of(provider, model)
     told_in, told_out = (
         None if entry is None else _number(entry, f"{side}put_cost_per_token_batches") for side in ("in", "out")
     )
@@ -235,15 +235,15 @@ class MediaTokens(NamedTuple):
     high: float
 
 
-def tokens_of(model: str, medium: Medium, detail: str | None = None) -> MediaTokens:
+def media_tokens(model: str, medium: Medium, detail: str | None = None) -> MediaTokens:
     """Return how many tokens a model uses for a medium; an image has the requested `detail`.
 
     >>> picture = Medium("image/png", "", 0, width=1024, height=1024)
-    >>> tokens_of("openai/gpt-4o", picture), tokens_of("openai/gpt-5-mini", picture).expected
+    >>> media_tokens("openai/gpt-4o", picture), media_tokens("openai/gpt-5-mini", picture).expected
     (MediaTokens(expected=765, high=765), 1659)
-    >>> round(tokens_of("anthropic/claude-sonnet-4-5", picture).expected), tokens_of("hosted_vllm/own", picture).high
-    (1398, inf)
-    >>> tokens_of("openai/gpt-4o", picture, "low").high, tokens_of("openai/gpt-5-mini", picture, "low")
+    >>> round(media_tokens("anthropic/claude-sonnet-4-5", picture).expected), media_tokens("hosted_vllm/own",
+    picture).high (1398, inf)
+    >>> media_tokens("openai/gpt-4o", picture, "low").high, media_tokens("openai/gpt-5-mini", picture, "low")
     (85, MediaTokens(expected=415, high=1659))
     """
     provider, _, name = model.rpartition("/")
@@ -272,13 +272,13 @@ def _within(side: int, width: int, height: int) -> tuple[int, int]:
     return math.ceil(width * scale), math.ceil(height * scale)
 
 
-def uncounted(model: str, media: Iterable[Medium]) -> list[str]:
+def media_without_bound(model: str, media: Iterable[Medium]) -> list[str]:
     """Return, in words, the media for which the largest number of tokens of a model is not published.
 
-    >>> uncounted("hosted_vllm/own", [Medium("image/png", "", 0, 1, 1)])
+    >>> media_without_bound("hosted_vllm/own", [Medium("image/png", "", 0, 1, 1)])
     ['the tokens that `hosted_vllm/own` takes for an image']
     """
-    kinds = dict.fromkeys(each.kind for each in media if math.isinf(tokens_of(model, each).high))
+    kinds = dict.fromkeys(each.kind for each in media if math.isinf(media_tokens(model, each).high))
     return [f"the tokens that `{model}` takes for {NOUNS[kind]}" for kind in kinds]
 
 
@@ -299,7 +299,7 @@ def audio_extra_usd(model: str, price: Price | None, media: Mapping[Medium, int]
     comes with the number of times that it is shown."""
     sounds = {medium: times for medium, times in media.items() if medium.kind == "audio"}
     extra = 0.0 if price is None or not sounds else price.input_usd * (audio_factor(model) - 1)
-    taken = [(tokens_of(model, medium), times) for medium, times in sounds.items()] if extra else []
+    taken = [(media_tokens(model, medium), times) for medium, times in sounds.items()] if extra else []
     expected = sum(each.expected * times for each, times in taken) * extra
     return expected, expected, sum(each.high * times for each, times in taken) * extra
 

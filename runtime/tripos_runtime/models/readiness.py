@@ -13,8 +13,8 @@ from pathlib import Path
 from tripos_runtime.models.base import ModelError
 from tripos_runtime.models.catalog import (
     EXPORTED_ADDRESS,
-    FOREIGN,
     LITELLM,
+    NATIVE_PROVIDERS,
     PROVIDERS,
     LitellmProvider,
     SignIn,
@@ -44,7 +44,7 @@ LONGEST_CHAIN = 16
 def missing_packages(provider: str) -> list[str]:
     """Return the modules that every call of a provider needs and that are not installed."""
     needs = LITELLM.get(provider)
-    return [module for module in (needs.packages if needs is not None else ()) if not is_there(module)]
+    return [module for module in (needs.packages if needs is not None else ()) if not is_importable(module)]
 
 
 def package_error(name: str, module: str, distribution: str | None = None) -> ModelError:
@@ -66,7 +66,7 @@ def missing_import(error: BaseException, name: str, *, answered: bool) -> ModelE
     """Return the error of a model whose call failed because a package is missing; None for other failures. If a server
     `answered`, the missing package is its own."""
     for each in chain_of(error):
-        if not isinstance(each, ImportError) or not _tells_of(each, str(error)):
+        if not isinstance(each, ImportError) or not _is_about_module(each, str(error)):
             continue  # litellm continued after this one, so it is not the cause
         told = MENDED_BY.search(str(each))
         if each.name or told is not None:
@@ -79,7 +79,7 @@ def missing_import(error: BaseException, name: str, *, answered: bool) -> ModelE
     return None if told is None else package_error(name, "", told[1])
 
 
-def _tells_of(missing: ImportError, words: str) -> bool:
+def _is_about_module(missing: ImportError, words: str) -> bool:
     """Return true if an error message is about a missing module. A common word, such as `requests`, does not count."""
     package = distribution_of(missing.name or "").split("[")[0]
     return str(missing) in words or ("-" in package and package in words)
@@ -107,7 +107,7 @@ def distribution_of(module: str) -> str:
     return next((each for each in found if each is not None), parts[0])
 
 
-def is_there(module: str) -> bool:
+def is_importable(module: str) -> bool:
     """Return true if a module can be imported, without importing it."""
     try:
         return find_spec(module) is not None
@@ -135,7 +135,7 @@ def needs_of(provider: str) -> LitellmProvider:
     """
     if provider in LITELLM:
         return LITELLM[provider]
-    ours = PROVIDERS.get("openai" if provider == OF_OPENAI else provider) or FOREIGN.get(provider)
+    ours = PROVIDERS.get("openai" if provider == OF_OPENAI else provider) or NATIVE_PROVIDERS.get(provider)
     if ours is None:
         return LitellmProvider((f"{provider.upper().replace('-', '_')}_API_KEY",), untested="newer than the tables")
     address = ours.base_urls if ours.base_url is None else ()
@@ -168,12 +168,12 @@ def require_ready(name: str, provider: str) -> str:
     if needs.endpoint_only:
         hint = f'write its address:\n[endpoints."{name}"]\nbase_url = "http://…"'
         raise ModelError("R0101", f"there is no address for `{name}`", hint, fatal=True)
-    given = handed_over(provider)
-    if needs.address and not _first_set(needs.address, given) and not _elsewhere(needs):
+    given = variables_for_litellm(provider)
+    if needs.address and not _first_set(needs.address, given) and not _has_other_credentials(needs):
         raise ModelError("R0101", f"there is no address for `{name}`", _set_hint(needs.address), fatal=True)
     key = _first_set(needs.keys, given)
     told = key and key not in READ_BY_PACKAGES
-    if needs.keys and not told and not needs.keyless and not _elsewhere(needs):
+    if needs.keys and not told and not needs.keyless and not _has_other_credentials(needs):
         hint = _set_hint(needs.keys, OTHERWISE.get(needs.credentials or "", ""))
         raise ModelError("R0102", f"the key for `{name}` is missing", hint, fatal=True)
     for group in needs.more:
@@ -183,7 +183,7 @@ def require_ready(name: str, provider: str) -> str:
     return key
 
 
-def handed_over(provider_name: str) -> dict[str, str]:
+def variables_for_litellm(provider_name: str) -> dict[str, str]:
     """Return the variables of `.env` files that are passed to litellm, which reads only the environment: keys and the
     address. Azure's address is not passed: litellm signs in there with more than the key."""
     provider = provider_named(provider_name)
@@ -219,7 +219,7 @@ def _signed_in(sign_in: SignIn) -> bool:
     return (Path(folder).expanduser() / sign_in.file).is_file()
 
 
-def _elsewhere(needs: LitellmProvider) -> bool:
+def _has_other_credentials(needs: LitellmProvider) -> bool:
     """Return true if the provider's own package finds credentials: in variables, in a file, or on a machine of its
     cloud."""
     match needs.credentials:
@@ -238,5 +238,5 @@ def _elsewhere(needs: LitellmProvider) -> bool:
                 return False
             return True
         case "databricks":
-            return is_there("databricks.sdk")
+            return is_importable("databricks.sdk")
     return False

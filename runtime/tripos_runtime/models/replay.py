@@ -9,7 +9,7 @@ from typing import Protocol
 
 import orjson
 
-from tripos_compiler.plan import LEFT, Settings, digest
+from tripos_compiler.plan import MODEL_DEFAULTS, Settings, digest
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
 
@@ -30,9 +30,9 @@ class RecordedReplies(Protocol):
 
 def request_key(
     model: str,
-    said: Iterable[Said],
+    role_contents: Iterable[Said],
     number: int = 0,
-    settings: Settings = LEFT,
+    settings: Settings = MODEL_DEFAULTS,
 ) -> bytes:
     """Return the 16-byte key of a request: the model, the settings, the messages and the sample number. A lone
     surrogate counts as U+FFFD, as in a store.
@@ -47,7 +47,7 @@ def request_key(
     True
     """
     sent = [model, _settings_digest(settings)]
-    texts = [list(each) for each in said]
+    texts = [list(each) for each in role_contents]
     try:
         asked = orjson.dumps([number, sent, texts])
     except TypeError:

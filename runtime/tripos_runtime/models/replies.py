@@ -17,9 +17,9 @@ from tripos_compiler.plan import (
     REFUSAL,
     Ending,
     ToolCall,
-    call_of,
     ending_of,
-    said_calls,
+    parse_call,
+    split_text_and_calls,
     write_calls,
     write_token_probabilities,
 )
@@ -190,23 +190,23 @@ OTHER = re.compile(r"[^A-Za-z0-9_-]")
 LONGEST = 64
 
 
-def tools_sent(tools: Sequence[str]) -> list[dict[str, Any]]:
+def tools_in_request(tools: Sequence[str]) -> list[dict[str, Any]]:
     """Return the tools, described by JSON, in the form of a request.
 
-    >>> tools_sent(('{"name": "math.add", "parameters": {}}',))
+    >>> tools_in_request(('{"name": "math.add", "parameters": {}}',))
     [{'type': 'function', 'function': {'name': 'math_add', 'parameters': {}}}]
     """
     told = [orjson.loads(each) for each in tools]
     return [
         {"type": "function", "function": {**each, "name": name}}
-        for each, name in zip(told, names_sent(tools), strict=True)
+        for each, name in zip(told, tool_names_by_sent(tools), strict=True)
     ]
 
 
-def names_sent(tools: Sequence[str]) -> dict[str, str]:
+def tool_names_by_sent(tools: Sequence[str]) -> dict[str, str]:
     """Return the names of tools by the names that are sent, which contain only characters that providers accept.
 
-    >>> names_sent(('{"name": "math.add"}', '{"name": "math_add"}'))
+    >>> tool_names_by_sent(('{"name": "math.add"}', '{"name": "math_add"}'))
     {'math_add': 'math.add', 'math_add_2': 'math_add'}
     """
     found: dict[str, str] = {}
@@ -230,16 +230,17 @@ def call_id(number: int) -> str:
     return f"call{number:05d}"
 
 
-def calls_sent(content: str, tools: Sequence[str], before: int) -> dict[str, Any]:
+def tool_call_message(content: str, tools: Sequence[str], before: int) -> dict[str, Any]:
     """Return a reply with calls as a message; `before` is the number of earlier calls. Arguments that are not a JSON
     object are sent as an empty one, since some providers parse them; the result of the call quotes the original.
 
-    >>> told = calls_sent('{"text": "", "calls": [{"name": "a.b", "arguments": {"n": 1}}]}', ('{"name": "a.b"}',), 0)
+    >>> told = tool_call_message('{"text": "", "calls": [{"name": "a.b", "arguments": {"n": 1}}]}', ('{"name":
+    "a.b"}',), 0)
     >>> told["content"], told["tool_calls"][0]["function"]
     (None, {'name': 'a_b', 'arguments': '{"n":1}'})
     """
-    text, calls = said_calls(content)
-    sent = {own: name for name, own in names_sent(tools).items()}
+    text, calls = split_text_and_calls(content)
+    sent = {own: name for name, own in tool_names_by_sent(tools).items()}
     told = []
     for number, call in enumerate(calls, before + 1):
         name = sent.get(call.name) or OTHER.sub("_", call.name)[:LONGEST] or "unknown"
@@ -249,22 +250,22 @@ def calls_sent(content: str, tools: Sequence[str], before: int) -> dict[str, Any
     return {"role": "assistant", "content": text or None, "tool_calls": told}
 
 
-def said_with_calls(message: Mapping[str, Any], text: str, tools: Sequence[str]) -> str:
+def parse_tool_calls(message: Mapping[str, Any], text: str, tools: Sequence[str]) -> str:
     """Return a reply's text and the calls of its message in the form of `write_calls`, under the original names of the
     tools.
 
     >>> call = {"function": {"name": "math_add", "arguments": '{"a": 1}'}}
-    >>> said_with_calls({"tool_calls": [call]}, "", ('{"name": "math.add"}',))
+    >>> parse_tool_calls({"tool_calls": [call]}, "", ('{"name": "math.add"}',))
     '{"text": "", "calls": [{"name": "math.add", "arguments": {"a": 1}}]}'
     """
-    own = names_sent(tools)
+    own = tool_names_by_sent(tools)
     calls: list[ToolCall] = []
     listed = message.get("tool_calls")
     for each in listed if isinstance(listed, list) else []:
         function = each.get("function") if isinstance(each, Mapping) else None
         function = function if isinstance(function, Mapping) else {}
         name = function.get("name")
-        calls.append(call_of(own.get(name, name) if isinstance(name, str) else "", function.get("arguments")))
+        calls.append(parse_call(own.get(name, name) if isinstance(name, str) else "", function.get("arguments")))
     return write_calls(text, calls)
 
 
@@ -276,10 +277,10 @@ _THOUGHT = ("thinking", "text", "summary", "content", "reasoning")
 """The fields of a thinking part that contain its text."""
 
 
-def parsed(body: bytes) -> Any:
+def parse_body(body: bytes) -> Any:
     """Return the JSON value of a body. Raises `ValueError`.
 
-    >>> parsed(b'{"a": 1}')
+    >>> parse_body(b'{"a": 1}')
     {'a': 1}
     """
     try:
@@ -292,10 +293,10 @@ def parsed(body: bytes) -> Any:
             raise ValueError("nested too deeply") from error
 
 
-def whole(text: str) -> str:
+def storable(text: str) -> str:
     """Return the text as it can be stored and sent: lone surrogates become U+FFFD.
 
-    >>> whole("a\\ud800b") == "a\\ufffdb"
+    >>> storable("a\\ud800b") == "a\\ufffdb"
     True
     """
     try:
@@ -324,7 +325,7 @@ def read_reply(
     try:
         return _reply(body, name, price, own_price, tools)
     except ModelError as error:
-        error.took = usage_of(body, name, price, own_price=own_price).as_reply(name)
+        error.usage = usage_of(body, name, price, own_price=own_price).as_reply(name)
         raise
 
 
@@ -332,17 +333,17 @@ def _reply(body: Mapping[str, Any], name: str, price: Price | None, own_price: b
     choices = body.get("choices")
     if not isinstance(choices, list) or not choices or not all(isinstance(choice, dict) for choice in choices):
         raise ModelError("R0111", f"`{name}` sent a reply without a choice", "try again later", retryable=True)
-    broken, choices = choices, [choice for choice in choices if ending_of(_ending(choice)) is not Ending.ERROR]
+    broken, choices = choices, [choice for choice in choices if ending_of(_finish_reason(choice)) is not Ending.ERROR]
     if not choices:
-        message = f"the provider of `{name}` broke off the reply: {_told_error(broken[0])}"
+        message = f"the provider of `{name}` broke off the reply: {_error_reason(broken[0])}"
         raise ModelError("R0111", message, "try again later", retryable=True, broken=True)
     model = body.get("model")
     served = model if isinstance(model, str) and model else name
     texts = [_text(choice) for choice in choices]
-    endings = [_ending(choice) for choice in choices]
+    endings = [_finish_reason(choice) for choice in choices]
     if tools:
         messages = [_part(choice, "message") for choice in choices]
-        texts = [said_with_calls(each, text, tools) for each, text in zip(messages, texts, strict=True)]
+        texts = [parse_tool_calls(each, text, tools) for each, text in zip(messages, texts, strict=True)]
     told = [_token_probabilities(choice) for choice in choices]
     thoughts = [thinking_of(_part(choice, "message")) for choice in choices]
     used = usage_of(body, name, price, own_price=own_price).shares(texts)
@@ -362,7 +363,7 @@ def _text(choice: Mapping[str, Any]) -> str:
     if isinstance(content, list):  # parts, without thinking
         content = "".join(str(part.get("text", "")) for part in content if _is_text(part))
     found = content or message.get("refusal")
-    return whole(found) if isinstance(found, str) else ""
+    return storable(found) if isinstance(found, str) else ""
 
 
 def thinking_of(message: Mapping[str, Any]) -> str | None:
@@ -378,7 +379,7 @@ def thinking_of(message: Mapping[str, Any]) -> str | None:
     content = message.get("content")
     parts = content if isinstance(content, list) else []
     inside = _thought([part for part in parts if isinstance(part, dict) and part.get("type") in THINKING_PARTS])
-    return next((whole(found) for found in (*fields, inside) if found.strip()), None)
+    return next((storable(found) for found in (*fields, inside) if found.strip()), None)
 
 
 def _thought(value: Any) -> str:
@@ -397,14 +398,14 @@ def _token_probabilities(choice: Mapping[str, Any]) -> str | None:
     content = _part(choice, "logprobs").get("content")
     if not isinstance(content, list) or not content or not all(isinstance(each, dict) for each in content):
         return None
-    return whole(write_token_probabilities(content))
+    return storable(write_token_probabilities(content))
 
 
 def _is_text(part: Any) -> bool:
     return isinstance(part, dict) and part.get("type") in ("text", "output_text")
 
 
-def _ending(choice: Mapping[str, Any]) -> str | None:
+def _finish_reason(choice: Mapping[str, Any]) -> str | None:
     """Return the provider's finish reason of a choice; an error or a refusal in a separate field gives its own
     reason."""
     ending = choice.get("finish_reason")
@@ -417,7 +418,7 @@ def _ending(choice: Mapping[str, Any]) -> str | None:
     return word
 
 
-def _told_error(choice: Mapping[str, Any]) -> str:
+def _error_reason(choice: Mapping[str, Any]) -> str:
     """Return the finish reason of an error, with its code. Its message may contain a key, so it is left out."""
     code = _part(choice, "error").get("code")
-    return f"`{_ending(choice)}`" + (f", code {code}" if isinstance(code, int) else "")
+    return f"`{_finish_reason(choice)}`" + (f", code {code}" if isinstance(code, int) else "")

@@ -26,9 +26,9 @@ import orjson
 
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.models.base import FREE, DialogueTurn, Endpoint, Message, ModelError, Price, Reply, Request
-from tripos_runtime.models.catalog import Provider, is_here
+from tripos_runtime.models.catalog import Provider, is_local_endpoint
 from tripos_runtime.models.chat_completions import base_url_of, key_of, openai_headers
-from tripos_runtime.models.errors import CallPlace, answer_error, model_error
+from tripos_runtime.models.errors import CallTarget, answer_error, model_error
 from tripos_runtime.models.http import ModelConnection, headers_of
 
 Chat = tuple[Message, ...]
@@ -180,7 +180,7 @@ class BatchedReward:
 
     async def _settle(self, batch: Sequence[tuple[Chat, asyncio.Future[float]]]) -> None:
         try:
-            values = checked(self.name, await self.model.score([chat for chat, _ in batch]), len(batch))
+            values = finite_rewards(self.name, await self.model.score([chat for chat, _ in batch]), len(batch))
         except ModelError as error:
             if len(batch) > 1 and not error.retryable and not error.fatal:
                 for one in batch:  # one text that is too long must not fail the others
@@ -199,11 +199,11 @@ class BatchedReward:
                 answer.set_result(value)
 
 
-def checked(name: str, values: Sequence[float], count: int) -> list[float | ModelError]:
+def finite_rewards(name: str, values: Sequence[float], count: int) -> list[float | ModelError]:
     """Return a model's numbers for `count` chats, with an error for each that is not finite. Raises `ModelError` R0233
     if the count differs.
 
-    >>> checked("reward/x", [0.5, 2], 2)
+    >>> finite_rewards("reward/x", [0.5, 2], 2)
     [0.5, 2.0]
     """
     if len(values) != count:
@@ -291,13 +291,13 @@ class ServedReward:
     ) -> None:
         kind, _, self._model = name.partition("/")
         self.name = name
-        self.price = FREE if price is None and is_here(endpoint) else price
+        self.price = FREE if price is None and is_local_endpoint(endpoint) else price
         self._form = FORMS[kind]
         self.most = self._form.most
         base_url = base_url_of(name, self._form.provider, endpoint).removesuffix("/v1")
         variable, key = key_of(name, self._form.provider, endpoint)
         self.endpoint = f"{base_url} {variable}".strip()
-        self._place = CallPlace(name, base_url, variable, (key,))
+        self._place = CallTarget(name, base_url, variable, (key,))
         headers = openai_headers(self._form.provider, key)
         if key == NO_KEY:
             del headers["Authorization"]
@@ -353,18 +353,18 @@ def _predict_body(model: str, chats: Sequence[Chat]) -> Mapping[str, Any]:
     return {"inputs": [[as_text(chat)] for chat in chats], "raw_scores": True}
 
 
-def _in_order(said: Any) -> list[Any]:
+def _in_order(answer: Any) -> list[Any]:
     """Return the entries of vLLM's `data` by their index."""
-    return sorted(said["data"], key=lambda entry: int(entry["index"]))
+    return sorted(answer["data"], key=lambda entry: int(entry["index"]))
 
 
-def _pooled(said: Any) -> list[float]:
+def _pooling_rewards(answer: Any) -> list[float]:
     """Return the number in each entry of `/pooling`.
 
-    >>> _pooled({"data": [{"index": 1, "data": [[0.25], [1.5]]}, {"index": 0, "data": -2.0}]})
+    >>> _pooling_rewards({"data": [{"index": 1, "data": [[0.25], [1.5]]}, {"index": 0, "data": -2.0}]})
     [-2.0, 1.5]
     """
-    return [_last_number(entry["data"]) for entry in _in_order(said)]
+    return [_last_number(entry["data"]) for entry in _in_order(answer)]
 
 
 def _last_number(value: Any) -> float:
@@ -376,18 +376,18 @@ def _last_number(value: Any) -> float:
     return _last_number(last)
 
 
-def _scored(said: Any) -> list[float]:
-    return [float(entry["score"]) for entry in _in_order(said)]
+def _score_rewards(answer: Any) -> list[float]:
+    return [float(entry["score"]) for entry in _in_order(answer)]
 
 
-def _predicted(said: Any) -> list[float]:
+def _predict_rewards(answer: Any) -> list[float]:
     """Return the score of the single label of each text.
 
-    >>> _predicted([[{"label": "LABEL_0", "score": 0.5}], [{"label": "LABEL_0", "score": -1.0}]])
+    >>> _predict_rewards([[{"label": "LABEL_0", "score": 0.5}], [{"label": "LABEL_0", "score": -1.0}]])
     [0.5, -1.0]
     """
     found: list[float] = []
-    for labels in said:
+    for labels in answer:
         if len(labels) != 1:
             raise ValueError(f"{len(labels)} labels for one text")
         found.append(float(labels[0]["score"]))
@@ -402,8 +402,8 @@ _VLLM = Provider(None, ("VLLM_API_KEY",), ("VLLM_BASE_URL",), key_unset=NO_KEY)
 _TEI = Provider(None, ("TEI_API_KEY",), ("TEI_BASE_URL",), key_unset=NO_KEY)
 
 FORMS: Mapping[str, _Form] = {
-    "vllm-pooling": _Form(_VLLM, "/pooling", 64, _pooling_body, _pooled, _dialogue_body),
-    "vllm-score": _Form(_VLLM, "/score", 64, _score_body, _scored),
-    "tei": _Form(_TEI, "/predict", 32, _predict_body, _predicted),
+    "vllm-pooling": _Form(_VLLM, "/pooling", 64, _pooling_body, _pooling_rewards, _dialogue_body),
+    "vllm-score": _Form(_VLLM, "/score", 64, _score_body, _score_rewards),
+    "tei": _Form(_TEI, "/predict", 32, _predict_body, _predict_rewards),
 }
 """The kinds of servers by name prefix. 32 is the default batch size of Text Embeddings Inference."""

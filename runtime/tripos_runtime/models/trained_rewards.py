@@ -57,13 +57,13 @@ class Shape:
         return asdict(self)
 
 
-def parted(text: str, marker: str) -> tuple[str, str]:
+def split_reply(text: str, marker: str) -> tuple[str, str]:
     """Return the text before the reply, and the reply, which follows the last `marker` at the start of a line. A text
     without a marker is all reply.
 
-    >>> parted("Student: 4?\\nTeacher: Why 4?", "Teacher:")
+    >>> split_reply("Student: 4?\\nTeacher: Why 4?", "Teacher:")
     ('Student: 4?', 'Why 4?')
-    >>> parted("Why 4?", "Teacher:")
+    >>> split_reply("Why 4?", "Teacher:")
     ('', 'Why 4?')
     """
     before, found, reply = ("\n" + text).rpartition("\n" + marker)
@@ -171,7 +171,7 @@ def load_base(where: str, shape: Shape) -> RewardNetwork:
     return RewardNetwork(model, tokenizer, shape)
 
 
-def packed(network: RewardNetwork) -> RewardNetwork:
+def packed_network(network: RewardNetwork) -> RewardNetwork:
     """Return the same network with the weights of its linear layers in oneDNN's layout, which gives the same rewards on
     a CPU in two thirds of the time. Return the network itself if it cannot be packed."""
     import torch
@@ -260,7 +260,7 @@ class TrainedReward(LocalReward):
         if self._network is None:
             self._network = _loaded(self.name, self.folder)
         marker = self._network.shape.marker
-        return self._network.rewards([before_and_reply(chat) or parted(as_text(chat), marker) for chat in chats])
+        return self._network.rewards([before_and_reply(chat) or split_reply(as_text(chat), marker) for chat in chats])
 
 
 def open_trained(folder: Path, digest: str, pinned: str | None) -> TrainedReward:
@@ -309,7 +309,7 @@ def need_libraries(what: str) -> None:
         raise ModelError("R0238", f"{what} needs {some}", "pip install 'tripos[train]'", fatal=True)
 
 
-def quieten() -> None:
+def silence_transformers() -> None:
     """Silence transformers, and keep its threads from taking the cores of the run."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     # Spinning threads would waste cores.
@@ -321,9 +321,9 @@ def quieten() -> None:
 
 
 def _loaded(name: str, folder: Path) -> RewardNetwork:
-    quieten()
+    silence_transformers()
     try:
-        return packed(read_network(folder))
+        return packed_network(read_network(folder))
     except Exception as error:  # the libraries may raise anything
         told = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ModelError("R0239", f"cannot load `{name}`: {told}", "train it again", fatal=True) from error
@@ -364,7 +364,7 @@ class ClassifierReward(LocalReward):
         return found
 
     def _load(self) -> tuple[Any, Any]:
-        quieten()
+        silence_transformers()
         import torch
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
@@ -522,7 +522,7 @@ def pinned_name(name: str) -> str:
         return name
     if name.startswith(f"reward/{HUB}"):
         return hub_name(name.removeprefix(f"reward/{HUB}"))
-    path, pinned = _parted(name.removeprefix("reward/"))
+    path, pinned = _split_digest(name.removeprefix("reward/"))
     folder = Path(path).expanduser()
     if _holds_classifier(folder):
         found = folder_name(folder, path)
@@ -536,7 +536,7 @@ def pinned_name(name: str) -> str:
     return f"reward/{path}@{manifest.digest[:SHORT]}"  # one name, however much of the digest was written
 
 
-def _parted(path: str) -> tuple[str, str | None]:
+def _split_digest(path: str) -> tuple[str, str | None]:
     """Return the folder, and the beginning of the digest after its `@`."""
     folder, found, pinned = path.rpartition("@")
     return (folder, pinned) if found and PINNED.fullmatch(pinned) else (path, None)
@@ -548,13 +548,13 @@ def _holds_classifier(folder: Path) -> bool:
 
 def manifest_at(path: str) -> RewardManifest:
     """Return the manifest of the folder that `FOLDER` or `FOLDER@DIGEST` names. Raises `ModelError` R0234."""
-    return read_manifest(Path(_parted(path)[0]).expanduser())
+    return read_manifest(Path(_split_digest(path)[0]).expanduser())
 
 
 def check_reward(path: str) -> None:
     """Raise `ModelError` R0234 if a name cannot be that of a reward model: its folder holds none. Names on the Hub are
     checked when the model is opened."""
-    if not path.startswith(HUB) and not _holds_classifier(Path(_parted(path)[0]).expanduser()):
+    if not path.startswith(HUB) and not _holds_classifier(Path(_split_digest(path)[0]).expanduser()):
         manifest_at(path)
 
 
@@ -571,7 +571,7 @@ def open_reward(path: str) -> RewardModel:
     """
     if path.startswith(HUB):
         return open_hub(path.removeprefix(HUB))
-    written, pinned = _parted(path)
+    written, pinned = _split_digest(path)
     folder = Path(written).expanduser()
     if _holds_classifier(folder):
         return open_classifier(folder, written, pinned)

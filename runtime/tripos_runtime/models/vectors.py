@@ -43,7 +43,7 @@ def from_text(text: str) -> Vector:
 
 
 def replies_of(
-    vectors: Sequence[Any], texts: Sequence[str], served: str, tokens_in: int | None, price: Price | None
+    vectors: Sequence[Any], texts: Sequence[str], model_served: str, tokens_in: int | None, price: Price | None
 ) -> Reply:
     """Return one reply for all texts, each with a share of the tokens by its length; the shares sum to the whole."""
     sizes = np.cumsum([max(1, len(text)) for text in texts])
@@ -54,6 +54,8 @@ def replies_of(
         before += share or 0
         cost = None if price is None or share is None else price.cost_usd(share, 0)
         free = 0.0 if price == FREE else cost
-        replies.append(Reply(to_text(vector), served, "stop", share, 0 if share is not None else None, free))
+        replies.append(Reply(to_text(vector), model_served, "stop", share, 0 if share is not None else None, free))
     first, *others = replies
-    return Reply(first.text, served, "stop", first.tokens_in, first.tokens_out, first.cost_usd, others=tuple(others))
+    return Reply(
+        first.text, model_served, "stop", first.tokens_in, first.tokens_out, first.cost_usd, others=tuple(others)
+    )

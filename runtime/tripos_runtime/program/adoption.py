@@ -14,13 +14,13 @@ from typing import Any, NamedTuple, Protocol
 
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.references import names_in
-from tripos_compiler.plan import Ask, Converse, Judging, Plan, Scenario
+from tripos_compiler.plan import Ask, Converse, JudgedStep, Plan, Scenario
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.ledger import NO_OTHERS, Ledger, OtherReplies, OtherStore, Row, TakenCounts
+from tripos_runtime.asking.ledger import NO_OTHERS, Ledger, OtherReplies, OtherStore, ReuseCounts, Row
 from tripos_runtime.asking.questions import Adopted
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.selection import data_of
-from tripos_runtime.program.binding import making_binding
+from tripos_runtime.program.binding import generation_binding
 from tripos_runtime.program.units import Pair, StepCall, Unit, pairs_of
 
 KEYS = {"samples": "sample_id", "turns": "turn_id", "judgements": "judgement_id"}
@@ -29,7 +29,7 @@ MOST_REQUESTS = 4096
 """The number of requests that are remembered. All samples of one question send the same request."""
 
 
-class _Member(NamedTuple):
+class _DrawRow(NamedTuple):
     """A row that holds a draw, with its unreadable first reply. `source` is the other store that it is in, if any."""
 
     row: Row
@@ -37,13 +37,13 @@ class _Member(NamedTuple):
     source: OtherStore | None = None
 
 
-Members = list[_Member]
+Members = list[_DrawRow]
 """The rows that hold one draw: the row that was asked for, and those that adopted it."""
 
 
 class Wanted(NamedTuple):
-    """A reply to look for: its table, its name, and the digest of its request. `number` and `about` (the item and what
-    is judged) say which of several draws is preferred."""
+    """A reply to look for: its table, its name, and the digest of its request. `number` and `subject_of` (the item and
+    what is judged) say which of several draws is preferred."""
 
     table: str
     name: str
@@ -53,40 +53,40 @@ class Wanted(NamedTuple):
     about: Collection[str] = ()
 
 
-class Adoptable(Exception):
+class ReuseFound(Exception):
     """Raised instead of adopting a reply, when probing whether there is one."""
 
 
 @dataclass
-class Adoption:
+class ReplyReuse:
     """The search for replies that one run may adopt. Without `claims` nothing is claimed, since nothing is kept."""
 
     ledger: Ledger
-    own: Own
+    own: RunResults
     claims: bool = True
     others: OtherReplies = NO_OTHERS
     """The replies of other stores. A reply that has a name of this run is adopted under that name only."""
-    taken: TakenCounts = field(default_factory=TakenCounts)
+    taken: ReuseCounts = field(default_factory=ReuseCounts)
     """The counts of replies adopted from other stores."""
     probing: bool = False
-    """True if `Adoptable` is raised when there is a reply to adopt."""
+    """True if `ReuseFound` is raised when there is a reply to adopt."""
     _taken: set[str] = field(default_factory=set)
     """The origins of the adopted replies."""
     _origins: dict[str, str] = field(default_factory=dict)
     _draws: dict[tuple[str, str], dict[str, Members]] = field(default_factory=dict)
 
-    def could(self, table: str, model: str) -> bool:
+    def may_find(self, table: str, model: str) -> bool:
         """Return true if any reply of a model might be adopted."""
         return model in self.ledger.repliers(table) or model in self.others.repliers(table)
 
-    def find(self, wanted: Wanted, here: Here) -> Adopted | None:
+    def find(self, wanted: Wanted, here: CurrentCase) -> Adopted | None:
         """Return a reply to the request, which belongs to this run from now on; None if there is none. `here` is the
         current case."""
-        if not self.could(wanted.table, wanted.model):
+        if not self.may_find(wanted.table, wanted.model):
             return None
         draws = self._draws_of(wanted)
         if self.probing and draws:
-            raise Adoptable
+            raise ReuseFound
         for origin in self._ranked(draws, wanted):
             if (
                 origin in self._taken
@@ -142,23 +142,23 @@ class Adoption:
             if len(self._draws) >= MOST_REQUESTS:
                 self._draws.clear()
             draws = self._draws[place] = {}
-            found = [_Member(*each) for each in self.ledger.replies(wanted.table, wanted.request)]
+            found = [_DrawRow(*each) for each in self.ledger.replies(wanted.table, wanted.request)]
             for row, draft, source in self.others.replies(wanted.table, wanted.request):
-                found.append(_Member(row, draft, OtherStore(*source)))
+                found.append(_DrawRow(row, draft, OtherStore(*source)))
             for each in found:
                 origin = each.row["adopted_from"] or each.row[KEYS[wanted.table]]
                 if origin not in self._taken:
                     draws.setdefault(origin, []).append(each)
         return self._draws[place]
 
-    def _is_live(self, wanted: Wanted, members: Members, here: Here) -> bool:
+    def _is_live(self, wanted: Wanted, members: Members, here: CurrentCase) -> bool:
         for row, _, source in members:
             name = row[KEYS[wanted.table]]
             if (source is None or name != wanted.name) and self.own.has(name, row, here):
                 return True
         return False
 
-    def _claimed(self, origin: str, wanted: Wanted, here: Here) -> bool:
+    def _claimed(self, origin: str, wanted: Wanted, here: CurrentCase) -> bool:
         """Return true if no other process adopts the same draw for the same run."""
         if not self.claims:
             return True
@@ -180,7 +180,7 @@ def _claim(origin: str) -> str:
     return f"draw {origin}"
 
 
-def about(call: StepCall, unit: Unit) -> tuple[str, ...]:
+def subject_of(call: StepCall, unit: Unit) -> tuple[str, ...]:
     """Return what a reply is about: the item, and the judged replies unless it is a turn."""
     return (unit.case.item_id,) if call.table == "turns" else (unit.case.item_id, *unit.samples.values())
 
@@ -192,7 +192,7 @@ class Namesakes:
 
     others: OtherReplies
 
-    def find(self, wanted: Wanted, here: Here) -> Adopted | None:
+    def find(self, wanted: Wanted, here: CurrentCase) -> Adopted | None:
         """Return the reply of that name, if there is one."""
         if wanted.model not in self.others.repliers(wanted.table):
             return None
@@ -202,7 +202,7 @@ class Namesakes:
         return None
 
 
-class Making(Protocol):
+class GenerationState(Protocol):
     """The data sets that a run generates."""
 
     @property
@@ -220,7 +220,7 @@ class Making(Protocol):
 
 
 @dataclass
-class Own:
+class RunResults:
     """The results that a run has itself. Expensive parts are computed when they are first needed."""
 
     plan: Plan
@@ -231,11 +231,11 @@ class Own:
     cases: Callable[[Sequence[Scenario]], Iterable[Case]]
     """The cases of some scenarios, over all shards."""
     units: Callable[[Case], Sequence[Unit]]
-    making: Making | None = None
+    making: GenerationState | None = None
     """The generated data sets, once their generation has begun."""
     _asked: dict[frozenset[str], _AskedNames] = field(default_factory=dict)
 
-    def has(self, name: str, row: Row, here: Here) -> bool:
+    def has(self, name: str, row: Row, here: CurrentCase) -> bool:
         """Return true if a result of the store belongs to this run; `here` is the current case."""
         print_ = row["fingerprint"]
         if print_ in self._made:
@@ -254,7 +254,7 @@ class Own:
         found: dict[str, dict[str, list[str]]] = {}
         for made in self.plan.made:
             for each in made.fingerprints:
-                binding = making_binding(self.plan, made, each, self.models)
+                binding = generation_binding(self.plan, made, each, self.models)
                 found.setdefault(each, {}).setdefault(binding, []).append(made.name)
         return found
 
@@ -289,7 +289,7 @@ class _AskedNames(NamedTuple):
     unknown: Collection[str]
 
 
-class Here:
+class CurrentCase:
     """The current case: its item and the names of its results."""
 
     def __init__(self, units: Sequence[Unit]) -> None:
@@ -307,7 +307,7 @@ class Here:
         return names_of(self._units)
 
 
-NOWHERE = Here(())
+NOWHERE = CurrentCase(())
 """The placeholder while rows are generated and there is no case."""
 
 
@@ -341,7 +341,7 @@ def names_of(units: Sequence[Unit]) -> set[str]:
     return found
 
 
-def _is_ruled_out(step: Ask | Converse | Judging, unit: Unit) -> bool:
+def _is_ruled_out(step: Ask | Converse | JudgedStep, unit: Unit) -> bool:
     """Return true if the condition of a step is false whatever is replied."""
     names = unit.case.names
     if step.when is None or not names_in(step.when) <= names.keys():

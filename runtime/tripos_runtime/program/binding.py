@@ -10,26 +10,26 @@ from dataclasses import field
 
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.language.references import expressions_of, subexpressions
-from tripos_compiler.plan import Ask, Data, Expr, Judging, Made, Plan, Retrieve, Scenario, Step, digest
+from tripos_compiler.plan import Ask, Data, Expr, GeneratedDataset, JudgedStep, Plan, Retrieve, Scenario, Step, digest
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.models.base import CodedError
 from tripos_runtime.models.baselines import is_baseline
-from tripos_runtime.models.embeddings import LOCAL, MOCK, embeds, writes
-from tripos_runtime.models.families import gives_likelihoods, gives_token_probabilities, has_template, takes_tools
+from tripos_runtime.models.embeddings import LOCAL, MOCK, embeds, only_writes
+from tripos_runtime.models.families import accepts_tools, gives_likelihoods, gives_token_probabilities, has_template
 from tripos_runtime.models.rewards import is_reward
 
 
-def made_by(plan: Plan, step: Step, models: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+def generators_of_inputs(plan: Plan, step: Step, models: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Return the models that generate the data sets that a step reads values from or draws shots from, and the data
     sets behind these. `models` are by role. The author of the row itself is not among them: a row is named by its
     content."""
     names = _taken(list(expressions_of(step)))
     if isinstance(step, Ask):
         names |= {shots.dataset for shots in step.shots}
-    return makers_of(plan, names, models)
+    return generators_of(plan, names, models)
 
 
-def makers_of(plan: Plan, datasets: Collection[str], models: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+def generators_of(plan: Plan, datasets: Collection[str], models: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Return the models that generate these data sets and the data sets that they are generated from, each with its
     role."""
     known = {made.name: made for made in plan.made}
@@ -45,10 +45,12 @@ def makers_of(plan: Plan, datasets: Collection[str], models: Mapping[str, Sequen
     return tuple(sorted(found))
 
 
-def making_binding(plan: Plan, made: Made, fingerprint: str, models: Mapping[str, Sequence[str]]) -> str:
+def generation_binding(
+    plan: Plan, made: GeneratedDataset, fingerprint: str, models: Mapping[str, Sequence[str]]
+) -> str:
     """Return the binding of everything asked and decided for a generated data set: its name without the slot. It names
     all makers, since one maker is told what another one's attempt was rejected for."""
-    return digest(["made", fingerprint, *makers_of(plan, [made.name], models)])
+    return digest(["made", fingerprint, *generators_of(plan, [made.name], models)])
 
 
 def _taken(exprs: Sequence[Expr]) -> set[str]:
@@ -63,7 +65,7 @@ def reward_roles(plan: Plan) -> frozenset[str]:
     return frozenset(scorer.role for scorer in plan.scorers if scorer.source == "reward")
 
 
-def misfilled_likelihood(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
+def unmet_likelihood(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
     """Return code, message and hint for the first model that is asked for likelihoods of texts and cannot return them;
     None if there is none."""
     for scenario in plan.scenarios:
@@ -76,7 +78,7 @@ def misfilled_likelihood(plan: Plan, models: Mapping[str, Sequence[str]]) -> tup
     return None
 
 
-def misfilled_probabilities(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
+def unmet_probabilities(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
     """Return code, message and hint for the first model that is asked for token probabilities and cannot return them;
     None if there is none."""
     asked = [
@@ -99,7 +101,7 @@ def misfilled_probabilities(plan: Plan, models: Mapping[str, Sequence[str]]) -> 
     return None
 
 
-def misfilled_template(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
+def unmet_template(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
     """Return code, message and hint for the first model that should use a prompt template of its own and has none; None
     if there is none."""
     for scenario in plan.scenarios:
@@ -111,19 +113,19 @@ def misfilled_template(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple
     return None
 
 
-def misfilled_tools(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
+def unmet_tools(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
     """Return code, message and hint for the first model that is offered tools and cannot call them; None if there is
     none."""
     for scenario in plan.scenarios:
         for step in scenario.steps:
             for name in models.get(step.role, ()) if isinstance(step, Ask) and step.calls_tools else ():
-                if not takes_tools(name):
+                if not accepts_tools(name):
                     message = f"`{step.name}` offers tools, and `{name}` cannot call them"
                     return "R0128", message, "give a model with a chat that takes tools, such as `openai/gpt-4o`"
     return None
 
 
-def misfilled_reward(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
+def unmet_reward(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
     """Return code, message and hint for the first role that should, or should not, be filled by reward models and is
     not filled accordingly; None if there is none."""
     giving = reward_roles(plan)
@@ -154,7 +156,7 @@ def embedding_roles(plan: Plan, scenarios: Sequence[Scenario] | None = None) -> 
     All treatments of a step have the roles of the step, so it is enough to look at the steps as written."""
     steps = [step for scenario in (plan.scenarios if scenarios is None else scenarios) for step in scenario.steps]
     found = {step.using for step in steps if isinstance(step, Retrieve) and step.using is not None}
-    judged = {step.scorer for step in steps if isinstance(step, Judging)}
+    judged = {step.scorer for step in steps if isinstance(step, JudgedStep)}
     return frozenset(
         found | {each.role for each in plan.scorers if each.source == "similarity" and each.name in judged}
     )
@@ -174,14 +176,14 @@ def check_embedding(plan: Plan, scenarios: Sequence[Scenario], models: Mapping[s
             raise NoEmbedding(role)
 
 
-def misfilled_embedding(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
+def unmet_embedding(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
     """Return code, message and hint for the first role that should, or should not, be filled by embedding models and is
     not filled accordingly; None if there is none."""
     embedding = embedding_roles(plan)
     embedders = {name for role in embedding for name in models.get(role, ())}
     for role in sorted(embedding):
         for name in models.get(role, ()):
-            if writes(name) or is_reward(name):
+            if only_writes(name) or is_reward(name):
                 gives = "gives rewards" if is_reward(name) else "writes text"
                 return "R0256", f"the role `{role}` embeds texts, and `{name}` {gives}", HINT.format(role)
     for role, names in models.items():
@@ -214,7 +216,7 @@ class RoleBinding:
         """Return the identity that names the replies of a model."""
         return self.identities.get(model, model)
 
-    def identity_beside(self, model: str) -> str | None:
+    def identity_if_distinct(self, model: str) -> str | None:
         """Return the identity of a model if it differs from its name, else `None`."""
         return self.identities.get(model)
 
@@ -229,7 +231,7 @@ class RoleBinding:
         return tuple(sorted({model for models in self.models.values() for model in models}))
 
 
-def made_roles(plan: Plan) -> set[str]:
+def generating_roles(plan: Plan) -> set[str]:
     """Return the roles that generate data sets."""
     return {ask.role for made in plan.made for ask in made.asks}
 
@@ -252,7 +254,7 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
     used = {step.role for scenario in plan.scenarios for step in scenario.steps if step.step == "ask"}
     used |= {speaker.role for scenario in plan.scenarios for talk in scenario.talks for speaker in talk.speakers}
     used |= {role for scorer in plan.scorers for role in scorer.roles} - embedding_roles(plan)
-    used |= made_roles(plan)
+    used |= generating_roles(plan)
     trial = all(model.startswith("mock/") for model in models[role.name])  # there is nothing to learn of who grades
     empty = []
     for name, other in known.items():
@@ -275,8 +277,8 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
         raise BindingError("R0201", told, f"{give}: {' '.join(f'--role {name}=PROVIDER/MODEL' for name in empty)}")
     models[role.name] = tuple(dict.fromkeys(models[role.name]))
     misfilled = (
-        *(misfilled_embedding, misfilled_reward, misfilled_likelihood, misfilled_probabilities),
-        *(misfilled_template, misfilled_tools),
+        *(unmet_embedding, unmet_reward, unmet_likelihood, unmet_probabilities),
+        *(unmet_template, unmet_tools),
     )
     if (wrong := next(filter(None, (check(plan, models) for check in misfilled)), None)) is not None:
         raise BindingError(*wrong)

@@ -14,23 +14,23 @@ from dataclasses import field
 from functools import cache, cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from tripos_compiler.language.evaluation import PLACE, Missing, Unavailable, elements, evaluate
+from tripos_compiler.language.evaluation import INDEX_PREFIX, MissingValue, Unavailable, elements, evaluate
 from tripos_compiler.library.types import Dialogue
-from tripos_compiler.plan import Ask, Column, Converse, Grade, Judging, Loop, Plan, Retrieve, Score
+from tripos_compiler.plan import Ask, Column, Converse, Grade, JudgedStep, Loop, Plan, Retrieve, Score
 from tripos_compiler.plan.outcomes import NOT_APPLICABLE, PENDING
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.functions.external import ExternalScorer
 from tripos_runtime.asking.functions.protocol import ScorerRequest
-from tripos_runtime.asking.judging import Said
+from tripos_runtime.asking.judging import ScoreValue
 from tripos_runtime.asking.plan_questions import Questions
-from tripos_runtime.asking.prompts import PromptPlaceholders, ask_messages, grade_messages, shorter
-from tripos_runtime.asking.questions import PreparedQuestion
+from tripos_runtime.asking.prompts import PromptPlaceholders, ask_messages, grade_messages, shorter_messages
+from tripos_runtime.asking.questions import Question
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.sources import Sources
 from tripos_runtime.models.base import Message
 from tripos_runtime.program.retrieval import Chooser
 from tripos_runtime.program.units import Conversation, Places, StepCall, Unit
-from tripos_runtime.program.values import Names, RuledOut, can_be, has_namesakes
+from tripos_runtime.program.values import ConditionFalse, StepValues, can_be, has_namesakes
 
 Sent = tuple[Message, ...]
 
@@ -63,7 +63,7 @@ class ReplyNeed:
 
     call: StepCall
     prompt: Prompt
-    question: PreparedQuestion
+    question: Question
     number: int = 0
     certain: bool = True
     talk: Conversation | None = None
@@ -71,7 +71,7 @@ class ReplyNeed:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldConversation:
+class ConversationNeed:
     """A conversation is needed; `program` yields its turns. Calling `systems` raises `Unavailable` if a speaker's
     system message has no value. Units that share a conversation hold it once. Sent: as for `ReplyNeed`."""
 
@@ -82,55 +82,55 @@ class HeldConversation:
 
 
 @dataclass(frozen=True, slots=True)
-class Nearness:
+class SimilarityNeed:
     """The similarities of vectors are needed, between a query and the elements that a step searches, by number of the
     measure. Sent: the values or `Unavailable`."""
 
     step: Retrieve
     unit: Unit
-    names: Names
+    names: StepValues
     key: tuple[str, ...]
     """The fingerprint of the step and its inputs. Equal keys have equal values."""
     certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramValue:
+class ScorerNeed:
     """A score needs the value of an external scorer. Sent: the value or `Unavailable`."""
 
     scorer: ExternalScorer
     request: ScorerRequest
 
 
-Need = ReplyNeed | HeldConversation | Nearness | ProgramValue
-Got = Any
+Need = ReplyNeed | ConversationNeed | SimilarityNeed | ScorerNeed
+Answered = Any
 """What a program is sent: an `Answer`, similarities, a scorer's value, the results of programs that ran side by side,
 or `Unavailable`."""
-Program = Generator["Need | list[Program]", Got, Any]
+Program = Generator["Need | list[Program]", Answered, Any]
 
 
-class Unasked(NamedTuple):
+class CallSkipped(NamedTuple):
     """Event: a call is skipped."""
 
     call: StepCall
     against: Unavailable
 
 
-class Unheld(NamedTuple):
+class ConversationSkipped(NamedTuple):
     """Event: a conversation is skipped."""
 
     talk: Conversation
     against: Unavailable
 
 
-class Unfound(NamedTuple):
+class RetrievalEmpty(NamedTuple):
     """Event: a step retrieves nothing, for the reason that its status says."""
 
     step: Retrieve
     status: str
 
 
-class Talked(NamedTuple):
+class ConversationEnded(NamedTuple):
     """Event: a conversation ended; how it ended, its turns, and the columns of usage of each turn."""
 
     talk: Conversation
@@ -147,7 +147,7 @@ class Talked(NamedTuple):
         return self.talk.speaker(len(self.taken))
 
 
-class Scored(NamedTuple):
+class ScoreResult(NamedTuple):
     """Event: the scores of a step, as value and status by title. A judge that chooses among names has a name as its
     value.
 
@@ -157,25 +157,25 @@ class Scored(NamedTuple):
     step: Score | Column | Grade
     judgement: str | None
     evaluator: str | None
-    values: Mapping[str, tuple[Said | None, str]]
+    values: Mapping[str, tuple[ScoreValue | None, str]]
     given: str | None = None
     reason: str | None = None
     elements: str | None = None
     """The elements, if each element of a list is scored; `given` holds their scores then."""
 
 
-class Compared(NamedTuple):
+class ComparisonResult(NamedTuple):
     """Event: the outcome of a comparison by one judge, with the judge's call. Without a `judgement`, the call was not
     made."""
 
     call: StepCall
     judgement: str | None
-    value: Said | None
+    value: ScoreValue | None
     status: str
     reason: str | None = None
 
 
-Result = Unasked | Unheld | Unfound | Talked | Scored | Compared
+ProgramEvent = CallSkipped | ConversationSkipped | RetrievalEmpty | ConversationEnded | ScoreResult | ComparisonResult
 
 
 @cache
@@ -189,7 +189,7 @@ def is_pending(reason: Unavailable) -> bool:
     return reason.status == PENDING
 
 
-def holds(step: Ask | Converse | Retrieve | Judging, names: Names) -> tuple[Unavailable | None, bool]:
+def step_condition(step: Ask | Converse | Retrieve | JudgedStep, names: StepValues) -> tuple[Unavailable | None, bool]:
     """Return the reason why a step is skipped, if any, and whether this is certain, which means that no pending reply
     decides it."""
     against = names.against(step)
@@ -197,7 +197,7 @@ def holds(step: Ask | Converse | Retrieve | Judging, names: Names) -> tuple[Unav
         return against, True
     if step.when is None or can_be(True, step.when, names.values):
         return None, False
-    return RuledOut(step.name, NOT_APPLICABLE, f"the condition of `{step.name}` does not hold"), True
+    return ConditionFalse(step.name, NOT_APPLICABLE, f"the condition of `{step.name}` does not hold"), True
 
 
 @dataclass(frozen=True)
@@ -214,10 +214,10 @@ def elements_in(loops: Sequence[Loop], names: Mapping[str, Any], certain: bool =
     """Yield the elements that a judge is asked about, in their order. If a reply is pending, yield those that are
     possible. Raises `Unavailable` if the elements cannot be determined for another reason."""
     if not loops:
-        yield ListElement(tuple(names[PLACE + loop] for loop in names.get(LOOPS, ())), dict(names), certain)
+        yield ListElement(tuple(names[INDEX_PREFIX + loop] for loop in names.get(LOOPS, ())), dict(names), certain)
         return
     loop, rest = loops[0], loops[1:]
-    for inside, sure in _seen(loop, names):
+    for inside, sure in _element_values(loop, names):
         inside[LOOPS] = (*names.get(LOOPS, ()), loop.alias)
         holds = sure
         if loop.where is not None:
@@ -237,7 +237,7 @@ LOOPS = "@loops"
 """The names of an element's loops, from the outermost to the innermost."""
 
 
-def _seen(loop: Loop, names: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], bool]]:
+def _element_values(loop: Loop, names: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], bool]]:
     """Yield the values that expressions see for each element. A pending list yields as many elements as it may have."""
     try:
         for inside in elements(loop, names):
@@ -246,13 +246,13 @@ def _seen(loop: Loop, names: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any]
         if not is_pending(reason):
             raise
         for place in range(loop.most or 0):
-            yield {**names, loop.alias: Missing(reason.step, PENDING), PLACE + loop.alias: place}, False
+            yield {**names, loop.alias: MissingValue(reason.step, PENDING), INDEX_PREFIX + loop.alias: place}, False
 
 
-def drive(program: Program, meet: Callable[[Need], Got], take: Callable[[], None]) -> Any:
+def drive(program: Program, meet: Callable[[Need], Answered], take: Callable[[], None]) -> Any:
     """Run a program whose needs are all met at once, one after the other, and return its result. `take` receives the
     events in `out` before every need and at the end."""
-    got: Got = None
+    got: Answered = None
     try:
         while True:
             need = program.send(got)
@@ -264,7 +264,7 @@ def drive(program: Program, meet: Callable[[Need], Got], take: Callable[[], None
 
 
 @dataclass
-class World:
+class PlanContext:
     """The inputs of the programs of a plan: the plan, its data, and the retrieval indexes."""
 
     plan: Plan
@@ -281,9 +281,9 @@ class World:
 class AskPrompt:
     """The prompt of an ask. `names` are the values that its expressions see."""
 
-    world: World
+    world: PlanContext
     step: Ask
-    question: PreparedQuestion
+    question: Question
     case: Case
     names: Mapping[str, Any]
     earlier: AskPrompt | None = None
@@ -307,10 +307,12 @@ class AskPrompt:
         """See `Prompt.shorter`. Return None if no conversation is continued: nothing is left out of a chat of asks."""
         if self.step.continues is None or self.earlier is not None:
             return None
-        return shorter(self.step, self.question, self.case, self.names, self.world.sources, left_out)
+        return shorter_messages(self.step, self.question, self.case, self.names, self.world.sources, left_out)
 
 
-def prompt_of(world: World, step: Ask, asks: Mapping[str, Ask], case: Case, names: Mapping[str, Any]) -> AskPrompt:
+def prompt_of(
+    world: PlanContext, step: Ask, asks: Mapping[str, Ask], case: Case, names: Mapping[str, Any]
+) -> AskPrompt:
     """Return the prompt of one of the `asks` of a treatment, after the prompt of the ask that it continues."""
     question, before = world.questions.of(step, case.language, names), asks.get(step.continues or "")
     earlier = None if before is None else prompt_of(world, before, asks, case, names)
@@ -321,9 +323,9 @@ def prompt_of(world: World, step: Ask, asks: Mapping[str, Ask], case: Case, name
 class JudgePrompt:
     """The prompt of all judges of a step, made once."""
 
-    world: World
-    step: Judging
-    question: PreparedQuestion
+    world: PlanContext
+    step: JudgedStep
+    question: Question
     case: Case
     names: Mapping[str, Any]
     left_out: ClassVar[int] = 0
@@ -358,7 +360,7 @@ class JudgePrompt:
             self.messages()
         except Unavailable as reason:
             if reason.status == NOT_APPLICABLE:
-                return RuledOut(self.step.name, NOT_APPLICABLE, reason.reason)
+                return ConditionFalse(self.step.name, NOT_APPLICABLE, reason.reason)
         return against
 
     def shorter(self, left_out: int) -> tuple[int, Sent] | None:

@@ -1,10 +1,10 @@
 """Retrieval: the nearest elements of a source to a row, by text or by vectors.
 
 A `Collection` holds the elements of a source with the texts and indexes asked for. An index is computed from texts
-alone, so their content names it (`name_of`), and it can be stored. A step's ranking expression is split into measures
-that an index computes for all elements at once. The step yields the elements with the greatest values for which its
-condition holds; ties keep the order of the source. Elements that are always included are placed among them in an order
-by digest, which does not reveal which were included."""
+alone, so their content names it (`index_name`), and it can be stored. A step's ranking expression is split into
+measures that an index computes for all elements at once. The step yields the elements with the greatest values for
+which its condition holds; ties keep the order of the source. Elements that are always included are placed among them in
+an order by digest, which does not reveal which were included."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from tripos_compiler.plan import (
     Retrieve,
     Unary,
     digest,
-    written,
+    serialized_form,
 )
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.datasets.sources import SplitCondition, holds, places_by_value, split
+from tripos_runtime.datasets.sources import SplitCondition, condition_holds, places_by_value, split_condition
 from tripos_runtime.models.vectors import Vector
 
 Values = npt.NDArray[np.float32]
@@ -210,10 +210,10 @@ INDEXES: dict[str, type[TermIndex] | type[GramIndex]] = {"bm25": TermIndex, "sim
 """The kinds of index by function."""
 
 
-def name_of(kind: str, texts: Sequence[str]) -> str:
+def index_name(kind: str, texts: Sequence[str]) -> str:
     """Return the name of an index: 32 hexadecimal digits over its kind and texts.
 
-    >>> name_of("bm25", ["a", "b"]) == name_of("bm25", ["ab"])
+    >>> index_name("bm25", ["a", "b"]) == index_name("bm25", ["ab"])
     False
     """
     hashed = hashlib.blake2b(orjson.dumps([kind, VERSION, len(texts)]), digest_size=16)
@@ -285,7 +285,7 @@ class Collection:
 
     def texts(self, expr: Expr, names: Mapping[str, Any]) -> tuple[str | None, ...]:
         """Return the text of every element under an expression; None if it has none."""
-        key = written(expr).model_dump_json()
+        key = serialized_form(expr).model_dump_json()
         if key not in self._texts:
             found = self._values(expr, names)
             self._texts[key] = tuple(value if isinstance(value, str) else None for value in found)
@@ -293,7 +293,7 @@ class Collection:
 
     def absent(self, expr: Expr, names: Mapping[str, Any]) -> npt.NDArray[np.int64]:
         """Return the positions of the elements without such a text."""
-        key = written(expr).model_dump_json()
+        key = serialized_form(expr).model_dump_json()
         if key not in self._absent:
             lacking = [place for place, text in enumerate(self.texts(expr, names)) if text is None]
             self._absent[key] = np.asarray(lacking, np.int64)
@@ -301,14 +301,14 @@ class Collection:
 
     def index(self, kind: str, expr: Expr, names: Mapping[str, Any]) -> TextIndex:
         """Return the index of those texts, computed or read from the store on first use."""
-        key = (kind, written(expr).model_dump_json())
+        key = (kind, serialized_form(expr).model_dump_json())
         if key not in self._indexes:
             self._indexes[key] = self._made(kind, [text or "" for text in self.texts(expr, names)])
         return self._indexes[key]
 
     def places(self, expr: Expr, value: Any, names: Mapping[str, Any]) -> list[int] | None:
         """Return the positions of the elements with this value of an expression; None if this cannot be indexed."""
-        key = written(expr).model_dump_json()
+        key = serialized_form(expr).model_dump_json()
         if key not in self._places:
             self._places[key] = places_by_value(self._values(expr, names))
         known = self._places[key]
@@ -329,7 +329,7 @@ class Collection:
         maker = INDEXES[kind]
         if self.shelf is None or len(texts) < WORTH_KEEPING:
             return maker.of(texts)
-        name = f"{kind}-{name_of(kind, texts)}"
+        name = f"{kind}-{index_name(kind, texts)}"
         kept = self.shelf.get(name)
         if kept is not None:
             try:
@@ -361,11 +361,11 @@ class SimilarityCall:
         return self.call.function
 
 
-def measures_in(by: Expr, alias: str) -> tuple[SimilarityCall, ...]:
+def similarity_calls(by: Expr, alias: str) -> tuple[SimilarityCall, ...]:
     """Return the distinct measures in an expression, in order of occurrence.
 
     >>> call = Call(function="bm25", args=(Ref(path=("q", "stem")), Ref(path=("c",))))
-    >>> [(each.kind, each.text.path) for each in measures_in(call, "c")]
+    >>> [(each.kind, each.text.path) for each in similarity_calls(call, "c")]
     [('bm25', ('c',))]
     """
     found: dict[str, SimilarityCall] = {}
@@ -419,7 +419,7 @@ MOST_COLLECTIONS = 64
 
 
 @dataclass(frozen=True)
-class RetrievalPlan:
+class SplitRetrieval:
     """A retrieving step in parts: its measures, the expression over them, and its condition in parts."""
 
     measures: tuple[SimilarityCall, ...]
@@ -436,18 +436,18 @@ class Chooser:
     """Searches the sources of a plan's retrieving steps."""
 
     shelf: IndexStore | None = None
-    _parted: dict[str, RetrievalPlan] = field(default_factory=dict)
+    _parted: dict[str, SplitRetrieval] = field(default_factory=dict)
     _collections: dict[str, Collection] = field(default_factory=dict)
 
-    def parted(self, step: Retrieve) -> RetrievalPlan:
+    def parted(self, step: Retrieve) -> SplitRetrieval:
         """Return the step in parts; computed once."""
         if step.fingerprint not in self._parted:
-            measures = measures_in(step.by, step.alias)
+            measures = similarity_calls(step.by, step.alias)
             value = with_values(step.by, measures)
             takes = tuple(Ref(path=path) for path in sorted(paths_in(step.source)))
             source = digest([step.source.model_dump(mode="json"), step.alias])
-            where = split(step.where, step.alias)
-            self._parted[step.fingerprint] = RetrievalPlan(measures, value, where, takes, source)
+            where = split_condition(step.where, step.alias)
+            self._parted[step.fingerprint] = SplitRetrieval(measures, value, where, takes, source)
         return self._parted[step.fingerprint]
 
     def collection(self, step: Retrieve, names: Mapping[str, Any]) -> Collection:
@@ -472,7 +472,7 @@ class Chooser:
         """Return the elements that a step yields for the row `own`. `values` are measures computed already, by number.
         If elements are included, the order depends only on the elements and on their query, so that it reveals nothing
         else of the row. Raises `Unavailable` if it needs a value that an earlier step did not yield."""
-        included = [element for expr in step.include for element in _each(evaluate(expr, names))]
+        included = [element for expr in step.include for element in _included(evaluate(expr, names))]
         parted, collection = self.parted(step), self.collection(step, names)
         found: list[Any] = []
         if collection.elements:
@@ -486,7 +486,7 @@ class Chooser:
                 if own_row is not None and element == own_row:
                     continue
                 seen = {**names, step.alias: element} if parted.where.rest else names
-                if all(holds(part, seen) for part in parted.where.rest):
+                if all(condition_holds(part, seen) for part in parted.where.rest):
                     found.append(element)
                 if len(found) == step.top:
                     break
@@ -516,7 +516,9 @@ class Chooser:
         return found
 
 
-def _values(parted: RetrievalPlan, collection: Collection, taken: Sequence[Values], names: Mapping[str, Any]) -> Values:
+def _values(
+    parted: SplitRetrieval, collection: Collection, taken: Sequence[Values], names: Mapping[str, Any]
+) -> Values:
     """Return the value of every element; NaN if it has none."""
     if isinstance(parted.value, Ref) and parted.value.path[0] == VALUE:
         return taken[0]
@@ -542,19 +544,19 @@ def _candidates(
         value = evaluate(same.other, names)
         places = collection.places(same.element, value, names)
         if places is None:
-            places = _compared(same.element, value, collection, names)
+            places = _matching_positions(same.element, value, collection, names)
         own = np.asarray(places, np.int64)
         kept = own if kept is None else np.intersect1d(kept, own, assume_unique=True)
     return kept
 
 
-def _compared(element: Expr, value: Any, collection: Collection, names: Mapping[str, Any]) -> list[int]:
+def _matching_positions(element: Expr, value: Any, collection: Collection, names: Mapping[str, Any]) -> list[int]:
     same = Binary(operator="==", left=element, right=Ref(path=(VALUE,)))
     seen = {**names, VALUE: value}
     found: list[int] = []
     for place, each in enumerate(collection.elements):
         seen[collection.alias] = each
-        if holds(same, seen):
+        if condition_holds(same, seen):
             found.append(place)
     return found
 
@@ -578,7 +580,7 @@ def _sorted(values: Values, at: npt.NDArray[np.int64], places: npt.NDArray[np.in
     yield from (order if places is None else places[order]).tolist()
 
 
-def _each(value: Any) -> list[Any]:
+def _included(value: Any) -> list[Any]:
     """Return the included elements: those of a list, or the value itself."""
     if isinstance(value, list | tuple | set | frozenset):
         return ordered(value)

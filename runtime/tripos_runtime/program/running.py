@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tripos_compiler.plan import Ask, Converse, Judging
+from tripos_compiler.plan import Ask, Converse, JudgedStep
 from tripos_compiler.plan.outcomes import NOT_ASKED
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.ledger import Row, condition_id
@@ -17,9 +17,9 @@ from tripos_runtime.models.base import Message
 from tripos_runtime.scheduling.budget import Halted
 
 if TYPE_CHECKING:
-    from tripos_runtime.program.adoption import Here
+    from tripos_runtime.program.adoption import CurrentCase
     from tripos_runtime.program.units import Unit
-    from tripos_runtime.program.values import Names
+    from tripos_runtime.program.values import StepValues
 
 
 Value = TypeVar("Value")
@@ -27,14 +27,14 @@ _at_once: ContextVar[bool] = ContextVar("at_once", default=False)
 
 
 @dataclass
-class Shared:
+class CaseState:
     """The rows of the ledger for one case, and the work that its units share: what several units need is asked once."""
 
     kept: Mapping[str, str]
     """The status of each result of this case in the ledger, by name."""
     rows: Mapping[str, Row]
     drafts: Mapping[str, Row]
-    here: Here | None = None
+    here: CurrentCase | None = None
     """The current case, for the search for replies under other names."""
     answers: dict[str, asyncio.Future[Answer]] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
@@ -49,7 +49,7 @@ class Shared:
     """The results of every retrieving step, by the same key."""
     conditions: set[str] = field(default_factory=set)
     """The names of the rows written meanwhile that say that a condition held."""
-    names: dict[Unit, Names] = field(default_factory=dict)
+    names: dict[Unit, StepValues] = field(default_factory=dict)
     """The final values of the steps of each unit that was run."""
 
     def has_reply(self, name: str) -> bool:
@@ -58,7 +58,7 @@ class Shared:
         status = self.kept.get(name)
         return status is not None and status not in NOT_ASKED
 
-    def is_sure(self, name: str, step: Ask | Converse | Judging) -> bool:
+    def is_sure(self, name: str, step: Ask | Converse | JudgedStep) -> bool:
         """Return true if it is known, without its prompt, that a kept reply of this name is asked for: the step has no
         condition, or the condition held before. Otherwise a reply may exist whose prompt now lacks a value."""
         if not step.condition:
@@ -66,7 +66,7 @@ class Shared:
         held = condition_id(name, step.condition)
         return held in self.kept or held in self.conditions
 
-    def reuses(self, name: str) -> bool:
+    def is_first_reuse(self, name: str) -> bool:
         """Return true if a reply of an earlier run is used for the first time."""
         if name in self.reused:
             return False
@@ -101,7 +101,7 @@ class Shared:
         return answers
 
 
-async def together(todo: Sequence[Coroutine[Any, Any, None]]) -> None:
+async def gather_all(todo: Sequence[Coroutine[Any, Any, None]]) -> None:
     """Run all coroutines to their end, even if one fails, and then raise the first error: replies in flight are not
     wasted. `Halted` is raised only if there was no worse error."""
     if len(todo) == 1:
@@ -124,13 +124,13 @@ async def _outcome(one: Coroutine[Any, Any, None]) -> BaseException | None:
     return None
 
 
-def at_once(work: Coroutine[Any, Any, Value]) -> Value:
+def run_synchronously(work: Coroutine[Any, Any, Value]) -> Value:
     """Return the result of a coroutine that never waits, such as one that reads kept results. It runs to its end
     without an event loop, so it may be called inside a running one.
 
     >>> async def answer() -> int:
     ...     return 42
-    >>> at_once(answer())
+    >>> run_synchronously(answer())
     42
     """
     token = _at_once.set(True)

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripos_compiler.language.evaluation import Missing, Unavailable, evaluate
+from tripos_compiler.language.evaluation import MissingValue, Unavailable, evaluate
 from tripos_compiler.language.references import names_in
-from tripos_compiler.language.rendering import count_left_out, opening_text, render, seen_by
+from tripos_compiler.language.rendering import count_left_out, dialogue_from_side, opening_text, render
 from tripos_compiler.library.functions.dialogues import transcript
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.library.types import Dialogue, Turn, type_notation
@@ -32,7 +32,7 @@ from tripos_compiler.plan import (
     Column,
     Converse,
     Grade,
-    Judging,
+    JudgedStep,
     RecordType,
     Ref,
     Retrieve,
@@ -43,49 +43,58 @@ from tripos_compiler.plan import (
     Tool,
     ToolCall,
     Verdict,
-    arguments_fitting,
-    said_calls,
+    fit_arguments,
+    split_text_and_calls,
     tool_function_name,
     write_calls,
 )
 from tripos_compiler.plan.outcomes import NOT_APPLICABLE, OK, PENDING, RETRIED_NEXT_RUN, SCORED
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.functions.external import Suspended, suspending
-from tripos_runtime.asking.judging import confidence, repeated, score_rows, worth_of
+from tripos_runtime.asking.judging import combine_repeats, confidence, score_rows, worth_of
 from tripos_runtime.asking.prompts import PromptPlaceholders
-from tripos_runtime.asking.questions import Answer, PreparedQuestion
+from tripos_runtime.asking.questions import Answer, Question
 from tripos_runtime.asking.replies import CONTEXT_EXCEEDED
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.models.base import TOOL, Message
 from tripos_runtime.program.needs import (
-    Compared,
-    HeldConversation,
+    CallSkipped,
+    ComparisonResult,
+    ConversationEnded,
+    ConversationNeed,
+    ConversationSkipped,
     JudgePrompt,
     ListElement,
-    Nearness,
+    PlanContext,
     Program,
-    ProgramValue,
+    ProgramEvent,
     Prompt,
     ReplyNeed,
-    Result,
-    Scored,
+    RetrievalEmpty,
+    ScoreResult,
+    ScorerNeed,
     Sent,
-    Talked,
-    Unasked,
-    Unfound,
-    Unheld,
-    World,
+    SimilarityNeed,
     elements_in,
-    holds,
     is_pending,
     pending,
     prompt_of,
+    step_condition,
 )
-from tripos_runtime.program.units import LIMIT as UNITS_LIMIT, SAID, Conversation, Pair, StepCall, Unit, calls_of, ends
-from tripos_runtime.program.values import ElementValue, Names, RuledOut, said
+from tripos_runtime.program.units import (
+    LIMIT as UNITS_LIMIT,
+    SAID,
+    Conversation,
+    Pair,
+    StepCall,
+    Unit,
+    conversation_calls,
+    is_last_turn,
+)
+from tripos_runtime.program.values import ConditionFalse, ElementValue, StepValues, panel_verdict
 
 
-def with_programs(evaluated: Callable[[], Any]) -> Program:
+def evaluate_with_scorers(evaluated: Callable[[], Any]) -> Program:
     """Return the value of an expression, evaluated again after each value of an external scorer that it needs."""
     told: dict[str, Any] = {}
     while True:
@@ -93,7 +102,7 @@ def with_programs(evaluated: Callable[[], Any]) -> Program:
             with suspending(told):
                 return evaluated()
         except Suspended as call:
-            told[call.key] = yield ProgramValue(call.scorer, call.request)
+            told[call.key] = yield ScorerNeed(call.scorer, call.request)
 
 
 def by_judge(calls: Iterable[StepCall]) -> list[list[StepCall]]:
@@ -104,7 +113,7 @@ def by_judge(calls: Iterable[StepCall]) -> list[list[StepCall]]:
     return list(found.values())
 
 
-def side_by_side(programs: list[Program]) -> Program:
+def run_side_by_side(programs: list[Program]) -> Program:
     """Run programs side by side and return their results."""
     if len(programs) == 1:
         return [(yield from programs[0])]
@@ -112,21 +121,21 @@ def side_by_side(programs: list[Program]) -> Program:
     return found
 
 
-def replies(calls: Sequence[StepCall], prompt: JudgePrompt, question: PreparedQuestion, certain: bool) -> Program:
+def judge_replies(calls: Sequence[StepCall], prompt: JudgePrompt, question: Question, certain: bool) -> Program:
     """Return every reply of one judge to the same prompt, or the reason why one is missing."""
-    needs = [answered(ReplyNeed(call, prompt, question, call.number, certain)) for call in calls]
-    answers = yield from side_by_side(needs)
+    needs = [answer_program(ReplyNeed(call, prompt, question, call.number, certain)) for call in calls]
+    answers = yield from run_side_by_side(needs)
     against = [each for each in answers if isinstance(each, Unavailable)]
     return next((each for each in against if is_pending(each)), against[0]) if against else answers
 
 
-def answered(need: ReplyNeed) -> Program:
+def answer_program(need: ReplyNeed) -> Program:
     """Return the answer to one need, as a program that can run side by side with others."""
     got = yield need
     return got
 
 
-def heard(sent: Sequence[Message]) -> str:
+def last_user_message(sent: Sequence[Message]) -> str:
     """Return the user's last message before a reply; an empty text if tool results came after it."""
     chat = [each for each in sent if each.role != TOOL]
     return chat[-1].content if chat and chat[-1].role == "user" else ""
@@ -136,22 +145,22 @@ USER = "user"
 """The speaker of a prompt that is not spoken by a role."""
 
 
-def acted(step: Ask, reply: str, prompt: Prompt, names: Names) -> Program:
+def run_tool_calls(step: Ask, reply: str, prompt: Prompt, names: StepValues) -> Program:
     """Make the tool calls of a reply, and add their results and the state after the earlier turns to the values. A
     forecast makes no call, so their results stay pending."""
-    own, (text, calls) = names.values[step.name], said_calls(reply)
+    own, (text, calls) = names.values[step.name], split_text_and_calls(reply)
     try:
-        said_before = heard(prompt.messages())
+        said_before = last_user_message(prompt.messages())
         earlier = evaluate(Ref(path=(str(step.continues), "so_far")), names.values) if step.takes_results else None
         state = evaluate(step.acts[0].args[0], names.values)  # type: ignore[union-attr]
         results: list[dict[str, Any]] = []
         for call in calls:
-            state, result, failed = yield from _made(step, call, state)
+            state, result, failed = yield from _call_tool(step, call, state)
             results.append({"name": call.name, "text": result, "failed": failed})
     except Unavailable as reason:
         names.failed(step, reason)
         return
-    spoken = (_user(step), said_before), (step.role, text)
+    spoken = (_loop_user(step), said_before), (step.role, text)
     so_far: dict[str, Any] = {
         "state": state,
         "results": results,
@@ -163,42 +172,42 @@ def acted(step: Ask, reply: str, prompt: Prompt, names: Names) -> Program:
     if earlier is not None:
         so_far = {key: value if key == "state" else [*earlier[key], *value] for key, value in so_far.items()}
     so_far |= {"text": text, "ended": LIMIT if calls else REPLIED}
-    names.acted(step, so_far, (write_calls(text, calls), [each["text"] for each in results]))
+    names.add_tool_results(step, so_far, (write_calls(text, calls), [each["text"] for each in results]))
 
 
-def _user(step: Ask) -> str:
+def _loop_user(step: Ask) -> str:
     """Return who speaks as the user of a loop: the role that answers, if it is one."""
     return step.user or USER
 
 
-def _made(step: Ask, call: ToolCall, state: Any) -> Program:
+def _call_tool(step: Ask, call: ToolCall, state: Any) -> Program:
     """Return the state after a call, its result, and whether the result is an error message."""
     tool = next((each for each in step.tools if each.name == call.name), None)
     if tool is None:
         return state, f"Error: there is no tool `{call.name}`", True
-    wrong = misfit(tool, call)
+    wrong = argument_error(tool, call)
     if wrong is not None:
         return state, f"Error: {wrong}", True
-    done = yield from with_programs(partial(_called, tool, state, call))
+    done = yield from evaluate_with_scorers(partial(_called, tool, state, call))
     return done.state, done.text, done.failed
 
 
 def _called(tool: Tool, state: Any, call: ToolCall) -> Any:
-    fitted: Mapping[str, Any] = arguments_fitting(tool.arguments, call.arguments) or {}
+    fitted: Mapping[str, Any] = fit_arguments(tool.arguments, call.arguments) or {}
     given = {name: value for name, value in fitted.items() if value is not None}
     names = {"state": state, "arguments": given}
     function = tool_function_name(tool.name)
     return evaluate(Call(function=function, args=(Ref(path=("state",)), Ref(path=("arguments",)))), names)
 
 
-def misfit(tool: Tool, call: ToolCall) -> str | None:
+def argument_error(tool: Tool, call: ToolCall) -> str | None:
     """Return what is wrong with a tool call, as a message for the model; None if the call is valid.
 
     >>> from tripos_compiler.plan import IntegerType, ToolParameter
     >>> ping = Tool(name="ping", about={}, parameters=(ToolParameter(name="n", type=IntegerType()),))
-    >>> misfit(ping, ToolCall("ping", {"m": 1})), misfit(ping, ToolCall("ping", {"n": 1}))
+    >>> argument_error(ping, ToolCall("ping", {"m": 1})), argument_error(ping, ToolCall("ping", {"n": 1}))
     ('`ping` has no parameter `m`', None)
-    >>> misfit(ping, ToolCall("ping", {"n": "x"}))
+    >>> argument_error(ping, ToolCall("ping", {"n": "x"}))
     '`n` of `ping` must be `integer`'
     """
     if not isinstance(call.arguments, Mapping):
@@ -209,7 +218,7 @@ def misfit(tool: Tool, call: ToolCall) -> str | None:
     for name, type_ in tool.arguments.fields.items():
         if name not in call.arguments and type_.kind != "optional":
             return f"`{tool.name}` needs `{name}`"
-        if arguments_fitting(RecordType(fields={name: type_}), {name: call.arguments.get(name)}) is None:
+        if fit_arguments(RecordType(fields={name: type_}), {name: call.arguments.get(name)}) is None:
             return f"`{name}` of `{tool.name}` must be `{type_notation(type_)}`"
     return None
 
@@ -221,16 +230,16 @@ class Raters(NamedTuple):
     judges: tuple[str, ...]
 
 
-def score_of(names: Names, step: Score | Column, raters: Raters | None = None) -> Program:
+def score_of(names: StepValues, step: Score | Column, raters: Raters | None = None) -> Program:
     """Return the score of a step."""
     if step.element is not None:
         return (yield from _scored_elements(names, step, raters))
-    found, against = yield from with_programs(partial(names.value_of, step))
+    found, against = yield from evaluate_with_scorers(partial(names.value_of, step))
     value, given = None, None
     if against is None:
         value, given = _score_value(step, found) if isinstance(step, Score) else kept_value(found)
     status, reason = (SCORED, None) if against is None else (against.status, against.reason)
-    return Scored(step, None, None, {step.name: (value, status)}, given, reason)
+    return ScoreResult(step, None, None, {step.name: (value, status)}, given, reason)
 
 
 def _score_value(step: Score, value: Any) -> tuple[float | None, str | None]:
@@ -240,14 +249,14 @@ def _score_value(step: Score, value: Any) -> tuple[float | None, str | None]:
     return worth_of(step.gives, value), orjson.dumps(str(value)).decode()
 
 
-def _scored_elements(names: Names, step: Score | Column, raters: Raters | None) -> Program:
+def _scored_elements(names: StepValues, step: Score | Column, raters: Raters | None) -> Program:
     judges: tuple[str | None, ...] = (None,) if raters is None else raters.judges
     kept: list[KeptElement] = []
     lacking: list[Unavailable] = []
     for judge in judges:
-        seen = names if judge is None or raters is None else names.as_said_by(raters.verdict, judge)
-        found = yield from with_programs(partial(seen.element_values, step))
-        against = found if isinstance(found, Unavailable) else worst(found)
+        seen = names if judge is None or raters is None else names.with_verdict_of(raters.verdict, judge)
+        found = yield from evaluate_with_scorers(partial(seen.element_values, step))
+        against = found if isinstance(found, Unavailable) else missing_element_reason(found)
         lacking += [] if against is None else [against]
         if not isinstance(found, Unavailable):
             kept += [_kept_element(step, each, judge) for each in found]
@@ -257,7 +266,7 @@ def _scored_elements(names: Names, step: Score | Column, raters: Raters | None) 
     given = orjson.dumps([each.value for each in kept]).decode() if kept else None
     against = next((each for each in lacking if each.status in RETRIED_NEXT_RUN), lacking[0] if lacking else None)
     status, reason = (SCORED, None) if against is None else (against.status, against.reason)
-    return Scored(step, None, None, {step.name: (None, status)}, given, reason, listed)
+    return ScoreResult(step, None, None, {step.name: (None, status)}, given, reason, listed)
 
 
 class KeptElement(NamedTuple):
@@ -282,10 +291,10 @@ def _kept_reason(against: Unavailable) -> dict[str, Any]:
     return {"value": None, "status": against.status, "error": against.reason}
 
 
-def worst(found: Sequence[ElementValue]) -> Unavailable | None:
+def missing_element_reason(values: Sequence[ElementValue]) -> Unavailable | None:
     """Return the reason why an element has no score because of a reply; None if there is no such element. Reasons that
     the next run retries come first."""
-    lacking = [each.against for each in found if each.against is not None and each.against.status != NOT_APPLICABLE]
+    lacking = [each.against for each in values if each.against is not None and each.against.status != NOT_APPLICABLE]
     return next((each for each in lacking if each.status in RETRIED_NEXT_RUN), lacking[0] if lacking else None)
 
 
@@ -313,7 +322,7 @@ def _plain(value: Any) -> Any:
         case list() | tuple():
             return [_plain(each) for each in value]
         case Mapping():
-            return {name: _plain(each) for name, each in value.items() if not isinstance(each, Missing)}
+            return {name: _plain(each) for name, each in value.items() if not isinstance(each, MissingValue)}
     return value
 
 
@@ -321,7 +330,7 @@ def _plain(value: Any) -> Any:
 class Systems:
     """The system messages of a conversation's speakers, rendered once."""
 
-    world: World
+    world: PlanContext
     step: Converse
     case: Case
     names: Mapping[str, Any]
@@ -334,7 +343,7 @@ class Systems:
             self._made = self._rendered("", None)
         return self._made
 
-    def question(self, role: str) -> PreparedQuestion:
+    def question(self, role: str) -> Question:
         """Return the question that a role is asked in each of its turns."""
         return self.world.questions.turn(self.step, role, self.case.language, self.names)
 
@@ -398,17 +407,19 @@ class TurnPrompt:
         told = self.systems.told(role, placeholders)
         begun = opening_text(self.systems.case.language) if role == self.talk.step.opens else None
         system = [Message("system", told[role])] if role in told else []
-        return (*system, *(Message(*each) for each in seen_by(role, turns, begun, left_out)))
+        return (*system, *(Message(*each) for each in dialogue_from_side(role, turns, begun, left_out)))
 
 
-def talk_program(world: World, talk: Conversation, told: Systems, certain: bool, out: list[Result]) -> Program:
+def talk_program(
+    world: PlanContext, talk: Conversation, told: Systems, certain: bool, out: list[ProgramEvent]
+) -> Program:
     """Hold a conversation. Return an `Answer` whose value is the turns, or the reason why there is none."""
     step = talk.step
     turns: Dialogue = []
     taken: list[Mapping[str, Any]] = []
     left_out: dict[str, int] = {}
     status, ended, error, waits = OK, UNITS_LIMIT, None, False
-    for number, call in enumerate(calls_of(talk), 1):
+    for number, call in enumerate(conversation_calls(talk), 1):
         left = left_out.get(call.role, 0)
         prompt = TurnPrompt(talk, number, turns, told, left)
         got = yield ReplyNeed(call, prompt, told.question(call.role), talk.number, certain and not waits, talk)
@@ -425,12 +436,12 @@ def talk_program(world: World, talk: Conversation, told: Systems, certain: bool,
             ended = "context_exceeded" if passed else status
             break
         turns.append({"speaker": call.role, "text": got.text})
-        if ends(step, call.role, got.text):
+        if is_last_turn(step, call.role, got.text):
             ended = SAID
             break
     if waits:
         return pending(step.name)
-    out.append(Talked(talk, told, turns, taken, status, ended, error))
+    out.append(ConversationEnded(talk, told, turns, taken, status, ended, error))
     return Answer(status, transcript(turns) if turns else None, turns, "", {})
 
 
@@ -450,10 +461,10 @@ class UnitProgram:
     """The program of a unit. `names` are the values that its expressions see; they grow step by step. Events are
     appended to `out`. Units of one case share `found`, the retrieval results."""
 
-    world: World
+    world: PlanContext
     unit: Unit
-    names: Names
-    out: list[Result] = field(default_factory=list)
+    names: StepValues
+    out: list[ProgramEvent] = field(default_factory=list)
     found: Found = field(default_factory=dict)
 
     def go(self, steps: Sequence[Step] | None = None) -> Program:
@@ -463,7 +474,7 @@ class UnitProgram:
             match step:
                 case Ask() if others:
                     asks = [each for each in (step, *others) if isinstance(each, Ask)]
-                    yield from side_by_side([self._ask(each) for each in asks])
+                    yield from run_side_by_side([self._ask(each) for each in asks])
                 case Ask():
                     yield from self._ask(step)
                 case Score() | Column():
@@ -483,7 +494,7 @@ class UnitProgram:
         unit, names = self.unit, self.names
         model = unit.bound.model_of(step, unit.model)
         call = StepCall("samples", unit.samples[step.name], step.role, model, step)
-        against, certain = holds(step, names)
+        against, certain = step_condition(step, names)
         if against is None:
             prompt = prompt_of(self.world, step, unit.bound.asks, unit.case, names.values)
             question = prompt.question
@@ -491,64 +502,64 @@ class UnitProgram:
             if isinstance(got, Answer):
                 names.answered(step, got)
                 if step.acts and got.text is not None:
-                    yield from acted(step, got.text, prompt, names)
+                    yield from run_tool_calls(step, got.text, prompt, names)
                 return
             against = got
         if not is_pending(against):
-            self.out.append(Unasked(call, against))
+            self.out.append(CallSkipped(call, against))
             unit.unasked = (*unit.unasked, step.name)
         names.skipped(step, against.status, against.reason)
 
     def _list_samples(self, step: SampleList) -> Program:
         """Wait for all samples of an ask, which get the same prompt."""
         unit, names, ask = self.unit, self.names, self.unit.bound.asks[step.of]
-        against, certain = holds(ask, names)
+        against, certain = step_condition(ask, names)
         if against is None:
             prompt = prompt_of(self.world, ask, unit.bound.asks, unit.case, names.values)
             question = prompt.question
             model = unit.bound.model_of(ask, unit.model)
             calls = [StepCall("samples", name, ask.role, model, ask) for name in unit.listed[step.name]]
             needs = [ReplyNeed(call, prompt, question, number, certain) for number, call in enumerate(calls)]
-            got = yield from side_by_side([answered(need) for need in needs])
+            got = yield from run_side_by_side([answer_program(need) for need in needs])
             lacking = [each for each in got if isinstance(each, Unavailable)]
             if not lacking:
                 names.listed(step, [(each.text, each.value, each.status) for each in got])
                 return
             against = next((each for each in lacking if is_pending(each)), lacking[0])
-        names.gave(step.name, Missing(step.of, against.status, against.reason))
+        names.set_reply_value(step.name, MissingValue(step.of, against.status, against.reason))
 
     def _converse(self, step: Converse) -> Program:
         unit, names, talk = self.unit, self.names, self.unit.talks[step.name]
-        against, certain = holds(step, names)
+        against, certain = step_condition(step, names)
         if against is None:
             told = Systems(self.world, step, unit.case, names.values)
             program = partial(talk_program, self.world, talk, told, certain, self.out)
-            got = yield HeldConversation(talk, told, program, certain)
+            got = yield ConversationNeed(talk, told, program, certain)
             if isinstance(got, Answer):
-                names.talked(step, got.value, got.status)
+                names.add_conversation(step, got.value, got.status)
                 return
             against = got
         if not is_pending(against):
-            self.out.append(Unheld(talk, against))
+            self.out.append(ConversationSkipped(talk, against))
         names.lacks(step, against.status, against.reason)
 
     def _grade(self, step: Grade) -> Program:
-        against, certain = holds(step, self.names)
+        against, certain = step_condition(step, self.names)
         question, prompt = self._judged(step)
         against = prompt.because_of_item(against)
         calls = [call for call in self.unit.calls if call.step is step]
         if self.unit.stronger(step):
             yield from self._cascade(step, calls, prompt, question, against, certain)
             return
-        programs = [self._graded(step, each, prompt, question, against, certain) for each in by_judge(calls)]
-        yield from side_by_side(programs)
+        programs = [self._grade_once(step, each, prompt, question, against, certain) for each in by_judge(calls)]
+        yield from run_side_by_side(programs)
 
     def _cascade(
         self,
         step: Grade,
         calls: Sequence[StepCall],
         prompt: JudgePrompt,
-        question: PreparedQuestion,
+        question: Question,
         against: Unavailable | None,
         certain: bool,
     ) -> Program:
@@ -558,75 +569,75 @@ class UnitProgram:
         stronger = [call for call in calls if call.role != scorer.role]
         asked, open_ = first, calls
         if against is None:
-            got = yield from replies(first, prompt, question, certain)
+            got = yield from judge_replies(first, prompt, question, certain)
             if isinstance(got, Unavailable) and is_pending(got):
-                yield from replies(stronger, prompt, question, False)
+                yield from judge_replies(stronger, prompt, question, False)
                 return
             if not isinstance(got, Unavailable):
                 sure = confidence(step, got)
                 if sure is not None and sure < scorer.unsure_below:
-                    asked, got = stronger, (yield from replies(stronger, prompt, question, certain))
+                    asked, got = stronger, (yield from judge_replies(stronger, prompt, question, certain))
                 else:
-                    settled = RuledOut(step.name, NOT_APPLICABLE, "the first judges are sure")
-                    self.out.extend(Unasked(call, settled) for call in stronger)
+                    settled = ConditionFalse(step.name, NOT_APPLICABLE, "the first judges are sure")
+                    self.out.extend(CallSkipped(call, settled) for call in stronger)
             if not isinstance(got, Unavailable):
-                self.out.append(Scored(step, asked[0].name, evaluator, score_rows(step, scorer, got)))
+                self.out.append(ScoreResult(step, asked[0].name, evaluator, score_rows(step, scorer, got)))
                 return
             if is_pending(got):
                 return
             against, open_ = got, stronger if asked is stronger else calls
-        self.out.extend(Unasked(call, against) for call in open_)
+        self.out.extend(CallSkipped(call, against) for call in open_)
         empty = dict.fromkeys(step.metrics or (step.name,), (None, against.status))
-        self.out.append(Scored(step, None, evaluator, empty, reason=against.reason))
+        self.out.append(ScoreResult(step, None, evaluator, empty, reason=against.reason))
 
-    def _graded(
+    def _grade_once(
         self,
         step: Grade,
         calls: Sequence[StepCall],
         prompt: JudgePrompt,
-        question: PreparedQuestion,
+        question: Question,
         against: Unavailable | None,
         certain: bool,
     ) -> Program:
         """Return the judgement of a reply by one judge."""
         judge = calls[0]
         if against is None:
-            got = yield from replies(calls, prompt, question, certain)
+            got = yield from judge_replies(calls, prompt, question, certain)
             if not isinstance(got, Unavailable):
                 values = score_rows(step, self.world.plan.scorer(step.scorer), got)
-                self.out.append(Scored(step, judge.name, judge.model, values))
+                self.out.append(ScoreResult(step, judge.name, judge.model, values))
                 return
             if is_pending(got):
                 return
             against = got
-        self.out.extend(Unasked(call, against) for call in calls)
+        self.out.extend(CallSkipped(call, against) for call in calls)
         empty = dict.fromkeys(step.metrics or (step.name,), (None, against.status))
-        self.out.append(Scored(step, None, judge.model, empty, reason=against.reason))
+        self.out.append(ScoreResult(step, None, judge.model, empty, reason=against.reason))
 
     def _take_verdict(self, step: Verdict) -> Program:
         if step.loops:
-            yield from self._take_each(step)
+            yield from self._judge_elements(step)
             return
         names = self.names
-        against, certain = holds(step, names)
+        against, certain = step_condition(step, names)
         question, prompt = self._judged(step)
         calls = [call for call in self.unit.calls if call.step is step]
         if against is None:
             judges = by_judge(calls)
-            answers = yield from side_by_side([replies(each, prompt, question, certain) for each in judges])
+            answers = yield from run_side_by_side([judge_replies(each, prompt, question, certain) for each in judges])
             reasons = [each for each in answers if isinstance(each, Unavailable)]
             if not reasons:
-                names.gave(step.name, said(step, self.world.plan.scorer(step.scorer), answers))
+                names.set_reply_value(step.name, panel_verdict(step, self.world.plan.scorer(step.scorer), answers))
                 return
             against = next((each for each in reasons if not is_pending(each)), reasons[0])
         if not is_pending(against):
-            self.out.extend(Unasked(call, against) for call in calls)
+            self.out.extend(CallSkipped(call, against) for call in calls)
         names.lacks(step, against.status, against.reason)
 
-    def _take_each(self, step: Verdict) -> Program:
+    def _judge_elements(self, step: Verdict) -> Program:
         """Ask judges about each element of a list, side by side."""
         names = self.names
-        against, certain = holds(step, names)
+        against, certain = step_condition(step, names)
         calls: dict[tuple[int, ...] | None, list[StepCall]] = {}
         for call in self.unit.calls:
             if call.step is step:
@@ -638,39 +649,39 @@ class UnitProgram:
                 against = reason
             else:
                 asked = [self._about(step, each, calls.pop(each.places), certain) for each in found]
-                told = (yield from side_by_side(asked)) if asked else []
-                ruled_out = RuledOut(step.name, NOT_APPLICABLE, f"`{step.name}` has no such element")
-                self.out.extend(Unasked(call, ruled_out) for each in calls.values() for call in each)
+                told = (yield from run_side_by_side(asked)) if asked else []
+                ruled_out = ConditionFalse(step.name, NOT_APPLICABLE, f"`{step.name}` has no such element")
+                self.out.extend(CallSkipped(call, ruled_out) for each in calls.values() for call in each)
                 if all(each.certain for each in found):
                     named = [(each.places, one) for each, one in zip(found, told, strict=True)]
-                    names.gave(step.name, {places: one.value for places, one in named})
+                    names.set_reply_value(step.name, {places: one.value for places, one in named})
                     for judge in self.unit.evaluators(step):
-                        names.gave_by_judge(step, judge, {places: one.by_judge[judge] for places, one in named})
+                        names.set_judge_value(step, judge, {places: one.by_judge[judge] for places, one in named})
                 else:
                     names.lacks(step, PENDING)
                 return
         if not is_pending(against):
-            self.out.extend(Unasked(call, against) for each in calls.values() for call in each)
+            self.out.extend(CallSkipped(call, against) for each in calls.values() for call in each)
         names.lacks(step, against.status, against.reason)
 
     def _about(self, step: Verdict, element: ListElement, calls: Sequence[StepCall], certain: bool) -> Program:
-        """Return the panel's verdict on one element; `Missing` if the judges give none."""
+        """Return the panel's verdict on one element; `MissingValue` if the judges give none."""
         question, prompt = self._judged(step, element.names)
         sure, scorer, judges = certain and element.certain, self.world.plan.scorer(step.scorer), by_judge(calls)
-        answers = yield from side_by_side([replies(each, prompt, question, sure) for each in judges])
+        answers = yield from run_side_by_side([judge_replies(each, prompt, question, sure) for each in judges])
         own = {
-            asked[0].model: Missing(step.name, each.status, each.reason)
+            asked[0].model: MissingValue(step.name, each.status, each.reason)
             if isinstance(each, Unavailable)
-            else said(step, scorer, [each])
+            else panel_verdict(step, scorer, [each])
             for asked, each in zip(judges, answers, strict=True)
         }
         reasons = [each for each in answers if isinstance(each, Unavailable)]
         if not reasons:
-            return PanelVerdict(said(step, scorer, answers), own)
+            return PanelVerdict(panel_verdict(step, scorer, answers), own)
         against = next((each for each in reasons if not is_pending(each)), reasons[0])
         if not is_pending(against):
-            self.out.extend(Unasked(call, against) for call in calls)
-        return PanelVerdict(Missing(step.name, against.status, against.reason), own)
+            self.out.extend(CallSkipped(call, against) for call in calls)
+        return PanelVerdict(MissingValue(step.name, against.status, against.reason), own)
 
     def _raters(self, step: Score | Column) -> Raters | None:
         """Return the judges that each give a score of an element; None if the panel gives one verdict."""
@@ -683,39 +694,39 @@ class UnitProgram:
         )
         return Raters(verdict.name, self.unit.evaluators(verdict))
 
-    def _judged(self, step: Judging, names: Mapping[str, Any] | None = None) -> tuple[PreparedQuestion, JudgePrompt]:
+    def _judged(self, step: JudgedStep, names: Mapping[str, Any] | None = None) -> tuple[Question, JudgePrompt]:
         case, seen = self.unit.case, self.names.values if names is None else names
         question = self.world.questions.of(step, case.language, seen)
         return question, JudgePrompt(self.world, step, question, case, seen)
 
     def _retrieve(self, step: Retrieve) -> Program:
         """Add the result of a retrieving step to the values. Its condition is not part of its fingerprint."""
-        against, certain = holds(step, self.names)
+        against, certain = step_condition(step, self.names)
         if against is not None:
-            seen: Any = Missing(step.name, against.status, against.reason)
+            seen: Any = MissingValue(step.name, against.status, against.reason)
         else:
             seen = yield from self._find(step, certain)
-        if isinstance(seen, Missing):
-            self.out.append(Unfound(step, seen.status))
+        if isinstance(seen, MissingValue):
+            self.out.append(RetrievalEmpty(step, seen.status))
         self.names.found(step, seen)
 
     def _find(self, step: Retrieve, certain: bool) -> Program:
-        """Return the result of a retrieving step; `Missing` if a value or a vector is missing."""
+        """Return the result of a retrieving step; `MissingValue` if a value or a vector is missing."""
         key = (step.fingerprint, *self.unit.upstream([*step.needs, step.name]))
         if certain and key in self.found:
             return self.found[key]
         values = {}
         if step.using is not None:
-            values = yield Nearness(step, self.unit, self.names, key, certain)
+            values = yield SimilarityNeed(step, self.unit, self.names, key, certain)
             if isinstance(values, Unavailable):
-                return Missing(step.name, values.status, values.reason)
+                return MissingValue(step.name, values.status, values.reason)
         if not certain:
-            return Missing(step.name, PENDING)
+            return MissingValue(step.name, PENDING)
         if key not in self.found:
             try:
                 self.found[key] = self.world.chooser.chosen(step, self.names.values, self.unit.case.fields, values)
             except Unavailable as reason:
-                self.found[key] = Missing(step.name, reason.status, reason.reason)
+                self.found[key] = MissingValue(step.name, reason.status, reason.reason)
         return self.found[key]
 
 
@@ -734,36 +745,36 @@ def _about_one_list(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
     yield from [together] if together else ()
 
 
-def pair_program(world: World, pair: Pair, names: Names, out: list[Result]) -> Program:
+def pair_program(world: PlanContext, pair: Pair, names: StepValues, out: list[ProgramEvent]) -> Program:
     """Ask the judges of a pair. `names` are the values of both units, which have been run already."""
     step = pair.step
-    against, certain = holds(step, names)
+    against, certain = step_condition(step, names)
     question = world.questions.of(step, pair.case.language, names.values)
     prompt = JudgePrompt(world, step, question, pair.case, names.values)
     against = prompt.because_of_item(against)
     scorer = world.plan.scorer(step.scorer)
-    programs = [_compared(scorer, calls, prompt, question, against, certain, out) for calls in by_judge(pair.calls)]
-    yield from side_by_side(programs)
+    programs = [_compare(scorer, calls, prompt, question, against, certain, out) for calls in by_judge(pair.calls)]
+    yield from run_side_by_side(programs)
 
 
-def _compared(
+def _compare(
     scorer: Scorer,
     calls: Sequence[StepCall],
     prompt: JudgePrompt,
-    question: PreparedQuestion,
+    question: Question,
     against: Unavailable | None,
     certain: bool,
-    out: list[Result],
+    out: list[ProgramEvent],
 ) -> Program:
     """Return the outcome of a comparison by one judge."""
     if against is None:
-        got = yield from replies(calls, prompt, question, certain)
+        got = yield from judge_replies(calls, prompt, question, certain)
         if not isinstance(got, Unavailable):
-            value, status = repeated(scorer, [each.value or (None, each.status) for each in got])
-            out.append(Compared(calls[0], calls[0].name, value, status))
+            value, status = combine_repeats(scorer, [each.value or (None, each.status) for each in got])
+            out.append(ComparisonResult(calls[0], calls[0].name, value, status))
             return
         if is_pending(got):
             return
         against = got
-    out.extend(Unasked(call, against) for call in calls)
-    out.append(Compared(calls[0], None, None, against.status, against.reason))
+    out.extend(CallSkipped(call, against) for call in calls)
+    out.append(ComparisonResult(calls[0], None, None, against.status, against.reason))

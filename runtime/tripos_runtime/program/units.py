@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from tripos_compiler.language.aggregates import PEOPLE
-from tripos_compiler.language.evaluation import PLACE, Unavailable, elements
+from tripos_compiler.language.evaluation import INDEX_PREFIX, Unavailable, elements
 from tripos_compiler.language.references import names_in
 from tripos_compiler.language.rendering import ends_conversation
 from tripos_compiler.plan import (
@@ -20,7 +20,7 @@ from tripos_compiler.plan import (
     Compare,
     Converse,
     Grade,
-    Judging,
+    JudgedStep,
     Loop,
     Plan,
     Retrieve,
@@ -44,9 +44,9 @@ from tripos_runtime.asking.ledger import (
     turn_id,
 )
 from tripos_runtime.datasets.cases import Case
-from tripos_runtime.models.embeddings import encoder_id
-from tripos_runtime.program.binding import RoleBinding, made_by
-from tripos_runtime.program.values import Names
+from tripos_runtime.models.embeddings import versioned_name
+from tripos_runtime.program.binding import RoleBinding, generators_of_inputs
+from tripos_runtime.program.values import StepValues
 
 Places = tuple[int, ...]
 """The position of an element in its list, after the positions of the enclosing elements."""
@@ -60,7 +60,7 @@ class StepCall(NamedTuple):
     name: str
     role: str
     model: str
-    step: Ask | Converse | Judging
+    step: Ask | Converse | JudgedStep
     part_of: str = ""
     number: int = 0
     """The number of the reply if a judge is asked several times, from 0."""
@@ -78,7 +78,7 @@ class StepCall(NamedTuple):
         return kept_results(self.table, self.name, self.step)
 
 
-def kept_results(table: str, name: str, step: Ask | Converse | Judging) -> Iterator[tuple[str, str]]:
+def kept_results(table: str, name: str, step: Ask | Converse | JudgedStep) -> Iterator[tuple[str, str]]:
     """Yield the table and the name of each row that is kept of a result: its own row, and the row that says that the
     step's condition held."""
     yield table, name
@@ -112,13 +112,13 @@ def _places(loops: Sequence[Loop], names: Mapping[str, Any], yielded: AbstractSe
         return
     try:
         for inside in elements(loop, names):
-            place = inside[PLACE + loop.alias]
+            place = inside[INDEX_PREFIX + loop.alias]
             yield from ((place, *inner) for inner in _places(rest, inside, yielded))
     except Unavailable:
         return
 
 
-def last_asked(name: str, asks: Mapping[str, Ask], unasked: Container[str]) -> str:
+def last_asked_step(name: str, asks: Mapping[str, Ask], unasked: Container[str]) -> str:
     """Return the step `name`; if it was not asked, the last step before it that was asked, in the chat that it
     continues or among the steps for the elements of a list."""
     while name in unasked and (earlier := asks[name].before) in asks:
@@ -156,7 +156,7 @@ def speaker_of(step: Converse, number: int) -> str:
     return step.opens if number % 2 else other
 
 
-def calls_of(talk: Conversation) -> Iterator[StepCall]:
+def conversation_calls(talk: Conversation) -> Iterator[StepCall]:
     """Yield a call for every possible turn."""
     for number, name in enumerate(talk.turns, 1):
         role = talk.speaker(number)
@@ -169,7 +169,7 @@ def most_turns(step: Converse) -> Iterator[tuple[str, int]]:
     yield speaker_of(step, 2), step.limit // 2
 
 
-def ends(step: Converse, role: str, text: str) -> bool:
+def is_last_turn(step: Converse, role: str, text: str) -> bool:
     """Return true if this turn of `role` ends the conversation."""
     return any(until.role == role and ends_conversation(text, until.text) for until in step.until)
 
@@ -205,12 +205,14 @@ class BoundTreatment:
         return {step.name: () if step.using is None else self.binding.of(step.using) for step in steps}
 
     @cached_property
-    def found_by(self) -> dict[str, tuple[str, ...]]:
+    def retrieval_sources(self) -> dict[str, tuple[str, ...]]:
         """What names the result of every retrieving step, apart from its fingerprint and the row: the embedding model,
         and the makers of the data sets that it searches."""
         steps = [step for step in self.treatment.steps if isinstance(step, Retrieve)]
         by = self.binding.identity_of
-        embedding = {name: tuple(encoder_id(by(model)) for model in models) for name, models in self.retrieved.items()}
+        embedding = {
+            name: tuple(versioned_name(by(model)) for model in models) for name, models in self.retrieved.items()
+        }
         return {step.name: (*embedding[step.name], *self.makers[step.fingerprint]) for step in steps}
 
     @cached_property
@@ -218,14 +220,14 @@ class BoundTreatment:
         """What names the result of every step, apart from its fingerprint and its inputs: the makers of the data sets
         that it reads. By fingerprint."""
         steps = self.treatment.steps
-        return {step.fingerprint: made_by(self.plan, step, self.binding.answering) for step in steps}
+        return {step.fingerprint: generators_of_inputs(self.plan, step, self.binding.answering) for step in steps}
 
     @cached_property
     def judged_makers(self) -> dict[str, tuple[str, ...]]:
         """The makers of the data sets that the arguments of every judge read, by fingerprint of the step."""
-        judging = (step for step in self.treatment.steps if isinstance(step, Judging))
+        judging = (step for step in self.treatment.steps if isinstance(step, JudgedStep))
         asked = {step.fingerprint: step.model_copy(update={"when": None, "earlier": None}) for step in judging}
-        return {name: made_by(self.plan, step, self.binding.answering) for name, step in asked.items()}
+        return {name: generators_of_inputs(self.plan, step, self.binding.answering) for name, step in asked.items()}
 
     @cached_property
     def columns(self) -> frozenset[str]:
@@ -255,7 +257,7 @@ class BoundTreatment:
         return tuple(step for step in self.treatment.steps if isinstance(step, Ask | Converse))
 
     @cached_property
-    def side_by_side(self) -> int:
+    def concurrent_calls(self) -> int:
         """The number of calls of a row that each model has in flight at once if nothing else delays it. The turns of a
         conversation are sequential, and all later steps wait for them."""
         return min((step.samples for step in self.talks.values()), default=self.samples)
@@ -272,11 +274,11 @@ class BoundTreatment:
         return {scorer.name: scorer for scorer in self.plan.scorers}
 
     @cached_property
-    def yielded(self) -> frozenset[str]:
+    def step_names(self) -> frozenset[str]:
         """The names of all steps, whose values are not in the row."""
         return frozenset(step.name for step in self.treatment.steps)
 
-    def repeats(self, step: Judging, evaluator: str) -> range:
+    def repeats(self, step: JudgedStep, evaluator: str) -> range:
         """Return the numbers of the replies that a judge gives. A person is asked only once."""
         return range(1 if evaluator.startswith(PEOPLE) else self.scorers[step.scorer].samples)
 
@@ -305,23 +307,23 @@ class BoundTreatment:
         """The bindings computed so far; they are the same for every item."""
         return {}
 
-    def told_by(self, step: Converse) -> str:
+    def conversation_role(self, step: Converse) -> str:
         """Return the role that a conversation counts for: the compared role if it takes part, else the role that
         opens."""
         roles = [speaker.role for speaker in step.speakers]
         return self.binding.compared if self.binding.compared in roles else step.opens
 
-    def role_of(self, step: Ask | Converse | Judging) -> str:
+    def role_of(self, step: Ask | Converse | JudgedStep) -> str:
         """Return the role that makes the calls of a step; for a conversation, the role that it counts for."""
         if isinstance(step, Converse):
-            return self.told_by(step)
+            return self.conversation_role(step)
         return step.role if isinstance(step, Ask) else self.scorers[step.scorer].role
 
     def model_of(self, ask: Ask, compared: str) -> str:
         """Return the model that answers a step if `compared` fills the compared role."""
-        return self.filling(ask.role, compared)
+        return self.model_in_role(ask.role, compared)
 
-    def filling(self, role: str, compared: str) -> str:
+    def model_in_role(self, role: str, compared: str) -> str:
         """Return the model that fills a role if `compared` fills the compared role."""
         return compared if role == self.binding.compared else next(iter(self.binding.of(role)), "")
 
@@ -396,7 +398,7 @@ class Unit:
         return THEN.join(AND.join(map(identity_of, side.split(AND))) for side in model.split(THEN))
 
     def _name_talk(self, step: Converse) -> None:
-        models = {speaker.role: self.bound.filling(speaker.role, self.model) for speaker in step.speakers}
+        models = {speaker.role: self.bound.model_in_role(speaker.role, self.model) for speaker in step.speakers}
         number, upstream = self.number % step.samples, self._built_on(step)
         by = {role: self._by(model) for role, model in models.items()}
         name = conversation_id(step.fingerprint, self.case.item_id, by, number, upstream)
@@ -412,7 +414,7 @@ class Unit:
     def _name_verdict(self, step: Verdict) -> None:
         about = self._judged_on(step)
         role, names = self.bound.role_of(step), self.verdicts.setdefault(step.name, [])
-        places = places_of(step, self.case.names, self.bound.yielded) if step.loops else []
+        places = places_of(step, self.case.names, self.bound.step_names) if step.loops else []
         for evaluator in self.evaluators(step):
             by = self._by(evaluator)
             for number in self.bound.repeats(step, evaluator):
@@ -426,7 +428,7 @@ class Unit:
                     call = StepCall("judgements", name, role, evaluator, step, number=number, element=place)
                     self.calls.append(call)
 
-    def _built_on(self, step: Ask | Converse | Score | Column | Judging) -> list[str]:
+    def _built_on(self, step: Ask | Converse | Score | Column | JudgedStep) -> list[str]:
         """Return the parts that name the result of a step: its inputs, and the makers of the data sets that it
         reads."""
         return [*self.upstream(step.needs), *self.bound.makers[step.fingerprint]]
@@ -447,7 +449,7 @@ class Unit:
         found: list[str] = []
         for name in needs:
             if name in self.bound.retrieved:
-                found += self.bound.found_by[name]
+                found += self.bound.retrieval_sources[name]
             elif name in self.listed:
                 found += self.listed[name]
             else:
@@ -475,20 +477,20 @@ class Unit:
             known = self.bound.bindings[key] = score_id(step.fingerprint, self.pattern._built_on(step), "", by)
         return known
 
-    def given_binding(self, step: Grade | Verdict) -> str:
+    def imported_binding(self, step: Grade | Verdict) -> str:
         """Return the binding of judgements that are imported for a step, whoever gave them."""
         return judgement_id(step.judgement, self.pattern._shown(step), "")
 
     def last_reply(self, needs: Sequence[str]) -> str | None:
         """Return the name of the last reply that these steps yield; None if there is none."""
-        asks = [last_asked(name, self.bound.asks, self.unasked) for name in self.samples if name in needs]
+        asks = [last_asked_step(name, self.bound.asks, self.unasked) for name in self.samples if name in needs]
         listed = [names[0] for name, names in self.listed.items() if name in needs]
         return self.samples[asks[-1]] if asks else listed[-1] if listed else None
 
     def about(self, step: Score | Column | Grade | Compare) -> str:
         """Return the name of the reply that a score is about: the first of all samples of an ask, or the last of a
         chat."""
-        listed, name = self.listed.get(f"{step.of}.samples"), last_asked(step.of, self.bound.asks, self.unasked)
+        listed, name = self.listed.get(f"{step.of}.samples"), last_asked_step(step.of, self.bound.asks, self.unasked)
         return self.samples[name] if listed is None or step.of in step.needs else listed[0]
 
     @property
@@ -509,12 +511,12 @@ class Unit:
         same = {own, *(n for n in range(ask.samples) if all(n % each == self.number % each for each in before))}
         return [(number, self._sample(ask, model, number)) for number in sorted(same)]
 
-    def evaluators(self, step: Judging) -> tuple[str, ...]:
+    def evaluators(self, step: JudgedStep) -> tuple[str, ...]:
         """Return the evaluators of a grade or a verdict: its judges, or one name for a whole cascade."""
         judges, stronger = self.judges(step), self.stronger(step)
         return (f"{AND.join(judges)}{THEN}{AND.join(each for _, each in stronger)}",) if stronger else judges
 
-    def stronger(self, step: Judging) -> list[tuple[str, str]]:
+    def stronger(self, step: JudgedStep) -> list[tuple[str, str]]:
         """Return the models that a cascade asks if its first judges disagree, each with its role. A person needs no
         second opinion."""
         then = self.bound.scorers[step.scorer].then
@@ -522,7 +524,7 @@ class Unit:
             return []
         return [(then, model) for model in self.bound.binding.of(then)]
 
-    def judges(self, step: Judging) -> tuple[str, ...]:
+    def judges(self, step: JudgedStep) -> tuple[str, ...]:
         """Return the models that judge a grade first, or that give a verdict. If the compared role judges, each of its
         models judges only itself."""
         if self.bound.role_of(step) == self.bound.binding.compared:
@@ -534,10 +536,10 @@ class Unit:
         asks, talks, compared = self.bound.asks, self.bound.talks, self.bound.binding.compared
         if any(asks[name].role == compared for name in step.needs if name in asks):
             return self.model
-        if any(self.bound.told_by(talks[name]) == compared for name in step.needs if name in talks):
+        if any(self.bound.conversation_role(talks[name]) == compared for name in step.needs if name in talks):
             return self.model
         if step.of in talks:
-            return self.bound.filling(self.bound.told_by(talks[step.of]), self.model)
+            return self.bound.model_in_role(self.bound.conversation_role(talks[step.of]), self.model)
         return self.bound.model_of(asks[step.of], self.model)
 
     def judged_by(self, step: Score | Column | Grade) -> list[str] | None:
@@ -547,7 +549,7 @@ class Unit:
         judging = (call for call in self.calls if isinstance(call.step, Verdict) and call.step.name in step.needs)
         return sorted({call.model for call in judging})
 
-    def judgement(self, step: Judging, evaluator: str, number: int = 0) -> str:
+    def judgement(self, step: JudgedStep, evaluator: str, number: int = 0) -> str:
         """Return the name of a judge's reply, the first of several or another."""
         if isinstance(step, Verdict) and step.loops:
             among = [(by, each) for by in self.evaluators(step) for each in self.bound.repeats(step, by)]
@@ -615,7 +617,7 @@ class Pair:
         return self.first, self.second
 
     @property
-    def given_binding(self) -> str:
+    def imported_binding(self) -> str:
         """The binding of outcomes that are imported for the step, whoever gave them."""
         return judgement_id(self.step.judgement, self.pattern._judged_on(), "")
 
@@ -636,16 +638,16 @@ class Pair:
         for name in self.comparisons.values():
             yield "comparisons", name
 
-    def names(self, first: Names, second: Names) -> Names:
+    def names(self, first: StepValues, second: StepValues) -> StepValues:
         """Return the names that expressions see: those of each side below `first` and `second`. Names that both sides
         share are those of the case."""
-        names = Names(first.values)
-        names.gave("first", first.values)
-        names.gave("second", second.values)
+        names = StepValues(first.values)
+        names.set_reply_value("first", first.values)
+        names.set_reply_value("second", second.values)
         return names
 
 
-class Split(NamedTuple):
+class CaseSplit(NamedTuple):
     """The remaining and the finished units and pairs of a case. A unit is run again if one of its pairs needs it, since
     the judge sees its reply."""
 
@@ -657,10 +659,10 @@ class Split(NamedTuple):
     @property
     def open(self) -> list[Unit | Pair]:
         """All units and pairs to run."""
-        return parts(self.todo, self.pairs)
+        return units_and_pairs(self.todo, self.pairs)
 
 
-def parts(units: Sequence[Unit], pairs: Sequence[Pair]) -> list[Unit | Pair]:
+def units_and_pairs(units: Sequence[Unit], pairs: Sequence[Pair]) -> list[Unit | Pair]:
     """Return units and pairs in one list."""
     return [*units, *pairs]
 
@@ -679,21 +681,21 @@ def pairs_of(units: Sequence[Unit]) -> list[Pair]:
     ]
 
 
-def split(units: Sequence[Unit], pairs: Sequence[Pair], kept: Mapping[str, str]) -> Split:
+def split_case(units: Sequence[Unit], pairs: Sequence[Pair], kept: Mapping[str, str]) -> CaseSplit:
     """Split the units and pairs of a case into those whose results are all in `kept` and the others."""
-    open_ = [pair for pair in pairs if not is_kept(pair, kept)]
+    open_ = [pair for pair in pairs if not is_complete(pair, kept)]
     shown = {side for pair in open_ for side in (pair.first, pair.second)}
-    todo = [unit for unit in units if unit in shown or not is_kept(unit, kept)]
+    todo = [unit for unit in units if unit in shown or not is_complete(unit, kept)]
     left = set(todo)
-    return Split(
+    return CaseSplit(
         todo,
         [unit for unit in units if unit not in left],
         open_,
-        [pair for pair in pairs if is_kept(pair, kept)],
+        [pair for pair in pairs if is_complete(pair, kept)],
     )
 
 
-def lasting(every: Iterable[Unit | Pair], statuses: Mapping[str, str], rows: FindRows) -> dict[str, str]:
+def valid_statuses(every: Iterable[Unit | Pair], statuses: Mapping[str, str], rows: FindRows) -> dict[str, str]:
     """Return the statuses of the results that stay valid, by name. Results that a later run retries are left out, and
     so is everything built on a truncated reply that an earlier version took for an answer."""
     kept = {name: status for name, status in statuses.items() if status not in RETRIED_NEXT_RUN}
@@ -737,6 +739,6 @@ def _built_on(every: Iterable[Unit | Pair], replies: Collection[str]) -> set[str
     return found
 
 
-def is_kept(part: Unit | Pair, kept: Mapping[str, str]) -> bool:
+def is_complete(part: Unit | Pair, kept: Mapping[str, str]) -> bool:
     """Return true if `kept` has every result of a unit or a pair."""
     return all(name in kept for _, name in part.results)

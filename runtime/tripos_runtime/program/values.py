@@ -7,16 +7,16 @@ from typing import Any, NamedTuple, TypeGuard
 
 from tripos_compiler.language.evaluation import (
     DIVIDED,
-    PLACE,
+    INDEX_PREFIX,
     REPLIES,
-    Divided,
-    Missing,
+    DividedVerdict,
+    MissingValue,
     NoValue,
     Unavailable,
+    divided_verdict_in,
     element_value,
     elements,
     evaluate,
-    votes_in,
 )
 from tripos_compiler.language.references import names_in
 from tripos_compiler.library.functions.dialogues import transcript
@@ -29,7 +29,7 @@ from tripos_compiler.plan import (
     Converse,
     Each,
     Expr,
-    Judging,
+    JudgedStep,
     Loop,
     Retrieve,
     SampleList,
@@ -40,27 +40,27 @@ from tripos_compiler.plan import (
     Verdict,
 )
 from tripos_compiler.plan.outcomes import NOT_APPLICABLE, OK, PENDING, SCORED, UNDEFINED
-from tripos_runtime.asking.judging import VERDICT, Said, repeated
+from tripos_runtime.asking.judging import VERDICT, ScoreValue, combine_repeats
 from tripos_runtime.asking.questions import Answer
 
 
-class RuledOut(Unavailable):
+class ConditionFalse(Unavailable):
     """The condition of a step is false or has no value. The condition is not part of a reply's name, so another
     treatment may ask for the same reply."""
 
 
-def is_told(against: Unavailable) -> bool:
+def is_kept_as_result(reason: Unavailable) -> bool:
     """Return true if a skipped call is kept as a result: its prompt has no value, and this holds in every treatment
     that shares the reply."""
-    if isinstance(against, RuledOut):
+    if isinstance(reason, ConditionFalse):
         return False
-    return isinstance(against, NoValue) or against.status == UNDEFINED
+    return isinstance(reason, NoValue) or reason.status == UNDEFINED
 
 
-def has_namesakes(step: Step) -> TypeGuard[Score | Judging]:
+def has_namesakes(step: Step) -> TypeGuard[Score | JudgedStep]:
     """Return true if several scores share the name of a step, or of the score that a verdict is for. At most one of
     them applies to an item."""
-    return isinstance(step, Score | Judging) and step.earlier is not None
+    return isinstance(step, Score | JudgedStep) and step.earlier is not None
 
 
 def can_be(wanted: bool, when: Expr, names: Mapping[str, Any]) -> bool:
@@ -86,7 +86,7 @@ NO_OPTION_SEEN = "it is not clear where the answer stands, or no option is among
 """The reason if a reply was read, but some probabilities of its tokens are missing."""
 
 
-class Names:
+class StepValues:
     """The values that a unit's expressions see. They grow step by step."""
 
     __slots__ = ("_by_judge", "_replies", "values")
@@ -97,22 +97,22 @@ class Names:
         self.values[REPLIES] = self._replies
         self._by_judge: dict[tuple[str, str], Any] = {}
 
-    def gave(self, name: str, value: Any) -> None:
+    def set_reply_value(self, name: str, value: Any) -> None:
         """Add a value that depends on a reply."""
         self._replies.add(name)
         self.values[name] = value
-        if votes_in(value) is not None:
+        if divided_verdict_in(value) is not None:
             self.values[DIVIDED] = {**self.values.get(DIVIDED, {}), name: frozenset((name,))}
 
-    def gave_by_judge(self, step: Verdict, judge: str, value: Any) -> None:
+    def set_judge_value(self, step: Verdict, judge: str, value: Any) -> None:
         """Keep the value that one judge of a panel gave each element, in addition to the panel's value."""
         self._by_judge[step.name, judge] = value
 
-    def as_said_by(self, verdict: str, judge: str) -> Names:
+    def with_verdict_of(self, verdict: str, judge: str) -> StepValues:
         """Return the values in which a verdict is that of one judge."""
         if (verdict, judge) not in self._by_judge:
             return self
-        found = Names(self.values)
+        found = StepValues(self.values)
         found.values[verdict] = self._by_judge[verdict, judge]
         found.values[DIVIDED] = {name: of for name, of in self.values.get(DIVIDED, {}).items() if name != verdict}
         return found
@@ -122,13 +122,13 @@ class Names:
         if self._replies.isdisjoint(step.needs):
             self.values[step.name] = value
         else:
-            self.gave(step.name, value)
+            self.set_reply_value(step.name, value)
 
     def answered(self, ask: Ask, answer: Answer) -> None:
-        """Add a reply. A part that it did not yield is `Missing`, with the reply's status. A field of its value hides a
-        part of the reply with the same name."""
+        """Add a reply. A part that it did not yield is `MissingValue`, with the reply's status. A field of its value
+        hides a part of the reply with the same name."""
         value, status = answer.value, answer.status
-        missing = Missing(ask.name, status)
+        missing = MissingValue(ask.name, status)
         fields: dict[str, Any] = {"prompt": answer.prompt}
         if answer.text is None:
             fields |= dict.fromkeys(REPLY_PARTS, missing)
@@ -137,45 +137,45 @@ class Names:
         if (type_ := ask.read_as) is not None:
             if type_.kind == "record":
                 read: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
-                lacking = missing if status != OK else Missing(ask.name, UNDEFINED, NO_OPTION_SEEN)
+                lacking = missing if status != OK else MissingValue(ask.name, UNDEFINED, NO_OPTION_SEEN)
                 fields |= {name: read.get(name, lacking) for name in type_.fields}
             else:
                 fields["value"] = missing if value is None else value
-        self.gave(ask.name, fields)
+        self.set_reply_value(ask.name, fields)
 
-    def acted(self, ask: Ask, so_far: Mapping[str, Any], came: tuple[str, Sequence[str]]) -> None:
+    def add_tool_results(self, ask: Ask, so_far: Mapping[str, Any], came: tuple[str, Sequence[str]]) -> None:
         """Add the results of the calls of a reply, and the state of its loop so far."""
         self.values[ask.name] |= {"so_far": so_far, "came": came}
 
     def failed(self, ask: Ask, reason: Unavailable) -> None:
         """Add the reason why the calls of a reply have no results."""
-        missing = Missing(ask.name, reason.status, reason.reason)
+        missing = MissingValue(ask.name, reason.status, reason.reason)
         self.values[ask.name] |= {"so_far": missing, "came": missing}
 
-    def talked(self, step: Converse, turns: Dialogue, status: str) -> None:
-        """Add a conversation. If it failed, it is `Missing`, with its status."""
+    def add_conversation(self, step: Converse, turns: Dialogue, status: str) -> None:
+        """Add a conversation. If it failed, it is `MissingValue`, with its status."""
         if status != OK:
             self.lacks(step, status)
             return
-        self.gave(step.name, {"turns": list(turns), "text": transcript(turns)})
+        self.set_reply_value(step.name, {"turns": list(turns), "text": transcript(turns)})
 
     def lacks(self, step: Converse | Verdict, status: str, reason: str = "") -> None:
         """Add a missing conversation or verdict with the reason."""
-        self.gave(step.name, Missing(step.name, status, reason))
+        self.set_reply_value(step.name, MissingValue(step.name, status, reason))
 
     def listed(self, step: SampleList, replies: Sequence[tuple[str | None, Any, str]]) -> None:
         """Add all samples of an ask, each as its text, value and status. If one has no value, the list has none."""
         lacking = next((status for text, _, status in replies if status != OK or text is None), None)
         if lacking is not None:
-            self.gave(step.name, Missing(step.of, lacking, "one of the samples has no value"))
+            self.set_reply_value(step.name, MissingValue(step.of, lacking, "one of the samples has no value"))
             return
-        self.gave(step.name, [shown(text, value) for text, value, _ in replies])
+        self.set_reply_value(step.name, [sample_element(text, value) for text, value, _ in replies])
 
     def skipped(self, ask: Ask, status: str, reason: str = "") -> None:
         """Add a skipped ask with the reason."""
-        self.gave(ask.name, Missing(ask.name, status, reason))
+        self.set_reply_value(ask.name, MissingValue(ask.name, status, reason))
 
-    def against(self, step: Ask | Converse | Retrieve | Score | Column | Judging) -> Unavailable | None:
+    def against(self, step: Ask | Converse | Retrieve | Score | Column | JudgedStep) -> Unavailable | None:
         """Return the reason why a step is skipped; None if it is done. Its condition is false or has no value; or it is
         a score, and an earlier one of its name applies to the item."""
         against = None if step.when is None else self._against(step.name, step.when)
@@ -184,28 +184,28 @@ class Names:
         for condition in step.earlier or ():
             spoken = self._against(step.name, condition)
             if spoken is None:
-                return RuledOut(step.name, NOT_APPLICABLE, f"an earlier score `{step.name}` applies")
+                return ConditionFalse(step.name, NOT_APPLICABLE, f"an earlier score `{step.name}` applies")
             if spoken.status == PENDING:
                 against = spoken
             elif spoken.status != NOT_APPLICABLE:
-                return RuledOut(step.name, NOT_APPLICABLE, f"an earlier score `{step.name}` says what is lacking")
+                return ConditionFalse(step.name, NOT_APPLICABLE, f"an earlier score `{step.name}` says what is lacking")
         return against
 
-    def _against(self, name: str, condition: Expr) -> RuledOut | None:
+    def _against(self, name: str, condition: Expr) -> ConditionFalse | None:
         """Return the reason why a condition skips a step."""
         try:
             held = evaluate(condition, self.values)
         except Unavailable as reason:
-            return RuledOut(name, reason.status, reason.reason)
+            return ConditionFalse(name, reason.status, reason.reason)
         if held:
             return None
         told = f"the condition of `{name}` does not hold" + f" {OF_REPLY}" * self._hangs_on_reply(condition)
-        return RuledOut(name, NOT_APPLICABLE, told)
+        return ConditionFalse(name, NOT_APPLICABLE, told)
 
     def _hangs_on_reply(self, condition: Expr) -> bool:
         """Return true if a condition could hold of the row with other replies."""
         replies = names_in(condition) & self._replies
-        pending = {each: Missing(each, PENDING) for each in replies}
+        pending = {each: MissingValue(each, PENDING) for each in replies}
         return bool(replies) and can_be(True, condition, self.values | pending)
 
     def value_of(self, step: Score | Column) -> tuple[Any, Unavailable | None]:
@@ -248,7 +248,7 @@ class Names:
                     value = held[0] if against is None else None
                 except Unavailable as reason:
                     lacking = self._why(step, reason, against)
-                found.append(ElementValue(names[PLACE + loop.alias], names[loop.alias], value, lacking))
+                found.append(ElementValue(names[INDEX_PREFIX + loop.alias], names[loop.alias], value, lacking))
         except Unavailable as reason:
             return self._why(step, reason, against)
         return found or against or self._nothing_in(loop)
@@ -269,29 +269,29 @@ class ElementValue(NamedTuple):
     against: Unavailable | None
 
 
-def shown(text: str | None, value: Any) -> Any:
+def sample_element(text: str | None, value: Any) -> Any:
     """Return a reply as an element of a list: its text, its value, or its fields with the text."""
     if isinstance(value, Mapping):
         return {"text": text, **value}
     return text if value is None else value
 
 
-def said(step: Verdict, scorer: Scorer, answers: Sequence[Sequence[Answer]]) -> Any:
+def panel_verdict(step: Verdict, scorer: Scorer, answers: Sequence[Sequence[Answer]]) -> Any:
     """Return the value of a panel's verdict, given the replies of each judge.
 
     One judge's value is the verdict. A panel's verdict is the mean of numbers, or the majority of truth values and
     names. If one judge gave no value, the verdict has none, for the same reason. If no name has a majority, the votes
     decide a condition on it."""
-    values: list[Said] = []
+    values: list[ScoreValue] = []
     for replies in answers:
         told = [(each.value or {}).get(VERDICT, (None, each.status)) for each in replies]
-        value, status = repeated(scorer, told)
+        value, status = combine_repeats(scorer, told)
         if value is None or status != SCORED:
-            return Missing(step.name, status)
+            return MissingValue(step.name, status)
         values.append(value)
     if scorer.gives is not None and scorer.gives.kind == "choice":
         most = max(values, key=values.count)
-        return most if 2 * values.count(most) > len(values) else Divided(step.name, scorer.name, values)
+        return most if 2 * values.count(most) > len(values) else DividedVerdict(step.name, scorer.name, values)
     numbers = [float(value) for value in values]
     mean = sum(numbers) / len(numbers)
     kind = None if scorer.gives is None else scorer.gives.kind

@@ -1,7 +1,7 @@
 """JSON values in replies: found however they are wrapped, or read exactly.
 
-`find_all` tolerates fences, prose, loose syntax and a cut-off end. Nothing is invented: an unfinished part is dropped
-and reported.
+`find_json_values` tolerates fences, prose, loose syntax and a cut-off end. Nothing is invented: an unfinished part is
+dropped and reported.
 
 `exact_json` mends nothing; it reads the type `json`. A record is checked against its fields, so its reader may mend a
 reply. A value of any form is not checked, so a mended value, a part of a broken one, or one of several would silently
@@ -55,15 +55,15 @@ class FoundJson:
     complete: bool = True
 
 
-def find_all(text: str) -> list[FoundJson]:
+def find_json_values(text: str) -> list[FoundJson]:
     """Return every JSON value that a reply may mean, best first: complete ones before cut-off ones, objects before
     lists, later ones before earlier ones.
 
-    >>> [found.value for found in find_all("Sure! ```json\\n{'depth': 8, 'ok': True,}\\n``` Anything else?")]
+    >>> [found.value for found in find_json_values("Sure! ```json\\n{'depth': 8, 'ok': True,}\\n``` Anything else?")]
     [{'depth': 8, 'ok': True}]
-    >>> find_all('{"depth": {"score": 8}, "clarity": {"sco')
+    >>> find_json_values('{"depth": {"score": 8}, "clarity": {"sco')
     [FoundJson(value={'depth': {'score': 8}}, complete=False)]
-    >>> find_all("no JSON here")
+    >>> find_json_values("no JSON here")
     []
     """
     text = THINKING.sub("", text).strip()
@@ -297,7 +297,7 @@ def exact_json(text: str) -> Any:
     try:
         for whole in dict.fromkeys((bare, _without_thinking(bare))):
             try:
-                return _checked(EXACT_JSON_DECODER.decode(whole))
+                return _check_value(EXACT_DECODER.decode(whole))
             except ValueError:
                 continue
         values, around = _values_in(bare)
@@ -307,7 +307,7 @@ def exact_json(text: str) -> Any:
         raise NotExact(NONE, found=False)
     if around.count('"') % 2 or PART.search(around):
         raise NotExact("the JSON is a part of something that is none")
-    if any(_written(value) != _written(values[0]) for value in values[1:]):
+    if any(_json_text(value) != _json_text(values[0]) for value in values[1:]):
         raise NotExact(f"the reply holds {len(values)} JSON values, and does not say which is meant")
     return values[0]
 
@@ -379,41 +379,41 @@ def _values_in(text: str) -> tuple[list[Any], str]:
         elif (prose := PROSE.match(text, mark.start())) is not None and not _is_json(prose[0]):
             position = prose.end()
         else:
-            value, position = _exact_json_value_at(text, mark.start())
+            value, position = _exact_value_at(text, mark.start())
             values.append(value)
             around.append(VALUE)
     return values, "".join([*around, text[position:].replace(VALUE, " ")])
 
 
-def _exact_json_value_at(text: str, start: int) -> tuple[Any, int]:
+def _exact_value_at(text: str, start: int) -> tuple[Any, int]:
     """Return the value that begins at a position, and its end."""
     try:
-        value, end = EXACT_JSON_DECODER.raw_decode(text, start)
+        value, end = EXACT_DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
         raise NotExact(f"the JSON is broken or cut off at character {error.pos + 1}") from None
-    return _checked(value), end
+    return _check_value(value), end
 
 
 def _in_block(text: str, start: int) -> tuple[list[Any], int]:
     """Return the single value in a JSON block, which may be a text or a number, and the end of the block; none, and its
     beginning, if the block contains anything else."""
     try:
-        value, end = EXACT_JSON_DECODER.raw_decode(text, BLANK.match(text, start).end())  # type: ignore[union-attr]
+        value, end = EXACT_DECODER.raw_decode(text, BLANK.match(text, start).end())  # type: ignore[union-attr]
     except json.JSONDecodeError:
         return [], start
     closed = FENCE_END.match(text, end)
-    return ([_checked(value)], closed.end()) if closed is not None else ([], start)
+    return ([_check_value(value)], closed.end()) if closed is not None else ([], start)
 
 
 def _is_json(text: str) -> bool:
     try:
-        EXACT_JSON_DECODER.decode(text)
+        EXACT_DECODER.decode(text)
     except json.JSONDecodeError:
         return False
     return True
 
 
-def _written(value: Any) -> str:
+def _json_text(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
@@ -445,12 +445,12 @@ def _float(digits: str) -> float:
 
 
 PLAIN_DECODER = json.JSONDecoder()
-EXACT_JSON_DECODER = json.JSONDecoder(
+EXACT_DECODER = json.JSONDecoder(
     object_pairs_hook=_object, parse_constant=_constant, parse_int=_integer, parse_float=_float
 )
 
 
-def _checked(value: Any) -> Any:
+def _check_value(value: Any) -> Any:
     """Return a value that can be kept as it is: not too deep, and without lone surrogates."""
     level, depth = [value], 0
     while level:

@@ -11,8 +11,14 @@ from tripos_compiler.replies.names import fold
 from tripos_compiler.replies.number_tokens import DEFAULT
 from tripos_compiler.replies.text import ReplyText
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.reading.json_values import FoundJson, find_all
-from tripos_runtime.reading.plain_text import OddNumberError, has_unread_brackets, is_refusal, number_in, too_long
+from tripos_runtime.reading.json_values import FoundJson, find_json_values
+from tripos_runtime.reading.plain_text import (
+    AmbiguousNumberError,
+    has_unread_brackets,
+    is_refusal,
+    stated_number,
+    too_long,
+)
 
 SCORE_KEYS = frozenset({"score", "value", "rating", "points", "grade", "mark", "得分", "分数", "评分", "分值", "打分"})
 NAME_KEYS = frozenset({"metric", "name", "criterion", "dimension", "指标", "维度", "标准", "评价指标"})
@@ -71,7 +77,7 @@ def read_metrics(metrics: Sequence[Metric], text: str, locale: str = DEFAULT) ->
         return MetricReads({metric.name: _failure(error) for metric in metrics})
     text = ReplyText.parse(text).answer
     best: MetricReads | None = None
-    found = find_all(text)
+    found = find_json_values(text)
     for one in found:
         reads = _reads(metrics, one, locale)
         if best is None or _scored(reads) > _scored(best):
@@ -185,11 +191,11 @@ def _score(metric: Metric, entry: Any, locale: str) -> MetricRead:
     if isinstance(entry, bool) or not isinstance(entry, int | float | str):
         return _failure("the score is not a number", reason)
     try:
-        number = number_in(entry, metric.high, locale) if isinstance(entry, str) else entry
+        number = stated_number(entry, metric.high, locale) if isinstance(entry, str) else entry
         value = None if number is None else float(number)
     except OverflowError:
         value = None
-    except OddNumberError as error:
+    except AmbiguousNumberError as error:
         return _failure(str(error), reason)
     if value is None:
         return _failure(NOT_ONE, reason)

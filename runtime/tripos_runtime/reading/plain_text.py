@@ -37,47 +37,47 @@ MOST_CHARACTERS = 1_000_000
 """Longer replies are a `parse_failure`: no answer is that long, but a model that repeats itself is."""
 
 
-class OddNumberError(ValueError):
+class AmbiguousNumberError(ValueError):
     """Digits that are not a number in their locale and are ambiguous; the text says which."""
 
 
-def number_in(text: str, scale: int | None = None, locale: str = DEFAULT) -> int | float | None:
+def stated_number(text: str, scale: int | None = None, locale: str = DEFAULT) -> int | float | None:
     """Return the one number that a text states, or `None`. With a `scale` of 10, `8/10` is 8. Integers are exact.
     `locale` says how numbers are written.
 
-    Raises `OddNumberError` if it depends on digits that another locale would read differently.
+    Raises `AmbiguousNumberError` if it depends on digits that another locale would read differently.
 
-    >>> number_in("Score: 8/10", 10), number_in("7 分（满分10分）", 10), number_in("between 7 and 8"), number_in("3/4")
-    (8, 7, None, 0.75)
-    >>> number_in("2.000 €", locale="de"), number_in("2.000 €"), number_in("5 (not 2,5)")
+    >>> stated_number("Score: 8/10", 10), stated_number("7 分（满分10分）", 10), stated_number("between 7 and 8"),
+    stated_number("3/4") (8, 7, None, 0.75)
+    >>> stated_number("2.000 €", locale="de"), stated_number("2.000 €"), stated_number("5 (not 2,5)")
     (2000, 2, 5)
     """
-    return _settled(read_number(text, locale, "stated", scale), locale)
+    return _number_or_raise(read_number(text, locale, "stated", scale), locale)
 
 
-def _settled(found: NumberReading, locale: str) -> int | float | None:
+def _number_or_raise(found: NumberReading, locale: str) -> int | float | None:
     if (reason := odd_reason(found, locale)) is not None:
-        raise OddNumberError(reason)
+        raise AmbiguousNumberError(reason)
     return found.value
 
 
-def told_apart(names: Sequence[str]) -> bool:
+def differ_in_letters(names: Sequence[str]) -> bool:
     """Return true if names differ in letters and digits, not only in signs or case.
 
-    >>> told_apart(("yes", "no")), told_apart(("A>B", "A>>B")), told_apart(("+", "yes")), told_apart(("m", "M"))
-    (True, False, False, False)
+    >>> differ_in_letters(("yes", "no")), differ_in_letters(("A>B", "A>>B")), differ_in_letters(("+", "yes")),
+    differ_in_letters(("m", "M")) (True, False, False, False)
     """
     folded = {fold(name) for name in names}
     return len(folded) == len(names) and ("" not in folded or all(map(str.isidentifier, names)))
 
 
-def symbol_in(text: str, names: Sequence[str]) -> str | None:
+def read_symbol(text: str, names: Sequence[str]) -> str | None:
     """Return the one name in a text, of names that differ in signs or case: the whole text, or the only name in it, in
     double brackets if there are any. A longer name does not count as a shorter one inside it.
 
     >>> names = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
-    >>> symbol_in("B is clear. Verdict: [[A>>B]]", names), symbol_in("A>B, or B>A", names), symbol_in("A > B", names)
-    ('A>>B', None, 'A>B')
+    >>> read_symbol("B is clear. Verdict: [[A>>B]]", names), read_symbol("A>B, or B>A", names), read_symbol("A > B",
+    names) ('A>>B', None, 'A>B')
     """
     any_case = len({name.casefold() for name in names}) == len(names)
     plain, *written = (_tight(each).casefold() if any_case else _tight(each) for each in (text, *names))
@@ -116,25 +116,25 @@ def places_in(text: str) -> list[str]:
         places += [line, *(narrow[colon:] for colon in colons)]
     places += [next(filter(None, mark.groups())) for mark in QUOTED.finditer(text)]
     places += [mark[1] for mark in BOXED.finditer(text)]
-    places = [unenclosed(place).strip() for place in places]
+    places = [without_outer_brackets(place).strip() for place in places]
     return [place for place in places if place and not has_unread_brackets(place)]
 
 
-def unenclosed(text: str) -> str:
+def without_outer_brackets(text: str) -> str:
     """Return a text without brackets around the whole of it.
 
-    >>> unenclosed("[B]"), unenclosed("of [B]")
+    >>> without_outer_brackets("[B]"), without_outer_brackets("of [B]")
     ('B', 'of [B]')
     """
     enclosed = ENCLOSED.fullmatch(text)
     return enclosed[1] if enclosed else text
 
 
-def names_alone(text: str, spellings: Iterable[str]) -> list[str]:
+def places_with_names(text: str, spellings: Iterable[str]) -> list[str]:
     """Return the places that consist of one of the names, begin with it or contain it with a label; the whole text may
     be one.
 
-    >>> names_alone("It has {high marks", ["high", "low"]), names_alone("B. The set {1, 2}", "AB")
+    >>> places_with_names("It has {high marks", ["high", "low"]), places_with_names("B. The set {1, 2}", "AB")
     ([], ['B. The set {1, 2}'])
     """
     whole = [] if JSON_BEGUN.search(text) or BRACKET.match(text.strip()) else [text]
@@ -158,7 +158,7 @@ def numbers_listed(text: str, locale: str) -> list[int | float | None]:
     """Return the elements of a list of numbers, `None` for elements that are not numbers. A comma belongs to a number
     if something else separates the elements, or if the locale says so.
 
-    Raises `OddNumberError` if a comma may separate two numbers or the thousands of one.
+    Raises `AmbiguousNumberError` if a comma may separate two numbers or the thousands of one.
 
     >>> numbers_listed("1,5, 2,5", "de"), numbers_listed("1,234, 5", "en"), numbers_listed("1,2", "en")
     ([1.5, 2.5], [1234, 5], [1, 2])
@@ -168,9 +168,9 @@ def numbers_listed(text: str, locale: str) -> list[int | float | None]:
     if convention is not None and convention.thousands == ",":
         if THOUSANDS.fullmatch(text.strip()):
             message = f"`{text.strip()}` may be one number or several: write a space after the commas of a list"
-            raise OddNumberError(message)
+            raise AmbiguousNumberError(message)
         plain = ODD.sub(lambda odd: odd[1].replace(",", ", "), plain)
-    return [_settled(read_listed(piece, locale), locale) for piece in elements_in(plain)]
+    return [_number_or_raise(read_listed(piece, locale), locale) for piece in elements_in(plain)]
 
 
 def is_refusal(text: str) -> bool:

@@ -37,23 +37,23 @@ from tripos_compiler.replies.places import boxed
 from tripos_compiler.replies.text import ReplyText
 from tripos_compiler.replies.truth import read_truth
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.reading.json_values import FoundJson, NotExact, exact_json, find_all, parts_around_json
+from tripos_runtime.reading.json_values import FoundJson, NotExact, exact_json, find_json_values, parts_around_json
 from tripos_runtime.reading.judgements import REASON_KEYS
 from tripos_runtime.reading.plain_text import (
     BRACKET,
     BULLET,
     JSON_BEGUN,
-    OddNumberError,
+    AmbiguousNumberError,
+    differ_in_letters,
     elements_in,
     has_unread_brackets,
     is_refusal,
-    names_alone,
-    number_in,
     numbers_listed,
-    symbol_in,
-    told_apart,
+    places_with_names,
+    read_symbol,
+    stated_number,
     too_long,
-    unenclosed,
+    without_outer_brackets,
 )
 
 
@@ -83,7 +83,7 @@ def as_number(raw: Any) -> float:
     try:
         return float(raw)
     except OverflowError:
-        raise Unreadable(f"`{short(str(raw))}` is not one number") from None
+        raise Unreadable(f"`{shorten(str(raw))}` is not one number") from None
 
 
 def as_integer(raw: Any, low: int | None, high: int | None) -> int:
@@ -95,7 +95,7 @@ def as_integer(raw: Any, low: int | None, high: int | None) -> int:
         raise Unreadable(f"{raw:g} is not a whole number")
     if (low is not None and value < low) or (high is not None and value > high):
         bounds = f"{'' if low is None else low}..{'' if high is None else high}"
-        raise Unreadable(f"{short(str(value))} is not in {bounds}")
+        raise Unreadable(f"{shorten(str(value))} is not in {bounds}")
     return value
 
 
@@ -105,7 +105,7 @@ def as_bool(raw: Any) -> bool:
         return raw
     found = read_truth(raw) if isinstance(raw, str) else None
     if found is None:
-        raise Unreadable(f"`{short(str(raw))}` is neither yes nor no")
+        raise Unreadable(f"`{shorten(str(raw))}` is neither yes nor no")
     return found
 
 
@@ -137,7 +137,7 @@ def _hashable(value: Any) -> Any:
     return value
 
 
-def short(text: str) -> str:
+def shorten(text: str) -> str:
     """Return a text on one line; a long one is cut."""
     line = " ".join(text.split())
     return line if len(line) <= 40 else f"{line[:39]}…"
@@ -148,13 +148,13 @@ UTTERANCES = frozenset({"text", "content", "message", "utterance", "value"})
 LINE = re.compile(r"\s*([^:：\n]{1,40})[:：]\s*(\S.*)")
 
 
-def turns_in(raw: Any) -> list[dict[str, str]] | None:
+def dialogue_turns(raw: Any) -> list[dict[str, str]] | None:
     """Return the turns, each with a `speaker` and a `text`; `None` if one has no speaker. A line without a speaker
     continues the turn before it.
 
-    >>> turns_in("Teacher: What is a half?\\nPupil: One of two parts.")
+    >>> dialogue_turns("Teacher: What is a half?\\nPupil: One of two parts.")
     [{'speaker': 'Teacher', 'text': 'What is a half?'}, {'speaker': 'Pupil', 'text': 'One of two parts.'}]
-    >>> turns_in([{"Teacher": "Hello"}]), turns_in("Hello")
+    >>> dialogue_turns([{"Teacher": "Hello"}]), dialogue_turns("Hello")
     ([{'speaker': 'Teacher', 'text': 'Hello'}], None)
     """
     turns: list[tuple[str, list[str]]] = []
@@ -282,7 +282,7 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
     if holds_json(type):
         return _read_exactly(reader, type, parts_around_json(text).answer)
     text = ReplyText.parse(text).answer
-    found = find_all(text)
+    found = find_json_values(text)
     if len(found) == 1 and isinstance(found[0].value, int | float) and not isinstance(found[0].value, bool):
         found = [FoundJson(text.strip())]  # a bare number need not follow JSON's rules
     if isinstance(type, TextType):
@@ -291,7 +291,7 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
         found = []  # the braces are LaTeX
     if isinstance(without_optional(type), IntegerType | NumberType) and not WHOLE_LIST.fullmatch(text):
         found = [one for one in found if not isinstance(one.value, list)]  # `[1]` is a reference
-    if isinstance(type, ChoiceType) and not told_apart(type.values):
+    if isinstance(type, ChoiceType) and not differ_in_letters(type.values):
         found = [one for one in found if isinstance(one.value, dict)]  # other brackets enclose a name of signs
     errors: list[str] = []
     for one in found:
@@ -385,7 +385,7 @@ class _ValueReader:
         """Return a value from a reply with brackets that are not JSON, only from places where an answer is alone."""
         places: list[str] = []
         match type:
-            case ChoiceType(values=names) if not told_apart(names):  # signs and brackets are part of the names
+            case ChoiceType(values=names) if not differ_in_letters(names):  # signs and brackets are part of the names
                 return self.value(type, text)
             case OptionalType(of=of):
                 return self._alone(of, text)
@@ -394,22 +394,22 @@ class _ValueReader:
                 if isinstance(field, IntegerType | NumberType | BoolType | ChoiceType):
                     return {name: self._alone(field, text)}
             case DialogueType():
-                turns = turns_in(text)
+                turns = dialogue_turns(text)
                 if turns and len(turns) > 1 and not any(re.search(r'[{}"]', turn["speaker"]) for turn in turns):
                     return turns
             case ListType(of=TextType()) if BULLET.match(text):
                 return self.value(type, text)
             case ListType(of=of) | SetType(of=of) if not isinstance(of, TextType):
-                places = [] if BRACKET.search(unenclosed(text)) else [unenclosed(text)]
+                places = [] if BRACKET.search(without_outer_brackets(text)) else [without_outer_brackets(text)]
             case IntegerType() | NumberType():
                 if self._number(text, type.high if isinstance(type, IntegerType) else None) is not None:
                     return self.value(type, text)
             case BoolType():
-                places = names_alone(text, TRUTHS)
+                places = places_with_names(text, TRUTHS)
             case ChoiceType() if _brackets_close(text):
                 return self.value(type, text)
             case ChoiceType():
-                places = names_alone(text, self._spellings(type))
+                places = places_with_names(text, self._spellings(type))
         values = [self.value(type, place) for place in places]
         if values and all(value == values[0] for value in values):
             return values[0]
@@ -439,7 +439,7 @@ class _ValueReader:
             case RecordType():
                 return self._record(type, raw, whole=True)
             case DialogueType():
-                turns = turns_in(raw)
+                turns = dialogue_turns(raw)
                 if turns is None:
                     raise Unreadable("a dialogue was asked for, each turn with a speaker and a text")
                 return turns
@@ -461,13 +461,13 @@ class _ValueReader:
             return raw
         number = self._number(raw, scale)
         if number is None:
-            raise Unreadable(f"`{short(raw)}` is not one number")
+            raise Unreadable(f"`{shorten(raw)}` is not one number")
         return number
 
     def _number(self, text: str, scale: int | None) -> int | float | None:
         try:
-            return number_in(text, scale, self.locale)
-        except OddNumberError as error:
+            return stated_number(text, scale, self.locale)
+        except AmbiguousNumberError as error:
             raise Unreadable(str(error)) from None
 
     def _items(self, of: Type, raw: Any) -> list[Any]:
@@ -479,10 +479,10 @@ class _ValueReader:
             return [self.value(of, part) for part in parts_of(raw)]
         try:
             numbers = numbers_listed(raw, self.locale)
-        except OddNumberError as error:
+        except AmbiguousNumberError as error:
             raise Unreadable(str(error)) from None
         if None in numbers:
-            raise Unreadable(f"`{short(raw)}` is no list of numbers")
+            raise Unreadable(f"`{shorten(raw)}` is no list of numbers")
         return [self.value(of, number) for number in numbers]
 
     def _optional(self, of: Type, raw: Any) -> Any:
@@ -500,13 +500,13 @@ class _ValueReader:
             raw = raw[0]
         spellings = self._spellings(type)
         text = as_text(raw)
-        apart = told_apart(type.values)
+        apart = differ_in_letters(type.values)
         if set(spellings) == set(LETTERS[: len(spellings)]):
             name = chosen_letter(text, [""] * len(spellings))
         else:
-            name = read_name(text, spellings, spellings) if apart else symbol_in(text, type.values)
+            name = read_name(text, spellings, spellings) if apart else read_symbol(text, type.values)
         if name is None:
-            raise Unreadable(f"`{short(text)}` is none of {', '.join(type.values)}")
+            raise Unreadable(f"`{shorten(text)}` is none of {', '.join(type.values)}")
         return name
 
     def _spellings(self, type: ChoiceType) -> dict[str, str]:

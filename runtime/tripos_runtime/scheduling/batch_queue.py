@@ -59,7 +59,7 @@ class BatchLevel:
         self._busy = busy
         self._stirred_at = times.clock()
 
-    def stir(self) -> None:
+    def touch(self) -> None:
         """Record a request or a reply."""
         self._stirred_at = self._times.clock()
 
@@ -158,7 +158,7 @@ class BatchCollector:
             state = await self._ended(watched)
             answered, failed, garbled = await self._outcomes(watched, state)
         except ModelError as error:
-            return self._lost(watched, error)
+            return self._unknown_batch(watched, error)
         why, again = state.trouble or "it has no outcome for it", state.may_pass or state.trouble is None
         if garbled:
             why = f"{why}; {garbled:,} of the lines that it gave cannot be read"
@@ -167,10 +167,10 @@ class BatchCollector:
             failed.append((waiting, ModelError(UNDONE, message, "run the same command again", retryable=again)))
         for waiting, failure in failed:
             waiting.attempts += 1
-            waiting.lost += [] if failure.took is None else [failure.took]
-            self._give_back(waiting, failure.took)
+            waiting.lost += [] if failure.usage is None else [failure.usage]
+            self._give_back(waiting, failure.usage)
             failure.attempts = waiting.attempts
-            failure.took = waiting.lost[0].taking(waiting.lost[1:]) if waiting.lost else None
+            failure.usage = waiting.lost[0].with_usage_of(waiting.lost[1:]) if waiting.lost else None
         unanswered = (watched.batch.requests - answered) | {waiting.name for waiting, _ in failed}
         self._book.unanswered(watched.batch, unanswered, self._times.now())
         return Unanswered(failed)
@@ -237,11 +237,11 @@ class BatchCollector:
         if self._budget is not None and waiting.debit is not None:
             self._budget.settle(waiting.debit, reply, self._model.price)
         if not waiting.future.done():
-            whole = reply.taking(waiting.lost) if waiting.lost else reply
+            whole = reply.with_usage_of(waiting.lost) if waiting.lost else reply
             waiting.future.set_result((whole, waiting.attempts, watched.batch.batch_id))
         return None
 
-    def _lost(self, watched: WatchedBatch, error: ModelError) -> Unanswered:
+    def _unknown_batch(self, watched: WatchedBatch, error: ModelError) -> Unanswered:
         """Return the requests of a batch that the provider does not know. Once it has certainly expired they are free;
         before, only this account may not know it, and its replies are paid for."""
         batch, now, waiting = watched.batch, self._times.now(), list(watched.waiting.values())
@@ -275,7 +275,7 @@ def counted_requests(count: int) -> str:
     return f"{count:,} request{'' if count == 1 else 's'}"
 
 
-def ended_with(waiting: Iterable[WaitingBatch], error: BaseException) -> None:
+def fail_all(waiting: Iterable[WaitingBatch], error: BaseException) -> None:
     """Raise an error in all callers that wait for these requests."""
     for each in waiting:
         if not each.future.done():
@@ -359,7 +359,7 @@ class BatchQueue:
         """Return the reply to a request, the number of its batches, and the last one. Raises as `Caller.call` does."""
         if self._error is not None:
             raise self._error
-        body = self.model.body_of(request)
+        body = self.model.request_body(request)
         waiting = WaitingBatch(request_name(request), request, body, asyncio.get_running_loop().create_future())
         self._unanswered.add(waiting)
         try:
@@ -372,7 +372,7 @@ class BatchQueue:
         """Raise an error in all waiting and future callers. A submission in progress is finished."""
         if self._error is None:
             self._error = error
-        ended_with(list(self._unanswered), self._error)
+        fail_all(list(self._unanswered), self._error)
         self._new, self._held_back = [], []
         for task in self._tasks:
             if task is not self._placing:
@@ -391,7 +391,7 @@ class BatchQueue:
 
     def _wait(self, waiting: WaitingBatch) -> None:
         self._new.append(waiting)
-        self._level.stir()
+        self._level.touch()
         if self._placing is None or self._placing.done():
             self._placing = self._begin(self._place_all())
 
@@ -427,7 +427,7 @@ class BatchQueue:
         fresh: list[WaitingBatch] = []
         for waiting in new:
             while (batch := self._book.holder(waiting.name)) is not None and batch.batch_id is None:
-                await self._look_for(batch)
+                await self._recover(batch)
             if batch is None:
                 fresh.append(waiting)
             else:
@@ -446,7 +446,7 @@ class BatchQueue:
         found: list[WaitingBatch] = []
         for waiting in fresh:
             (found if self._reserve(waiting) else self._held_back).append(waiting)
-        if self._held_back and not found and self._budget is not None and not self._budget.awaits_replies:
+        if self._held_back and not found and self._budget is not None and not self._budget.has_reservations:
             first = self._held_back[0]
             raise self._budget.refusal(self._budget.highest(first.request, self.model), self.model.name)
         return found
@@ -477,7 +477,7 @@ class BatchQueue:
         """Submit a batch. Its requests are in the store before, and the provider's id right after."""
         names, now = [each.name for each in part], self._times.now()
         marker = digest([self.model.name, now.isoformat(), names])
-        batch = self._book.intend(marker, names, now)
+        batch = self._book.note_intent(marker, names, now)
         try:
             batch_id = await self._submitted(batch, [BatchLine(each.name, each.body) for each in part])
         except ModelError as error:
@@ -485,7 +485,7 @@ class BatchQueue:
                 self._book.close(batch, DROPPED, self._times.now(), str(error))
             if error.fatal or error.retryable:
                 raise Stopped(error.code, error.message, error.hint) from error
-            ended_with(part, error)
+            fail_all(part, error)
             return
         self._book.submitted(batch, batch_id, self._times.now())
         self._notes(f"{self.model.name}: batch {batch_id} with {counted_requests(len(part))} is submitted")
@@ -508,7 +508,7 @@ class BatchQueue:
                 return found
             await self._times.sleep(delay_s)
 
-    async def _look_for(self, batch: OpenBatch) -> None:
+    async def _recover(self, batch: OpenBatch) -> None:
         """Find a batch whose submission another process did not see the end of."""
         age_s = (self._times.now() - batch.created_at).total_seconds()
         found = await self._found(batch, self._times.clock() + max(0.0, self._pauses.grace_s - age_s))
@@ -540,13 +540,13 @@ class BatchQueue:
         """Wait for a batch to end. Requests with transient errors go into another batch; the others fail."""
         found = await self._collector.collect(watched)
         del self._watched[watched.batch.marker]
-        self._level.stir()
+        self._level.touch()
         again = [waiting for waiting, error in found.failed if error.retryable and waiting.attempts < MOST_ATTEMPTS]
         for waiting, error in found.failed:
             if error.fatal:
                 raise Stopped(error.code, error.message, error.hint) from error
             if waiting not in again:
-                ended_with([waiting], error)
+                fail_all([waiting], error)
         if again:
             await self._times.sleep(self._pauses.again_s)
         for waiting in (*again, *found.freed):
@@ -692,7 +692,7 @@ class LiveCaller(Caller):
         return next(iter(self._book.open)) if request.samples > 1 else self._book.holder(request_name(request))
 
 
-def beside_batches(callers: Mapping[str, Caller], log: BatchLog) -> dict[str, Caller]:
+def refuse_batched_requests(callers: Mapping[str, Caller], log: BatchLog) -> dict[str, Caller]:
     """Return callers that do not ask for requests which a batch in the store holds. Recorded models are free and
     stay."""
     return {

@@ -121,7 +121,7 @@ class BatchBook:
             names = tuple(sorted(found))  # all so far: only the last such record of a batch counts
             self._note(BatchRecord(batch.marker, UNANSWERED, self._model, self._endpoint, now, batch.batch_id, names))
 
-    def intend(self, marker: str, requests: Sequence[str], now: datetime) -> OpenBatch:
+    def note_intent(self, marker: str, requests: Sequence[str], now: datetime) -> OpenBatch:
         """Record that a batch is about to be submitted."""
         self._note(BatchRecord(marker, INTENDED, self._model, self._endpoint, now, None, tuple(requests)))
         return self._open[marker]

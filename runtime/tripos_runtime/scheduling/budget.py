@@ -1,6 +1,7 @@
 """The budget of a run: a call's highest cost is reserved before it is made, and replaced by its real cost afterwards.
 
-`LearntCosts` records how much calls of a model really cost. The errors at the end stop a run or its remaining calls."""
+`ObservedCosts` records how much calls of a model really cost. The errors at the end stop a run or its remaining
+calls."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from tripos_compiler.diagnostics.text_format import usd
 from tripos_compiler.library.media import Medium, media_in
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.models.base import CodedError, Model, Price, Reply, Request
-from tripos_runtime.models.prices import audio_factor, tokens_of
+from tripos_runtime.models.prices import audio_factor, media_tokens
 
 PICO = 10**12
 """Money is counted in integers of this fraction of a USD, small enough for the price of any token."""
@@ -55,10 +56,10 @@ class Debit:
     """True if the reserved amount does not change with the cost of other calls."""
 
 
-class LearntCosts:
+class ObservedCosts:
     """The observed costs of a model's calls. `count` is their number.
 
-    >>> learnt = LearntCosts()
+    >>> learnt = ObservedCosts()
     >>> cost = learnt.highest(sent=100, received=50, samples=1, price=None)
     >>> learnt.amounts(cost)
     ((0, 150, 1), (0, 15000, 1))
@@ -79,7 +80,7 @@ class LearntCosts:
     def highest(self, sent: int, received: int, samples: int, price: Price | None) -> Cost:
         """Return the highest cost of a call whose prompt and replies have at most `sent` and `received` tokens."""
         most_in, most_out = sent + self._more_in, received + self._more_out
-        pico_usd = 0 if price is None else math.ceil(dearest_usd(price, most_in, most_out) * PICO)
+        pico_usd = 0 if price is None else math.ceil(highest_usd(price, most_in, most_out) * PICO)
         return Cost(pico_usd * samples, (most_in + most_out) * samples, samples, sent, received, price)
 
     def amounts(self, cost: Cost) -> tuple[Amounts, Amounts]:
@@ -112,7 +113,7 @@ def reply_count(cost: Cost, reply: Reply) -> int:
     return min(cost.calls, 1 + len(reply.others))
 
 
-def dearest_usd(price: Price, sent: int, received: int) -> float:
+def highest_usd(price: Price, sent: int, received: int) -> float:
     """Return the highest cost of these tokens, cached or not, hidden or not."""
     return max(price.cost_usd(sent, received, cached, hidden) for cached in (0, sent) for hidden in (0, received))
 
@@ -206,8 +207,8 @@ class Budget:
     nothing, like a cancelled one: a provider may bill a reply that never arrived, and the amount is unknown.
 
     A reply may use more: a provider may add texts to prompts, and not count reasoning as output. So the first call of a
-    model goes alone, and calls in flight reserve what calls of their model really cost (`LearntCosts`). A call that is
-    alone needs no more than its highest cost. So a budget is exceeded by one call at most.
+    model goes alone, and calls in flight reserve what calls of their model really cost (`ObservedCosts`). A call that
+    is alone needs no more than its highest cost. So a budget is exceeded by one call at most.
 
     >>> budget = Budget.parse(["5usd", "2Mtokens"])
     >>> budget.usd, budget.tokens, budget.calls
@@ -225,7 +226,7 @@ class Budget:
         """The calls in flight of each model."""
         self._waiting: deque[tuple[asyncio.Future[Debit], Cost, str]] = deque()
         self._schemas: dict[int, tuple[Mapping[str, Any], int]] = {}
-        self._learnt: dict[str, LearntCosts] = {}
+        self._learnt: dict[str, ObservedCosts] = {}
 
     @classmethod
     def parse(cls, texts: Iterable[str]) -> Budget:
@@ -272,7 +273,9 @@ class Budget:
             raise Stopped(error.code, error.message, error.hint)
         sent = sum(_bytes(text) + AROUND_MESSAGE for text in request.texts)
         detail = request.settings.image_detail
-        sent += sum(_most_of(medium, model.name, detail) for text in request.texts for medium in media_in(text))
+        sent += sum(
+            _highest_media_tokens(medium, model.name, detail) for text in request.texts for medium in media_in(text)
+        )
         if request.schema is not None:
             sent += self._schema_bytes(request.schema)
         longest = len(request.options) + 1 if request.options else request.settings.max_tokens
@@ -280,7 +283,9 @@ class Budget:
         if most_out is None:
             error = _unbounded([model.name])
             raise Stopped(error.code, error.message, error.hint)
-        return self._learnt_of(model.name).highest(sent, most_out, request.samples, None if self.usd is None else price)
+        return self._observed_of(model.name).highest(
+            sent, most_out, request.samples, None if self.usd is None else price
+        )
 
     def most_out(self, model: Model, max_tokens: int | None, sent: int = 1) -> int | None:
         """Return the largest number of reply tokens to reserve; `None` if it is unlimited."""
@@ -289,7 +294,7 @@ class Budget:
             return max_tokens or 0
         if price is not None and price.most_out is not None:
             return price.most_out
-        costs = price is not None and dearest_usd(price, sent, 1) > price.cost_usd(sent, 0)
+        costs = price is not None and highest_usd(price, sent, 1) > price.cost_usd(sent, 0)
         return None if costs or self.tokens is not None else 0
 
     async def debit(self, cost: Cost, name: str) -> Debit:
@@ -299,20 +304,20 @@ class Budget:
             return debit
         future: asyncio.Future[Debit] = asyncio.get_running_loop().create_future()
         self._waiting.append((future, cost, name))
-        self._let_in()
+        self._admit()
         try:
             return await future
         except asyncio.CancelledError:
             if future.done() and not future.cancelled() and future.exception() is None:
                 self.give_back(future.result())
             else:
-                self._let_in()
+                self._admit()
             raise
 
     def hold(self, cost: Cost, name: str, *, anyway: bool = False) -> Debit | None:
         """Reserve the highest cost of a request in a batch, and return the reservation; `None` if it does not fit.
         `anyway`: it was submitted already."""
-        highest, _ = self._learnt_of(name).amounts(cost)
+        highest, _ = self._observed_of(name).amounts(cost)
         if not anyway and not self._fits(highest):
             return None
         debit = Debit(cost, name, highest, highest, fixed=True)
@@ -328,27 +333,27 @@ class Budget:
         for place, amount in enumerate(used):
             self._spent[place] += debit.highest[place] if amount is None else amount
         self._spent[2] += reply_count(debit.cost, reply)
-        learnt = self._learnt_of(debit.name)
+        learnt = self._observed_of(debit.name)
         if self._bounds_usage and learnt.learn(debit.cost, reply, used):
             for other in self._in_flight.get(debit.name, ()):
                 if not other.fixed:
                     self._reserve(other, learnt)
-        self._let_in()
+        self._admit()
 
-    def end(self, debit: Debit, took: Reply | None, price: Price | None) -> None:
+    def end(self, debit: Debit, usage: Reply | None, price: Price | None) -> None:
         """Settle a call without a reply: its reported usage, or nothing."""
-        if took is None:
+        if usage is None:
             self.give_back(debit)
         else:
-            self.settle(debit, took, price)
+            self.settle(debit, usage, price)
 
     def give_back(self, debit: Debit) -> None:
         """Release the reservation of a call without a reply."""
         self._release(debit)
-        self._let_in()
+        self._admit()
 
     @property
-    def awaits_replies(self) -> bool:
+    def has_reservations(self) -> bool:
         """True while a reservation may be partly released."""
         return bool(self._in_flight)
 
@@ -356,22 +361,22 @@ class Budget:
     def _bounds_usage(self) -> bool:
         return self.usd is not None or self.tokens is not None
 
-    def _learnt_of(self, name: str) -> LearntCosts:
+    def _observed_of(self, name: str) -> ObservedCosts:
         found = self._learnt.get(name)
         if found is None:
-            found = self._learnt[name] = LearntCosts()
+            found = self._learnt[name] = ObservedCosts()
         return found
 
     def _must_wait_for_first(self, cost: Cost, name: str) -> bool:
         """Return true while the cost of a model's calls is unknown and its first call is in flight."""
         is_estimate = cost.pico_usd > 0 or (self.tokens is not None and cost.tokens > 0)
-        return is_estimate and not self._learnt_of(name).count and name in self._in_flight
+        return is_estimate and not self._observed_of(name).count and name in self._in_flight
 
     def _try_debit(self, cost: Cost, name: str) -> Debit | None:
         """Return the reservation of a call that may go now; None if it has to wait."""
         if self._must_wait_for_first(cost, name):
             return None
-        learnt = self._learnt_of(name)
+        learnt = self._observed_of(name)
         highest, reserved = learnt.amounts(cost)
         if not self._fits(reserved) and (self._in_flight or not self._fits(highest)):
             return None
@@ -386,7 +391,7 @@ class Budget:
             for limit, spent, reserved, each in zip(self._limits, self._spent, self._reserved, more, strict=True)
         )
 
-    def _reserve(self, debit: Debit, learnt: LearntCosts) -> None:
+    def _reserve(self, debit: Debit, learnt: ObservedCosts) -> None:
         """Reserve for a call in flight what is known of its cost now."""
         _, amounts = learnt.amounts(debit.cost)
         for place, amount in enumerate(amounts):
@@ -401,7 +406,7 @@ class Budget:
         for place, amount in enumerate(debit.reserved):
             self._reserved[place] -= amount
 
-    def _let_in(self) -> None:
+    def _admit(self) -> None:
         """Admit waiting calls in the order of arrival, so that cheap calls do not starve an expensive one. Only calls
         that wait for the first call of their model are passed."""
         later: deque[tuple[asyncio.Future[Debit], Cost, str]] = deque()
@@ -426,7 +431,11 @@ class Budget:
         figures = (
             (limit, spent, more, show)
             for limit, spent, more, show in zip(
-                self._limits, self._spent, self._learnt_of(name).amounts(cost)[0], (_usd, _tokens, _calls), strict=True
+                self._limits,
+                self._spent,
+                self._observed_of(name).amounts(cost)[0],
+                (_usd, _tokens, _calls),
+                strict=True,
             )
         )
         parts = [
@@ -485,10 +494,10 @@ def _unpriced(names: Sequence[str]) -> BudgetError:
     return BudgetError("R0404", f"a budget in USD needs prices, and there is none for {listed}", hint)
 
 
-def _most_of(medium: Medium, model: str, detail: str | None) -> int:
+def _highest_media_tokens(medium: Medium, model: str, detail: str | None) -> int:
     """Return the largest number of text tokens that an image or another file costs; if none is published, more than any
     known model uses."""
-    most = tokens_of(model, medium, detail).high
+    most = media_tokens(model, medium, detail).high
     if not math.isfinite(most):
         most = LEAST_MEDIUM + medium.size + (medium.width or 0) * (medium.height or 0) // PIXELS
     return math.ceil(most * (audio_factor(model) if medium.kind == "audio" else 1))

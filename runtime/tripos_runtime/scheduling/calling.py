@@ -13,7 +13,7 @@ from tripos_runtime.models.base import Model, ModelError, Reply, Request
 from tripos_runtime.models.http import MB, REPLY_SHARE, ReplyMemory, ReplyShare
 from tripos_runtime.scheduling.budget import Budget, Cost, Halted, OutOfBudget, Stopped
 from tripos_runtime.scheduling.endpoint import TIMED_OUT, UNREACHABLE, Gate, Shares, Sleep, Snapshot, Times
-from tripos_runtime.scheduling.limits import Limits, TokensPerMinute, most_at_once, shares_of
+from tripos_runtime.scheduling.limits import Limits, TokensPerMinute, most_at_once, shared_limits
 
 __all__ = [
     "Called",
@@ -68,14 +68,14 @@ class Caller:
         self.memory = memory
         self._clock, self._sleep = times.clock, times.sleep
         self._rng = rng
-        self._usual = _Usual() if any(isinstance(share, TokensPerMinute) for share in shares) else None
+        self._usual = _TokenAverage() if any(isinstance(share, TokensPerMinute) for share in shares) else None
         self._fatal: ModelError | None = None
         self._halted = False
 
     def halt(self) -> None:
         """Make no further calls: waiting and new calls raise `Halted`. Calls in flight are finished."""
         self._halted = True
-        self.gate.send_away(Halted)
+        self.gate.fail_waiting(Halted)
 
     async def call(self, request: Request, lane: Lane = NO_LANE) -> Called:
         """Wait for a slot and ask. Transient errors are retried after up to 0.5 s, 1 s, 2 s …, or when the endpoint
@@ -106,33 +106,33 @@ class Caller:
             if epoch is None:
                 epoch = await gate.enter(lane, shares, tokens, ticket)
             if self._fatal is not None:
-                gate.vanished(epoch, shares, tokens)
-                raise _stopped(self._fatal)
+                gate.cancelled(epoch, shares, tokens)
+                raise _stopped_error(self._fatal)
             attempts += 1
             started = self._clock()
             try:
                 reply, latency_s = await self._attempt(request, epoch, tokens, cost, left_s, share)
             except ModelError as error:
                 share.give_back()
-                lost += [] if error.took is None else [error.took]
-                error.attempts, error.took = attempts, (lost[0].taking(lost[1:]) if lost else None)
+                lost += [] if error.usage is None else [error.usage]
+                error.attempts, error.usage = attempts, (lost[0].with_usage_of(lost[1:]) if lost else None)
                 if error.fatal:
                     self._fatal = error
-                    raise _stopped(error) from error
+                    raise _stopped_error(error) from error
                 left_s -= self._clock() - started
                 if not gate.silent:
                     failures += 1
                 delay_s = self._delay_s(error, failures, left_s)
                 if delay_s is None:
                     if error.code == UNREACHABLE and not gate.answered:
-                        raise _stopped(error) from error
+                        raise _stopped_error(error) from error
                     raise
                 gate.retries += 1
                 if delay_s:
                     left_s -= delay_s
                     await self._sleep(delay_s)
                 continue
-            return Called(reply.taking(lost) if lost else reply, attempts, latency_s)
+            return Called(reply.with_usage_of(lost) if lost else reply, attempts, latency_s)
 
     async def _attempt(
         self, request: Request, epoch: int, tokens: int, cost: Cost | None, left_s: float, share: ReplyShare
@@ -156,7 +156,7 @@ class Caller:
             latency_s = self._clock() - started
         except BaseException as error:
             if budget is not None and debit is not None:
-                took = error.took if isinstance(error, ModelError) else None
+                took = error.usage if isinstance(error, ModelError) else None
                 budget.end(debit, took, self.model.price)
             if isinstance(error, TimeoutError):
                 late = self._late()
@@ -165,7 +165,7 @@ class Caller:
             if isinstance(error, ModelError):
                 gate.failed(epoch, shares, tokens, error)
             else:
-                gate.vanished(epoch, shares, tokens)
+                gate.cancelled(epoch, shares, tokens)
             raise
         if budget is not None and debit is not None:
             budget.settle(debit, reply, self.model.price)
@@ -185,7 +185,7 @@ class Caller:
         if error.code == UNREACHABLE and not self.gate.answered:  # probably a wrong address
             retries = min(retries, FIRST_CONTACT_RETRIES)
         if failures > retries:
-            return 0.0 if self.gate.blamed(error) else None
+            return 0.0 if self.gate.endpoint_failed(error) else None
         if error.retry_after_s:
             return 0.0  # the gate delays all calls
         delay_s = self._rng.uniform(0.0, min(FIRST_DELAY_S * 2 ** (failures - 1), LONGEST_DELAY_S))
@@ -196,7 +196,7 @@ class Caller:
         return ModelError(TIMED_OUT, message, "lower `--max-connections`, or raise `timeout_s`", retryable=True)
 
 
-class _Usual:
+class _TokenAverage:
     """The average size of a model's calls in tokens, for limits of tokens per minute."""
 
     def __init__(self) -> None:
@@ -254,7 +254,7 @@ def open_callers(
         names = [model.name for model in there]
         by_endpoint[endpoint] = Gate(endpoint, names, most, limits.patience_s, notes, times, gates)
         gates.append(by_endpoint[endpoint])
-    shares = shares_of(models, limits)
+    shares = shared_limits(models, limits)
     memory = ReplyMemory(limits.reply_memory_mb * MB)
     return {
         name: Caller(model, by_endpoint[model.endpoint], shares[name], limits, budget, memory, times, random_source)
@@ -267,7 +267,7 @@ def snapshot(callers: Mapping[str, Caller]) -> list[Snapshot]:
     return [gate.snapshot() for gate in dict.fromkeys(caller.gate for caller in callers.values())]
 
 
-def _stopped(error: ModelError) -> Stopped:
+def _stopped_error(error: ModelError) -> Stopped:
     return Stopped(error.code, error.message, error.hint)
 
 

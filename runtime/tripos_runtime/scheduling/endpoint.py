@@ -19,7 +19,7 @@ from tripos_compiler.diagnostics.text_format import duration
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.models.base import ModelError
 from tripos_runtime.scheduling.budget import Stopped
-from tripos_runtime.scheduling.limits import LimitShare
+from tripos_runtime.scheduling.limits import SharedLimit
 
 FAILURES = 10
 """The number of consecutive failures after which the endpoint counts as silent …"""
@@ -60,7 +60,7 @@ class Circuit:
         return self.silent_since is not None
 
     @property
-    def gives_up_at(self) -> float:
+    def give_up_at(self) -> float:
         """The time at which the silence has lasted too long."""
         return math.inf if self.silent_since is None else self.silent_since + self.patience_s
 
@@ -159,7 +159,7 @@ class Window:
         self._threshold = self._size
         self.allowed = int(self._size)
 
-    def stumble(self, epoch: int) -> None:
+    def server_error(self, epoch: int) -> None:
         """Record a server error or a broken connection."""
         self._trouble = self._trouble * MEMORY + 1.0 - MEMORY
         if self._trouble > STUMBLE:
@@ -287,7 +287,7 @@ class Times:
     now: Callable[[], datetime]
 
 
-Shares = tuple[LimitShare, ...]
+Shares = tuple[SharedLimit, ...]
 
 UNREACHABLE = "R0101"
 RATE_LIMITED = "R0104"
@@ -339,7 +339,7 @@ class Gate:
         self._lanes: Lanes[Shares, _Waiter] = Lanes()
         self._tickets = count()
         self._used = False
-        self._held_until = -math.inf
+        self._wait_until = -math.inf
         self._told = False
         self._alarm: asyncio.Task[None] | None = None
         self._alarm_at = math.inf
@@ -356,14 +356,14 @@ class Gate:
     @property
     def given_up(self) -> bool:
         """True if it has been silent for longer than the run's patience."""
-        return self._clock() >= self.circuit.gives_up_at
+        return self._clock() >= self.circuit.give_up_at
 
     def snapshot(self) -> Snapshot:
         """Return the state of the endpoint."""
         now = self._clock()
-        state: State = "held back" if now < self._held_until else "ready"
+        state: State = "held back" if now < self._wait_until else "ready"
         if self.silent:
-            state = "given up" if now >= self.circuit.gives_up_at else "silent"
+            state = "given up" if now >= self.circuit.give_up_at else "silent"
         waiting = len(self._lanes)
         return Snapshot(self.endpoint, self.models, self.in_flight, self.window.allowed, waiting, self.retries, state)
 
@@ -371,11 +371,11 @@ class Gate:
         """Return the epoch of a call that may go at once; None if it has to wait."""
         if self._lanes or self.in_flight >= self.window.allowed or self.circuit.silent:
             return None
-        if shares or self._held_until > -math.inf:
+        if shares or self._wait_until > -math.inf:
             now = self._clock()
-            if now < self._held_until or any(share.wait_s(now) > 0 for share in shares):
+            if now < self._wait_until or any(share.wait_s(now) > 0 for share in shares):
                 return None
-            self._held_until = -math.inf
+            self._wait_until = -math.inf
             for share in shares:
                 share.enter(now, tokens)
         self._used = True
@@ -388,13 +388,13 @@ class Gate:
         self._used = True
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._lanes.add(lane, shares, ticket, _Waiter(future, shares, tokens))
-        self._let_in()
+        self._admit()
         try:
             return await future
         except asyncio.CancelledError:
             self._lanes.remove(lane, shares, ticket)
             if future.done() and not future.cancelled() and future.exception() is None:
-                self.vanished(future.result(), shares, tokens)
+                self.cancelled(future.result(), shares, tokens)
             raise
 
     def succeeded(self, epoch: int, shares: Shares, tokens: int, used: int | None) -> None:
@@ -406,17 +406,17 @@ class Gate:
     def failed(self, epoch: int, shares: Shares, tokens: int, error: ModelError) -> None:
         """Record an error or a missing response."""
         if error.code in NO_ANSWER and error.retryable and not error.broken:
-            self._missed(epoch, error)
+            self._no_response(epoch, error)
         else:
             self._heard()
             if error.code == RATE_LIMITED:
                 self.window.shrink(epoch)
         if error.retry_after_s:
             until = self._clock() + min(error.retry_after_s, self._patience_s)
-            self._held_until = max(self._held_until, until)
+            self._wait_until = max(self._wait_until, until)
         self._leave(epoch, shares, tokens, None)
 
-    def vanished(self, epoch: int, shares: Shares, tokens: int) -> None:
+    def cancelled(self, epoch: int, shares: Shares, tokens: int) -> None:
         """Record a call that was cancelled by its caller. It says nothing about the endpoint."""
         self._leave(epoch, shares, tokens, None)
 
@@ -431,11 +431,11 @@ class Gate:
             self.window.restart()
             self._notes(f"{self._names} answers again, after {duration(now - since)}")
 
-    def _missed(self, epoch: int, error: ModelError) -> None:
+    def _no_response(self, epoch: int, error: ModelError) -> None:
         if error.code == TIMED_OUT:
             self.window.shrink(epoch)
         else:
-            self.window.stumble(epoch)
+            self.window.server_error(epoch)
         if error.code == SERVER_ERROR:
             self.answered = True
         if not self.answered and error.code == UNREACHABLE:
@@ -443,7 +443,7 @@ class Gate:
         if self.circuit.failed(self._clock(), probe=epoch == PROBE):
             self._tell_silence(error)
 
-    def blamed(self, error: ModelError) -> bool:
+    def endpoint_failed(self, error: ModelError) -> bool:
         """Return true if the endpoint and not the call is to blame when a call is out of retries: no other call was
         answered either. The endpoint counts as silent from now on."""
         if error.code not in NO_ANSWER or not self.circuit.fall_silent(self._clock()):
@@ -466,20 +466,20 @@ class Gate:
             for share in shares:
                 share.leave(tokens, used)
             for gate in self._gates:  # a limit may span several endpoints
-                gate._let_in()
+                gate._admit()
         elif self._lanes:
-            self._let_in()
+            self._admit()
 
-    def _let_in(self) -> None:
+    def _admit(self) -> None:
         """Admit the waiting calls that may go, and schedule a wake-up for the next one."""
         if not self._lanes:
             return
         now = self._clock()
         if self.circuit.silent:
-            self._let_one_in(now)
+            self._admit_probe(now)
             return
-        if now < self._held_until:
-            self._wake(self._held_until)
+        if now < self._wait_until:
+            self._wake(self._wait_until)
             return
         soonest_s = math.inf
         known: dict[Shares, bool] = {}
@@ -505,28 +505,28 @@ class Gate:
         if self._lanes and soonest_s < math.inf:
             self._wake(now + soonest_s)
 
-    def _let_one_in(self, now: float) -> None:
+    def _admit_probe(self, now: float) -> None:
         """Admit a probe at a silent endpoint; after too long, fail all waiting calls."""
         circuit = self.circuit
-        if circuit.may_probe(now) and now >= self._held_until:
+        if circuit.may_probe(now) and now >= self._wait_until:
             waiter = self._lanes.take(lambda shares: all(share.wait_s(now) <= 0 for share in shares))
             if waiter is not None:
                 circuit.probing = True
                 self._send(waiter, PROBE, now)
-        if now >= circuit.gives_up_at:
+        if now >= circuit.give_up_at:
             self._give_up()
         elif self._lanes:
-            probe_at = math.inf if circuit.probing else max(circuit.probe_at, self._held_until)
-            self._wake(min(probe_at if probe_at > now else now + 1.0, circuit.gives_up_at))
+            probe_at = math.inf if circuit.probing else max(circuit.probe_at, self._wait_until)
+            self._wake(min(probe_at if probe_at > now else now + 1.0, circuit.give_up_at))
 
     def _give_up(self) -> None:
         if not self._told:
             self._told = True
             after = duration(self._patience_s)
             self._notes(f"{self._names} did not answer for {after}: its calls fail from now on (R0112)")
-        self.send_away(self.gone)
+        self.fail_waiting(self.gone)
 
-    def send_away(self, why: Callable[[], Exception]) -> None:
+    def fail_waiting(self, why: Callable[[], Exception]) -> None:
         """Raise an error in all waiting calls."""
         while (waiter := self._lanes.take(lambda shares: True)) is not None:
             if not waiter.future.done():
@@ -562,7 +562,7 @@ class Gate:
     async def _sound(self, at: float) -> None:
         await self._times.sleep(max(0.0, at - self._clock()))
         self._alarm_at, self._alarm = math.inf, None
-        self._let_in()
+        self._admit()
 
     @property
     def _names(self) -> str:

@@ -38,7 +38,7 @@ class Limits:
     """The memory for large replies together, from the network until they are kept."""
 
 
-class LimitShare(Protocol):
+class SharedLimit(Protocol):
     """A limit that some models share."""
 
     def wait_s(self, now: float) -> float:
@@ -141,29 +141,29 @@ def most_at_once(models: Iterable[Model], limits: Limits) -> int:
     return max(_most(model, limits) for model in models)
 
 
-def shares_of(models: Mapping[str, Model], limits: Limits) -> dict[str, tuple[LimitShare, ...]]:
+def shared_limits(models: Mapping[str, Model], limits: Limits) -> dict[str, tuple[SharedLimit, ...]]:
     """Return for each model the limits that apply in addition to those of its endpoint. Models of one key share the
     objects."""
     at: dict[str, list[Model]] = {}
     for model in models.values():
         at.setdefault(model.endpoint, []).append(model)
-    made: dict[tuple[str, str], LimitShare] = {}
+    made: dict[tuple[str, str], SharedLimit] = {}
 
     def rate(
         setting: Mapping[str, float], make: type[RequestsPerMinute] | type[TokensPerMinute], model: Model
-    ) -> list[LimitShare]:
+    ) -> list[SharedLimit]:
         key = _key(model, setting)
         if key is None:
             return []
-        return [made.setdefault((make.__name__, _together(model, key)), make(setting[key]))]
+        return [made.setdefault((make.__name__, _limit_group(model, key)), make(setting[key]))]
 
-    def slots(model: Model) -> list[LimitShare]:
+    def slots(model: Model) -> list[SharedLimit]:
         most = most_at_once(at[model.endpoint], limits)
         key = _key(model, limits.connections)
         cap = limits.max_connections if key is None else limits.connections[key]
-        together = _together(model, key)
-        endpoints = {m.endpoint for m in models.values() if _together(m, _key(m, limits.connections)) == together}
-        found: list[LimitShare] = []
+        together = _limit_group(model, key)
+        endpoints = {m.endpoint for m in models.values() if _limit_group(m, _key(m, limits.connections)) == together}
+        found: list[SharedLimit] = []
         if cap < most or len(endpoints) > 1:  # else the endpoint's gate enforces the same limit
             found.append(made.setdefault(("connections", together), Slots(cap)))
         if model.slots is not None and model.slots < most:
@@ -195,6 +195,6 @@ def _key(model: Model, setting: Mapping[str, object]) -> str | None:
     return next((name for name in (*names, model.endpoint, ANY) if name in setting), None)
 
 
-def _together(model: Model, key: str | None) -> str:
+def _limit_group(model: Model, key: str | None) -> str:
     """Return the name of the group that a model shares a limit with."""
     return f"{ANY} {model.endpoint}" if key is None or key == ANY else key

@@ -49,25 +49,27 @@ from tripos_runtime.secrecy_trial.tables import DataFiles, Key, Records
 Kind = Literal["permuted", "exchanged", "drawn", "fresh", "missing", "alike"]
 """The ways to change secrets. `permuted` gives a row all the secrets of another, or new ones if they are equal;
 `exchanged` gives it those of another and nothing else; `drawn` gives some rows values from elsewhere in the files, each
-by itself, so that they may equal other values; `fresh` gives values that occur nowhere; `missing` gives none if the
+by itself, so that they may equal other values; `new_value` gives values that occur nowhere; `missing` gives none if the
 type allows that; `alike` gives all rows those of the first."""
 OTHER_MEDIA = {"image": "image/png", "audio": "audio/wav", "file": "application/pdf"}
 """MIME types of contents that do not exist: in a trial nothing is sent."""
 SYLLABLES = ("ba", "cor", "di", "fen", "gu", "hal", "jo", "kem", "lu", "mor", "ni", "pos", "qua", "rel", "so", "tiv")
 
 
-def fresh(type: Type, old: Any, dice: random.Random, axes: Mapping[str, Axis], pool: Sequence[Any], lacks: bool) -> Any:
+def new_value(
+    type: Type, old: Any, dice: random.Random, axes: Mapping[str, Axis], pool: Sequence[Any], lacks: bool
+) -> Any:
     """Return a value of a type that differs from `old`, if the type has another, as JSON would write it. A path in a
     tree is taken from the `pool` of the column's values. With `lacks`, return nothing, or as little as the type allows.
 
-    >>> fresh(BoolType(), True, random.Random(1), {}, [], False)
+    >>> new_value(BoolType(), True, random.Random(1), {}, [], False)
     False
-    >>> fresh(ListType(of=TextType()), ["a"], random.Random(1), {}, [], True)
+    >>> new_value(ListType(of=TextType()), ["a"], random.Random(1), {}, [], True)
     []
     """
     match type:
         case OptionalType(of=of):
-            return None if lacks else fresh(of, _none_for_empty(old, of), dice, axes, pool, False)
+            return None if lacks else new_value(of, _none_for_empty(old, of), dice, axes, pool, False)
         case TextType():
             return "" if lacks else _text(old, dice)
         case PathType():
@@ -87,7 +89,7 @@ def fresh(type: Type, old: Any, dice: random.Random, axes: Mapping[str, Axis], p
         case RecordType(fields=fields):
             parts = _parsed(old)
             said: Mapping[str, Any] = parts if isinstance(parts, Mapping) else {}
-            return {name: fresh(each, said.get(name), dice, axes, [], lacks) for name, each in fields.items()}
+            return {name: new_value(each, said.get(name), dice, axes, [], lacks) for name, each in fields.items()}
         case DialogueType():
             turns = _parsed(old)
             speakers = [each.get("speaker") for each in turns] if _are_records(turns) else []
@@ -106,11 +108,11 @@ def fresh(type: Type, old: Any, dice: random.Random, axes: Mapping[str, Axis], p
     assert_never(type)
 
 
-def beside(type: Type, old: Any, new: Any) -> Any:
+def with_unread_parts(type: Type, old: Any, new: Any) -> Any:
     """Return `new` where `type` reads `old`; the rest of `old` stays: parts of records that the type does not name, and
     the number of elements of a list.
 
-    >>> beside(ListType(of=RecordType(fields={"label": TextType()})), [{"said": "hi", "label": "good"}],
+    >>> with_unread_parts(ListType(of=RecordType(fields={"label": TextType()})), [{"said": "hi", "label": "good"}],
     ...        [{"label": "bad"}, {"label": "odd"}])
     [{'said': 'hi', 'label': 'bad'}]
     """
@@ -119,12 +121,12 @@ def beside(type: Type, old: Any, new: Any) -> Any:
     was, other = _parsed(old), _parsed(new)
     match type:
         case OptionalType(of=of):
-            return beside(of, old, new)
+            return with_unread_parts(of, old, new)
         case ListType(of=of) | SetType(of=of) if others := _listed(other):
-            return [beside(of, each, others[i % len(others)]) for i, each in enumerate(_listed(was))]
+            return [with_unread_parts(of, each, others[i % len(others)]) for i, each in enumerate(_listed(was))]
         case RecordType(fields=fields) if isinstance(was, Mapping) and isinstance(other, Mapping):
             read = {name: each for name, each in fields.items() if name in other}
-            return {**was, **{name: beside(each, was.get(name), other[name]) for name, each in read.items()}}
+            return {**was, **{name: with_unread_parts(each, was.get(name), other[name]) for name, each in read.items()}}
     return old
 
 
@@ -247,7 +249,7 @@ def _list(of: Type, old: Any, dice: random.Random, axes: Mapping[str, Axis], poo
     before = _listed(old)
     inner = [each for values in map(_parsed, pool) for each in _listed(values)]
     count = len(before) + 1 if len(before) < 3 else len(before) - 1
-    return [fresh(of, before[i] if i < len(before) else None, dice, axes, inner, False) for i in range(count)]
+    return [new_value(of, before[i] if i < len(before) else None, dice, axes, inner, False) for i in range(count)]
 
 
 Path = tuple[str, ...]
@@ -353,7 +355,7 @@ class Copies:
                     break
                 values.append(mine)
             else:
-                if unlikely(values) >= BITS:
+                if chance_bits(values) >= BITS:
                     yield candidate
 
     def _told(self, pairs: list[tuple[Row, Row]]) -> set[str]:
@@ -460,11 +462,11 @@ def with_leaf(record: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
     return {**record, name: with_leaf(dict(old or {}), tuple(below), value)}
 
 
-def unlikely(values: list[str]) -> float:
+def chance_bits(values: list[str]) -> float:
     """Return how unlikely it is, in bits, that another column has the same values by chance: long texts count much, one
     of two values little.
 
-    >>> unlikely(["yes", "no", "yes"]), unlikely(["the whole answer", "another answer"]) > 6
+    >>> chance_bits(["yes", "no", "yes"]), chance_bits(["the whole answer", "another answer"]) > 6
     (3.0, True)
     """
     kinds = set(values)
@@ -582,7 +584,7 @@ class FileLayouts:
         coming: list[tuple[str, tuple[Key, int]]] = []
         for key, file in zip(group.keys, group.dataset.files, strict=True):
             for at in self.tables.rows(key):
-                path = group.path(_said(file.captures, group.secret, records.get(key, {}).get(at[1])))
+                path = group.path(_captures_of(file.captures, group.secret, records.get(key, {}).get(at[1])))
                 if path == file.path:
                     found[path].append(at)
                 else:
@@ -593,7 +595,9 @@ class FileLayouts:
         return found if coming else None
 
 
-def _said(captures: Mapping[str, str], secret: frozenset[str], record: Mapping[str, Any] | None) -> Mapping[str, str]:
+def _captures_of(
+    captures: Mapping[str, str], secret: frozenset[str], record: Mapping[str, Any] | None
+) -> Mapping[str, str]:
     """Return the captures of the file name for a row: secrets from the row, the rest from its old file."""
     if record is None:
         return captures

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.references import without_reveal
-from tripos_compiler.library.registry import with_functions, with_revealed
+from tripos_compiler.library.registry import override_reveal, with_functions
 from tripos_compiler.plan import (
     Ask,
     Call,
@@ -26,34 +26,34 @@ from tripos_compiler.plan import (
     Data,
     DataField,
     Derived,
+    GeneratedDataset as MadeSet,
     Grade,
-    Made as MadeSet,
     Plan,
     Scenario,
     Score,
     Step,
     Walk,
     digest,
-    written,
+    serialized_form,
 )
 from tripos_runtime.asking.ledger import EmptyLedger, Row
-from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.datasets.cases import Case
-from tripos_runtime.datasets.generated_rows import MadeRow, RowFile
+from tripos_runtime.datasets.generated_rows import GeneratedRow, RowFile
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.datasets.sources import SourceRow
-from tripos_runtime.drivers.live import At, Live
+from tripos_runtime.drivers.live import LiveDriver, UnitContext
 from tripos_runtime.generate.attempts import Attempts
 from tripos_runtime.generate.maker import DataMaker
 from tripos_runtime.models.base import Request
 from tripos_runtime.program.binding import RoleBinding
-from tripos_runtime.program.needs import Got, HeldConversation, Need, ProgramValue, ReplyNeed
-from tripos_runtime.program.running import Shared
+from tripos_runtime.program.needs import Answered, ConversationNeed, Need, ReplyNeed, ScorerNeed
+from tripos_runtime.program.running import CaseState
 from tripos_runtime.program.units import BoundTreatment, Pair, Unit, pairs_of
-from tripos_runtime.program.values import Names
+from tripos_runtime.program.values import StepValues
 from tripos_runtime.scheduling.calling import Caller
-from tripos_runtime.secrecy_trial.copies import fresh, permuted
-from tripos_runtime.secrecy_trial.scripted_models import Script, Vectors, Voice, settings_told, words_of
+from tripos_runtime.secrecy_trial.copies import new_value, permuted
+from tripos_runtime.secrecy_trial.scripted_models import Script, ScriptedModel, Vectors, expected_words, settings_told
 from tripos_runtime.secrecy_trial.secrets import SecretChange
 from tripos_runtime.secrecy_trial.seen_requests import Made, Place, SeenRequest, SeenRequests, SeenUnit as UnitKey
 from tripos_runtime.secrecy_trial.world import TrialWorld
@@ -69,7 +69,7 @@ def is_narrow(call: Call) -> bool:
 
 
 @dataclass
-class Shown:
+class RevealedValues:
     """The value of every `reveal` in the first world of a pair."""
 
     values: dict[Key, Any] = field(default_factory=dict)
@@ -79,17 +79,17 @@ class Shown:
         """Return a text that identifies a call."""
         known = self._texts.get(id(call))
         if known is None or known[0] is not call:
-            known = self._texts[id(call)] = (call, written(call).model_dump_json())
+            known = self._texts[id(call)] = (call, serialized_form(call).model_dump_json())
         return known[1]
 
 
 @dataclass
-class Revealing:
+class RevealRecorder:
     """Evaluates `reveal` in one world to its value in the first world, which is the one being recorded if it is
     `noted`."""
 
-    shown: Shown
-    noted: bool
+    shown: RevealedValues
+    is_recorded: bool
     narrow: bool = False
     """True if a `reveal` with `rows` has its value in this world."""
     about: Hashable = None
@@ -107,14 +107,14 @@ class Revealing:
         told = self.shown.text(call)
         self._counts[self.about, told] += 1
         key = (self.about, told, self._counts[self.about, told])
-        if not self.noted and key not in self.shown.values and self._counts[self.about, told] > 1:
+        if not self.is_recorded and key not in self.shown.values and self._counts[self.about, told] > 1:
             key = (self.about, told, 1)  # a step that the first world did not run shows the value of another step
-        if self.noted or key not in self.shown.values:
+        if self.is_recorded or key not in self.shown.values:
             try:
                 found = value()
             except Unavailable as reason:
                 found = reason
-            if self.noted:
+            if self.is_recorded:
                 self.shown.values[key] = found
         else:
             found = self.shown.values[key]
@@ -130,7 +130,7 @@ MOST_REQUESTS = 600
 FEWEST = 4
 
 
-def limit_of(scenario: Scenario, limit: int) -> int:
+def item_limit(scenario: Scenario, limit: int) -> int:
     """Return how many items of a scenario are run: fewer if an item takes many requests, as conversations do."""
     requests = 0
     for step in (step for treatment in scenario.treatments for step in treatment.steps):
@@ -139,10 +139,10 @@ def limit_of(scenario: Scenario, limit: int) -> int:
     return max(FEWEST, min(limit, MOST_REQUESTS // max(1, requests)))
 
 
-def sampled(world: TrialWorld, limit: int) -> Mapping[str, frozenset[Place] | None]:
+def sampled_items(world: TrialWorld, limit: int) -> Mapping[str, frozenset[Place] | None]:
     """Return the items of every scenario that are run, by its name; `None` for generated ones, of which only as many
     are generated."""
-    return {scenario.name: _of(world, scenario, limit_of(scenario, limit)) for scenario in world.plan.scenarios}
+    return {scenario.name: _of(world, scenario, item_limit(scenario, limit)) for scenario in world.plan.scenarios}
 
 
 def _of(world: TrialWorld, scenario: Scenario, limit: int) -> frozenset[Place] | None:
@@ -196,7 +196,7 @@ Guesses = dict[Hashable, Sequence[Any]]
 """The secrets of an item in the first world of a pair, which a compared role may guess."""
 
 
-class Forgetful(EmptyLedger):
+class NullLedger(EmptyLedger):
     """A ledger that keeps nothing."""
 
     def claim(self, key: str, *, later: bool = False) -> bool:
@@ -216,7 +216,7 @@ class Forgetful(EmptyLedger):
     def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
         """Discard the rows."""
 
-    def work(self, name: str) -> Forgetful:
+    def work(self, name: str) -> NullLedger:
         """Return a work list that keeps nothing."""
         return self
 
@@ -234,7 +234,7 @@ class Forgetful(EmptyLedger):
 
 
 @dataclass
-class Playthrough:
+class TrialRun:
     """One trial run of a world."""
 
     world: TrialWorld
@@ -243,9 +243,9 @@ class Playthrough:
     first: bool
     """True if it is the first world of a pair, which determines guesses and revealed values."""
     functions: Mapping[str, Callable[..., Any]]
-    shown: Shown
+    shown: RevealedValues
     guesses: Guesses = field(default_factory=dict)
-    indexed: Playthrough | None = None
+    indexed: TrialRun | None = None
     """Another trial run with the same retrieval collections."""
     narrow: bool = False
     """True if `reveal(…, rows: N)` has its value in this world."""
@@ -271,16 +271,16 @@ class Playthrough:
             names[self.compared] += (f"trial/{self.compared}:2",)
         self.binding = RoleBinding(names, self.compared)
         silent = {scorer.role for scorer in plan.scorers if not scorer.writes}
-        words = words_of(plan)
+        words = expected_words(plan)
         self.voices = {
-            name: Voice(role, name, self.script, self._told, words, role == self.compared, role in silent)
+            name: ScriptedModel(role, name, self.script, self._told, words, role == self.compared, role in silent)
             for role, each in names.items()
             for name in each
         }
         self.callers = cast("Mapping[str, Caller]", self.voices)
-        ledger = Forgetful()
+        ledger = NullLedger()
         self.driver = _Driver(
-            plan, self.world.sources, ledger, CallCounters(), ledger, "trial", lambda: NOW, callers=self.callers
+            plan, self.world.sources, ledger, RunProgress(), ledger, "trial", lambda: NOW, callers=self.callers
         )
         self.driver.going = self
         self.driver.encoder = Vectors(self._embedded)  # type: ignore[assignment]
@@ -310,8 +310,8 @@ class Playthrough:
     async def _go(
         self, scenarios: Sequence[Scenario], places: Mapping[str, Collection[Place] | None], limit: int
     ) -> None:
-        self._revealing = Revealing(self.shown, noted=self.first, narrow=self.narrow)
-        with with_functions(self.functions), with_revealed(self._revealing):
+        self._revealing = RevealRecorder(self.shown, is_recorded=self.first, narrow=self.narrow)
+        with with_functions(self.functions), override_reveal(self._revealing):
             await self._make(scenarios, limit)
             for scenario in scenarios:
                 bound_treatments = [
@@ -320,7 +320,7 @@ class Playthrough:
                 picked = places.get(scenario.name)
                 cases = self.world.picked(scenario, picked)
                 self._revealing.begin(scenario.name)
-                for case in cases if picked is not None else islice(cases, limit_of(scenario, limit)):
+                for case in cases if picked is not None else islice(cases, item_limit(scenario, limit)):
                     await self._case(case, bound_treatments)
 
     async def _make(self, scenarios: Sequence[Scenario], limit: int) -> None:
@@ -328,12 +328,12 @@ class Playthrough:
         if not self.plan.made:
             return
         over = {each.rows.dataset for each in scenarios if each.rows is not None}
-        limit = max((limit_of(each, limit) for each in scenarios), default=limit)
+        limit = max((item_limit(each, limit) for each in scenarios), default=limit)
         many = any(each.rows > limit for each in self.plan.made if each.name in over)
         selection = Selection(tuple(each.name for each in scenarios), limit=limit if many else None)
-        ledger = Forgetful()
+        ledger = NullLedger()
         maker = DataMaker(
-            self.plan, self.binding, self.world, selection, self.callers, ledger, CallCounters(), ledger, "trial",
+            self.plan, self.binding, self.world, selection, self.callers, ledger, RunProgress(), ledger, "trial",
             lambda: NOW, 1, None, asyncio.sleep, lambda: None,
         )  # fmt: skip
         change = self.change
@@ -373,14 +373,14 @@ class Playthrough:
                 for model in self.binding.of(self.compared)
                 for number in bound.numbers[:MOST_SAMPLES]
             ]
-            names: dict[Unit, Names] = {}
+            names: dict[Unit, StepValues] = {}
             for unit in units:
                 self._sample = unit.number
                 self._revealing.begin((self._at, self._arms, unit.model, unit.number))
-                shared = Shared({}, {}, {})
+                shared = CaseState({}, {}, {})
                 await self.driver.go_through(unit, shared)
                 names |= shared.names
-            shared = Shared({}, {}, {}, names=names)
+            shared = CaseState({}, {}, {}, names=names)
             for pair in pairs_of(units):
                 if self.plan.scorer(pair.step.scorer).role == self.compared:
                     self._sample = pair.number
@@ -392,11 +392,11 @@ class Playthrough:
         if self._begun is None or self._begun[0] is not part or self._begun[1] is not step:
             self._begun, self._step, self._turn = (part, step), step.name, 0
 
-    def _told(self, voice: Voice, request: Request) -> Sequence[Any]:
+    def _told(self, voice: ScriptedModel, request: Request) -> Sequence[Any]:
         """Record what the compared role receives; return what a role would guess."""
         if voice.compared and self._at is not None:
             self._note(voice.name, (*request.said, *settings_told(request)))
-        return self.guesses.get(self._about, ()) if self.script.guess else ()
+        return self.guesses.get(self._about, ()) if self.script.guesses_secrets else ()
 
     def _embedded(self, model: str, texts: Sequence[str]) -> None:
         if self.voices[model].compared and self._at is not None:
@@ -408,10 +408,10 @@ class Playthrough:
         self.seen.units[self._at][SeenRequest(self._arms, self._sample, self._step, self._turn, model)] = sent
 
 
-class _Driver(Live):
+class _Driver(LiveDriver):
     """Runs the steps that send something to the compared role, or that decide about such a step."""
 
-    going: Playthrough
+    going: TrialRun
 
     def steps(self, unit: Unit) -> Sequence[Step]:
         """Return the steps that a unit runs. Scores and other judges are not sent to the compared role."""
@@ -423,18 +423,18 @@ class _Driver(Live):
             and not (isinstance(step, Grade) and unit.bound.role_of(step) != compared)
         ]
 
-    async def meet(self, need: Need, at: At) -> Got:
+    async def answer(self, need: Need, at: UnitContext) -> Answered:
         """Return what a program is sent for a need, recording the step at which it arose."""
-        assert not isinstance(need, ProgramValue), "scores are left out"
+        assert not isinstance(need, ScorerNeed), "scores are left out"
         step = (
             need.call.step
             if isinstance(need, ReplyNeed)
             else need.talk.step
-            if isinstance(need, HeldConversation)
+            if isinstance(need, ConversationNeed)
             else need.step
         )
         self.going.begin(at.part, step)
-        return await super().meet(need, at)
+        return await super().answer(need, at)
 
 
 def made_at(world: TrialWorld, dataset: str, place: int) -> Made:
@@ -463,13 +463,13 @@ def change_made(attempts: Attempts, world: TrialWorld, change: SecretChange) -> 
         at = made_at(world, made.name, row.place)
         values = dict(row.values)
         for layer in (change.under, change):
-            if layer is None or not (layer.touches(at) if layer.made is None else at in layer.made):
+            if layer is None or not (layer.changes_row(at) if layer.made is None else at in layer.made):
                 continue
             for each in secret:
                 if layer.takes(each.name):
-                    values[each.name] = _other(each, number, at, before, layer, world)
+                    values[each.name] = _replacement(each, number, at, before, layer, world)
             _derive(attempts, row, values, world)
-        after.add(MadeRow(row.place, values, row.origins))
+        after.add(GeneratedRow(row.place, values, row.origins))
     kept[made.name] = after
 
 
@@ -484,8 +484,8 @@ def _written(made: MadeSet) -> list[DataField]:
     return [each for each in made.fields if each.secret and each.name in written]
 
 
-def _other(
-    each: DataField, number: int, at: Made, rows: Sequence[MadeRow], change: SecretChange, world: TrialWorld
+def _replacement(
+    each: DataField, number: int, at: Made, rows: Sequence[GeneratedRow], change: SecretChange, world: TrialWorld
 ) -> Any:
     """Return the replacement of a secret that a role wrote."""
     values = [row.values[each.name] for row in rows]
@@ -498,11 +498,11 @@ def _other(
             return found
     dice = change.dice(at, each.name)
     lacks = change.kind == "missing" and dice.random() < 0.6
-    new = fresh(each.type, values[number], dice, world.axes, values, lacks)
+    new = new_value(each.type, values[number], dice, world.axes, values, lacks)
     return frozenset(new) if each.type.kind == "set" else new
 
 
-def _derive(attempts: Attempts, row: MadeRow, values: dict[str, Any], world: TrialWorld) -> None:
+def _derive(attempts: Attempts, row: GeneratedRow, values: dict[str, Any], world: TrialWorld) -> None:
     """Compute again the fields that are computed from the row."""
     filled = world.slots.filled(attempts.made, world.slots.slot_at(attempts.made, row.place))
     if filled is None:

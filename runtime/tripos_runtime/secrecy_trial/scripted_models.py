@@ -17,11 +17,11 @@ import numpy as np
 
 from tripos_compiler.language.references import expressions_of, subexpressions
 from tripos_compiler.library.functions.tools import NoTools, read_allowed_calls
-from tripos_compiler.plan import Literal_, Plan, Plugin, ToolCall, Type, canonical, said_calls, write_calls
-from tripos_runtime.asking.functions.tools import stand_in
+from tripos_compiler.plan import Literal_, Plan, Plugin, ToolCall, Type, canonical, split_text_and_calls, write_calls
+from tripos_runtime.asking.functions.tools import placeholder_result
 from tripos_runtime.asking.questions import dumps
 from tripos_runtime.models.base import FREE, TOOL, Message, ModelError, Reply, Request
-from tripos_runtime.models.mocks import ANY_JSON, calls_made, draw, likelihoods, token_probabilities, value_of
+from tripos_runtime.models.mocks import ANY_JSON, draw, likelihoods, token_probabilities, tool_calls_text, value_of
 from tripos_runtime.models.vectors import Vector
 from tripos_runtime.reading.schema import schema_of
 from tripos_runtime.scheduling.calling import Called
@@ -42,8 +42,8 @@ class Script:
     depending on what they received. Roles that `guess` state secrets of the first world, as if by chance."""
 
     seed: int
-    moody: bool = False
-    guess: bool = False
+    unreliable: bool = False
+    guesses_secrets: bool = False
 
     def dice(self, *about: object) -> random.Random:
         """Return a random generator that depends on these parts alone."""
@@ -51,14 +51,14 @@ class Script:
 
 
 @dataclass
-class Voice:
+class ScriptedModel:
     """One role's model and caller. `told` receives every request before it is answered, and returns what a compared
     role would guess."""
 
     role: str
     name: str
     script: Script
-    told: Callable[[Voice, Request], Sequence[Any]]
+    told: Callable[[ScriptedModel, Request], Sequence[Any]]
     words: Sequence[str] = ()
     """The words that the spec looks for in replies."""
     compared: bool = False
@@ -71,7 +71,7 @@ class Voice:
     endpoint: str = "trial"
 
     @property
-    def model(self) -> Voice:
+    def model(self) -> ScriptedModel:
         """The model itself: it is its own caller."""
         return self
 
@@ -99,7 +99,7 @@ class Voice:
         number = dice.randrange(10**9)
         if self.silent:
             return str(number / 10**9)
-        if self.script.moody and not self.compared:
+        if self.script.unreliable and not self.compared:
             # Half of the failures are permanent: it stays silent however often it is asked.
             lasting = self.script.dice(self.name, as_text(request.messages[:2]))
             mood = (lasting if lasting.random() < 0.5 else dice).random()
@@ -134,8 +134,8 @@ class Voice:
                 continue
             guessed = [ToolCall(name, _first(values)) for each in right for name, values in each.items()]
             return write_calls(_short(told), guessed)
-        made = calls_made(request.tools, key, careless=self.script.moody)
-        text, calls = said_calls(made)
+        made = tool_calls_text(request.tools, key, careless=self.script.unreliable)
+        text, calls = split_text_and_calls(made)
         return write_calls(text if self.compared else f"{text} {_short(told)}", calls)
 
     def _typed(self, schema: Mapping[str, Any], key: str, told: str, guesses: Sequence[Any]) -> Any:
@@ -151,7 +151,7 @@ class Voice:
                 return {name: self._typed(part, f"{key}/{name}", told, guesses) for name, part in parts.items()}
             case "string" if "enum" not in schema and not self.compared:
                 dice = self.script.dice(self.name, key)
-                if self.script.moody and dice.random() < 0.5:
+                if self.script.unreliable and dice.random() < 0.5:
                     return dice.choice([*self.words, *map(_said, guesses), "; ".join(map(_said, guesses)), "the same"])
                 return f"{key} {_short(told)}{OPTIONS}"
         if "anyOf" in schema:
@@ -207,7 +207,7 @@ def _fits(schema: Mapping[str, Any], value: Any) -> bool:
     return False
 
 
-def words_of(plan: Plan) -> list[str]:
+def expected_words(plan: Plan) -> list[str]:
     """Return the texts that a spec compares with, and those that end its conversations: likely words of a role."""
     found = {part.value for expr in expressions_of(plan) for part in subexpressions(expr) if isinstance(part, Literal_)}
     texts = {each for each in found if isinstance(each, str) and 0 < len(each) <= 40}
@@ -237,18 +237,18 @@ class Vectors:
         return self._known[text]
 
 
-def stand_ins(plan: Plan, world: str) -> Mapping[str, Callable[..., Any]]:
+def placeholder_functions(plan: Plan, world: str) -> Mapping[str, Callable[..., Any]]:
     """Return placeholders for the Python functions of a plan, by name, since a check runs no Python of the plan. Their
     values depend on the arguments. A function that is not pure may have read the files, so its value differs between
     worlds."""
     found: dict[str, Callable[..., Any]] = {}
     for plugin in plan.plugins:
-        made = stand_in if plugin.external == "tool" else _stand_in
+        made = placeholder_result if plugin.external == "tool" else _placeholder
         found[plugin.name] = partial(made, plugin, "" if plugin.pure else world)
     return found
 
 
-def _stand_in(plugin: Plugin, world: str, *args: Any, **named: Any) -> Any:
+def _placeholder(plugin: Plugin, world: str, *args: Any, **named: Any) -> Any:
     return _value(plugin.returns, dumps([plugin.name, world, list(args), named]))
 
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from tripos_compiler.language.references import without_reveal
 from tripos_compiler.language.rows import item_id
-from tripos_compiler.plan import Axis, Data, Made as MadeSet, Scenario
+from tripos_compiler.plan import Axis, Data, GeneratedDataset as MadeSet, Scenario
 from tripos_runtime.secrecy_trial.copies import (
     Copies,
     FileLayouts,
@@ -23,11 +23,11 @@ from tripos_runtime.secrecy_trial.copies import (
     Kind,
     Place,
     Row,
-    beside,
     canonical_text,
-    fresh,
+    new_value,
     permuted,
     with_leaf,
+    with_unread_parts,
 )
 from tripos_runtime.secrecy_trial.seen_requests import Made, Place as seen_requests_Place
 from tripos_runtime.secrecy_trial.tables import Cell, DataFiles, Key, Records, SecretColumn
@@ -60,11 +60,11 @@ class SecretChange:
         """Return a random generator for a value: the same in every world of this change."""
         return random.Random(repr((self.seed, self.kind, *about)))
 
-    def touches(self, *row: object) -> bool:
+    def changes_row(self, *row: object) -> bool:
         """Return true if a row is changed when all may be; with drawn values, every second one stays."""
         return self.kind != "drawn" or self.dice(*row).random() < 0.5
 
-    def spares(self, *cell: object) -> bool:
+    def keeps(self, *cell: object) -> bool:
         """Return true if a secret stays while others change, so that what depends on it alone stays the same: an item
         selected by one secret may leak another."""
         return self.kind in ("fresh", "missing", "drawn") and self.dice(*cell, "spared").random() < SPARED
@@ -162,8 +162,8 @@ class Changer:
 
     def _changes(self, change: SecretChange, cell: Cell, secret: SecretColumn) -> bool:
         """Return true if a change affects a secret."""
-        chosen = change.touches(*cell[:2]) if change.cells is None else cell in change.cells
-        spared = len(self.tables.secrets[cell[0]]) > 1 and change.spares(*cell)
+        chosen = change.changes_row(*cell[:2]) if change.cells is None else cell in change.cells
+        spared = len(self.tables.secrets[cell[0]]) > 1 and change.keeps(*cell)
         return chosen and change.takes(secret.field) and not spared
 
     def value(self, change: SecretChange, cell: Cell, old: Any) -> Any:
@@ -173,7 +173,7 @@ class Changer:
         if change.kind == "alike":
             return records[0].get(column)
         if change.kind in ("permuted", "exchanged"):
-            giving, at = self._gives(change, key)[number - 1]
+            giving, at = self._givers(change, key)[number - 1]
             other = self.tables[giving].records[at - 1].get(column)
             if other is not None or secret.type.kind == "optional" or change.kind == "exchanged":
                 return other
@@ -188,16 +188,16 @@ class Changer:
         lacks = change.kind == "missing" and dice.random() < 0.6
         pool, types = self.tables[key].values(column), self.tables.types(key, column)
         if len(types) < 2:
-            return fresh(secret.type, old, dice, self.axes, pool, lacks)
+            return new_value(secret.type, old, dice, self.axes, pool, lacks)
         value = old
         for each in types:
-            value = beside(each, value, fresh(each, value, dice, self.axes, pool, lacks))
+            value = with_unread_parts(each, value, new_value(each, value, dice, self.axes, pool, lacks))
         return value
 
     def _beside(self, key: Key, column: str, was: Any, value: Any) -> Any:
         """Return a value in which the parts that no secret reads stay."""
         for each in self.tables.types(key, column):
-            was = beside(each, was, value)
+            was = with_unread_parts(each, was, value)
         return was
 
     def _words(self, key: Key, number: int) -> list[str]:
@@ -229,7 +229,7 @@ class Changer:
     def _alike(self) -> dict[tuple[Key, str], list[Any]]:
         return {}
 
-    def _gives(self, change: SecretChange, key: Key) -> Sequence[tuple[Key, int]]:
+    def _givers(self, change: SecretChange, key: Key) -> Sequence[tuple[Key, int]]:
         """Return, for each row of a file, the row that gives it its secrets: from the same file, or from one that is
         read with it if file names contain secrets, or if all rows of a data set exchange theirs."""
         about = (key, change.seed, change.kind)
@@ -272,7 +272,7 @@ class Changer:
         """The files whose names contain secrets."""
         return FileLayouts(self.tables, self.copies)
 
-    def laid_out(self, rows: Collection[Row]) -> frozenset[Cell]:
+    def secrets_in_file_names(self, rows: Collection[Row]) -> frozenset[Cell]:
         """Return the secrets of rows that are stated by the names of their own files, or of files with their copies."""
         every = {other for row in rows for other in (row, *self.copies.twins(row))}
         named = self.layouts.named

@@ -86,13 +86,13 @@ def differences(
                 steps.add(part.step)
                 yield RequestDifference(unit, part, mine.get(part), theirs.get(part))
     roots = None if only is None else {root(place) for place in only}
-    lost, found = _alone(one, other, root), _alone(other, one, root)
+    lost, found = _only_in_first(one, other, root), _only_in_first(other, one, root)
     for about in sorted(lost.keys() & found.keys(), key=repr):
         if roots is None or about in roots:
-            yield from _instead(one, other, lost[about], found[about])
+            yield from _replaced_units(one, other, lost[about], found[about])
 
 
-def _instead(
+def _replaced_units(
     one: SeenRequests, other: SeenRequests, lost: list[SeenUnit], found: list[SeenUnit]
 ) -> Iterator[RequestDifference]:
     """Yield pairs of units of the same rows that only one world has and only the other has."""
@@ -107,7 +107,7 @@ def _instead(
             return
 
 
-def _alone(one: SeenRequests, other: SeenRequests, root: Root) -> Mapping[Hashable, list[SeenUnit]]:
+def _only_in_first(one: SeenRequests, other: SeenRequests, root: Root) -> Mapping[Hashable, list[SeenUnit]]:
     """Return the units that only the first of two worlds has, by their rows."""
     found: dict[Hashable, list[SeenUnit]] = defaultdict(list)
     for unit in sorted(one.units.keys() - other.units.keys(), key=repr):

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from tripos_compiler.plan import DataField, DataFile, Dataset, Plan, Type, digest
-from tripos_compiler.source.inputs import FoundFile
+from tripos_compiler.source.inputs import ResolvedFile
 from tripos_runtime.datasets.data_files import DataFolders, dataset_files
 
 Key = tuple[str, str]
@@ -24,7 +24,7 @@ Cell = tuple[Key, int, str]
 class FileRecords:
     """The records of a file, each with the captures of the file's name."""
 
-    file: FoundFile
+    file: ResolvedFile
     records: list[dict[str, Any]]
 
     @cached_property
@@ -61,7 +61,7 @@ class DataFiles:
         read = self.plan.dataset(dataset)
         return tuple(self.key(read, file) for file in read.files)
 
-    def key(self, dataset: Dataset, file: DataFile | FoundFile) -> Key:
+    def key(self, dataset: Dataset, file: DataFile | ResolvedFile) -> Key:
         """Return the key of a data set's file. Two data sets may join different files to the same one."""
         joins = [join.model_dump(mode="json") for join in dataset.joins]
         return f"{file.path} {digest(joins)}" if joins else file.path, file.sha256

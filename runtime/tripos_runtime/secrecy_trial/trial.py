@@ -18,8 +18,8 @@ from tripos_compiler.language.references import expressions_of, subexpressions
 from tripos_compiler.plan import Call, Data, Plan, Retrieve, Scenario, digest
 from tripos_runtime.datasets.data_files import DataFolders
 from tripos_runtime.secrecy_trial.copies import Copies, Kind, Placement
-from tripos_runtime.secrecy_trial.playthrough import Guesses, Playthrough, Shown, is_narrow, sampled
-from tripos_runtime.secrecy_trial.scripted_models import Script, stand_ins
+from tripos_runtime.secrecy_trial.playthrough import Guesses, RevealedValues, TrialRun, is_narrow, sampled_items
+from tripos_runtime.secrecy_trial.scripted_models import Script, placeholder_functions
 from tripos_runtime.secrecy_trial.secrets import Changer, SecretChange, WorldItem, WorldItems
 from tripos_runtime.secrecy_trial.seen_requests import Place, RequestDifference, SeenRequests, differences
 from tripos_runtime.secrecy_trial.tables import DataFiles
@@ -30,7 +30,7 @@ ROWS = 24
 """The number of items of a scenario that are run."""
 MOST_ALONE = 12
 """The number of differing items of a step that are tested by themselves."""
-MANNERS: tuple[tuple[Kind, bool, bool, bool], ...] = (
+VARIANTS: tuple[tuple[Kind, bool, bool, bool], ...] = (
     ("permuted", False, False, False),
     ("fresh", True, True, False),
     ("missing", True, True, True),
@@ -74,7 +74,7 @@ class WorldTrial:
     seconds: float = 0.0
 
 
-def try_worlds(
+def run_trial(
     plan: Plan,
     reader: DataFolders,
     spec_files: tuple[str, ...],
@@ -83,7 +83,7 @@ def try_worlds(
 ) -> WorldTrial:
     """Test a plan in `pairs` pairs of worlds. Raises `DataError` if a data file has changed since the plan was made."""
     began = time.monotonic()
-    trial = _Trying(plan, reader, spec_files, rows)
+    trial = _TrialState(plan, reader, spec_files, rows)
     found = WorldTrial(pairs)
     for number in range(pairs):
         trial.pair(number, found)
@@ -92,7 +92,7 @@ def try_worlds(
 
 
 @dataclass
-class _Trying:
+class _TrialState:
     plan: Plan
     reader: DataFolders
     spec_files: tuple[str, ...]
@@ -113,19 +113,19 @@ class _Trying:
 
     @cached_property
     def places(self) -> Mapping[str, frozenset[Place] | None]:
-        return sampled(self.files, self.limit)
+        return sampled_items(self.files, self.limit)
 
     def pair(self, number: int, found: WorldTrial) -> None:
         """Test one pair, and add its findings."""
-        kind, moody, guesses, alike = MANNERS[number % len(MANNERS)]
+        kind, moody, guesses, alike = VARIANTS[number % len(VARIANTS)]
         under = SecretChange("alike", number) if alike else None
         script = Script(number, moody, guesses)
         known: Guesses = {}
-        shown = Shown()
-        first = self._going(script, under, known, shown)
+        shown = RevealedValues()
+        first = self._trial_run(script, under, known, shown)
         one = first.go(self.plan.scenarios, self.places, self.limit)
         change = SecretChange(kind, number, under=under)
-        other = self._going(script, change, known, shown, first).go(self.plan.scenarios, self.places, self.limit)
+        other = self._trial_run(script, change, known, shown, first).go(self.plan.scenarios, self.places, self.limit)
         found.messages += one.messages + other.messages
         for unit, parts in one.units.items():
             found.told[unit.scenario] += len(parts)
@@ -133,7 +133,7 @@ class _Trying:
             found.units = dict(Counter(unit.scenario for unit in one.units))
         items = WorldItems(first.world, self.changer)
         if self.narrow and not alike:
-            found.messages += self._exchanged(first, number, items, found)
+            found.messages += self._test_exchange(first, number, items, found)
         for scenario in self.plan.scenarios if self.changer.layouts.groups else ():
             found.messages += self._moved(scenario, first, one, number, items, found)
         different = [each for each in differences(one, other, items.root) if not _is_known(each, found)]
@@ -147,12 +147,12 @@ class _Trying:
         every = (part for expr in expressions_of(self.plan) for part in subexpressions(expr))
         return any(isinstance(part, Call) and part.function == "reveal" and is_narrow(part) for part in every)
 
-    def _exchanged(self, first: Playthrough, number: int, items: WorldItems, found: WorldTrial) -> int:
+    def _test_exchange(self, first: TrialRun, number: int, items: WorldItems, found: WorldTrial) -> int:
         """Let the rows exchange their secrets, and compare the messages in which a `reveal` with `rows` shows its old
         value with those in which it shows its new one. Return the number of messages compared."""
         change = SecretChange("exchanged", number)
-        before = self._going(first.script, change, first.guesses, first.shown, first)
-        after = self._going(first.script, change, first.guesses, first.shown, first)
+        before = self._trial_run(first.script, change, first.guesses, first.shown, first)
+        after = self._trial_run(first.script, change, first.guesses, first.shown, first)
         after.narrow = True
         one, other = (each.go(self.plan.scenarios, self.places, self.limit) for each in (before, after))
         for each in differences(one, other, items.root):
@@ -165,7 +165,7 @@ class _Trying:
     def _moved(
         self,
         scenario: Scenario,
-        first: Playthrough,
+        first: TrialRun,
         one: SeenRequests,
         number: int,
         items: WorldItems,
@@ -175,12 +175,12 @@ class _Trying:
         the number of messages compared."""
         mine = SeenRequests({unit: sent for unit, sent in one.units.items() if unit.scenario == scenario.name})
         rows = items.rows_of(scenario, [unit.place for unit in mine.units])
-        cells = self.changer.laid_out(rows)
+        cells = self.changer.secrets_in_file_names(rows)
         if not cells or not mine.units:
             return 0
         change = SecretChange(("permuted", "fresh")[number % 2], number, cells=cells)
         placement = self.changer.layouts.placed(self.changer.records(change), number)
-        other = self._going(first.script, first.change, first.guesses, first.shown, first, placement).go(
+        other = self._trial_run(first.script, first.change, first.guesses, first.shown, first, placement).go(
             [scenario], self.places, self.limit
         )
         for each in differences(mine, other, items.root):
@@ -192,7 +192,7 @@ class _Trying:
 
     def _alone(
         self,
-        first: Playthrough,
+        first: TrialRun,
         one: SeenRequests,
         change: SecretChange,
         different: list[RequestDifference],
@@ -230,7 +230,7 @@ class _Trying:
     def _leak(
         self,
         own: RequestDifference,
-        first: Playthrough,
+        first: TrialRun,
         one: SeenRequests,
         change: SecretChange,
         item: WorldItem,
@@ -247,7 +247,7 @@ class _Trying:
                 alone.append(name)
         return SecretLeak(own, item.title, item.fields, tuple(alone) or item.fields, item.copies, change.seed)
 
-    def _again(self, first: Playthrough, change: SecretChange, item: WorldItem, items: WorldItems) -> SeenRequests:
+    def _again(self, first: TrialRun, change: SecretChange, item: WorldItem, items: WorldItems) -> SeenRequests:
         """Return the requests about some items in the first world with only their secrets changed."""
         roots = {items.root(place) for place in item.places}
         places = {
@@ -256,17 +256,17 @@ class _Trying:
         }
         scenarios = [each for each in self.plan.scenarios if places[each.name] is None or places[each.name]]
         own = replace(change, cells=item.cells, made=item.made)
-        return self._going(first.script, own, first.guesses, first.shown, first).go(scenarios, places, self.limit)
+        return self._trial_run(first.script, own, first.guesses, first.shown, first).go(scenarios, places, self.limit)
 
-    def _going(
+    def _trial_run(
         self,
         script: Script,
         change: SecretChange | None,
         known: Guesses,
-        shown: Shown,
-        first: Playthrough | None = None,
+        shown: RevealedValues,
+        first: TrialRun | None = None,
         placement: Placement | None = None,
-    ) -> Playthrough:
+    ) -> TrialRun:
         records = {} if change is None else self.changer.records(change)
         if placement is None:
             placement = self.changer.layouts.placed(records, 0 if change is None else change.seed)
@@ -276,8 +276,8 @@ class _Trying:
             tables=self.tables, records=records, placement=placement, base=self.files,
         )  # fmt: skip
         same = first is not None and not any(world.rows.changes(name) for name in _looked_through(self.plan))
-        functions = stand_ins(self.plan, repr(change))
-        return Playthrough(world, script, change, first is None, functions, shown, known, first if same else None)
+        functions = placeholder_functions(self.plan, repr(change))
+        return TrialRun(world, script, change, first is None, functions, shown, known, first if same else None)
 
 
 def _looked_through(plan: Plan) -> set[str]:

@@ -12,7 +12,7 @@ from tripos_compiler.language.evaluation import Unavailable
 from tripos_compiler.language.rows import Misfit, read_row
 from tripos_compiler.library.media import Medium, MediumKind, UnfitMedium
 from tripos_compiler.plan import Dataset, Expr, Scenario
-from tripos_compiler.source.inputs import FoundFile
+from tripos_compiler.source.inputs import ResolvedFile
 from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.sources import Origin, SourceRow, Sources
 from tripos_runtime.secrecy_trial.copies import Placement
@@ -88,7 +88,7 @@ class WorldSources(Sources):
             return None
         return SourceRow(row, (key[1], number))
 
-    def _medium(self, file: FoundFile, elsewhere: str | None, kind: MediumKind, value: Any) -> str:
+    def _medium(self, file: ResolvedFile, elsewhere: str | None, kind: MediumKind, value: Any) -> str:
         """Return the mark of the medium that a cell names, in the folder of its row in this world, if any. A changed
         secret is a mark already."""
         if isinstance(value, str) and Medium.read(value) is not None:
@@ -135,7 +135,7 @@ class TrialWorld(CaseSource):
     def picked(self, scenario: Scenario, places: Collection[Place] | None) -> Iterator[Case]:
         """Yield the cases of a scenario for the rows at these places, or all of them."""
         rows = scenario.rows
-        if rows is None or self._is_made(scenario) or places is None:
+        if rows is None or self._is_generated(scenario) or places is None:
             for case in self._every(scenario):
                 if places is None or (case.origin or case.item_id) in places:
                     yield case

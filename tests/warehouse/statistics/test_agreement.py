@@ -25,7 +25,7 @@ from tripos_warehouse.statistics.agreement import (
     percent_agreement,
     spearman_rho,
 )
-from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.statistics.result import Estimate
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 FORMS = ("1,1", "2,1", "3,1", "1,k", "2,k", "3,k")
@@ -85,7 +85,7 @@ def matrices(draw: st.DrawFn, holes: bool = True, raters: int | None = None) -> 
     return [[draw(cell) for _ in range(shape[1])] for _ in range(shape[0])]
 
 
-def same(first: StatisticResult, second: StatisticResult) -> None:
+def same(first: Estimate, second: Estimate) -> None:
     assert (first.value is None) == (second.value is None)
     if first.value is not None:
         assert first.value == pytest.approx(second.value, abs=1e-9)
@@ -104,7 +104,7 @@ def test_alpha_is_that_of_the_coincidences(rows: list[list[int | None]], level: 
         assert len({v for unit in values if len(unit) > 1 for v in unit}) < 2
 
 
-def everything(rows: Any) -> dict[str, StatisticResult]:
+def everything(rows: Any) -> dict[str, Estimate]:
     """Return every figure of many raters."""
     found = {f"alpha {level}": krippendorff_alpha(rows, level) for level in LEVELS}  # type: ignore[arg-type]
     found |= {f"icc {form}": intraclass(rows, form) for form in FORMS}  # type: ignore[arg-type]
@@ -278,7 +278,7 @@ def test_agreement_within_a_tolerance_counts_neighbours() -> None:
     assert (percent_agreement(rows).value, percent_agreement(rows, tolerance=1).value) == (0.5, 0.75)
 
 
-UNDEFINED: list[tuple[str, StatisticResult]] = [
+UNDEFINED: list[tuple[str, Estimate]] = [
     ("one rater", kendall_w([[1, 2, 3]])),
     ("one item", kendall_w([[1], [1]])),
     ("no item", krippendorff_alpha([[1, None], [None, 1]])),
@@ -297,14 +297,14 @@ UNDEFINED: list[tuple[str, StatisticResult]] = [
 
 
 @each("what, found", UNDEFINED)
-def test_what_is_undefined_has_a_reason_and_no_value(what: str, found: StatisticResult) -> None:
+def test_what_is_undefined_has_a_reason_and_no_value(what: str, found: Estimate) -> None:
     assert found.value is None
     assert found.reason
 
 
 def test_a_figure_is_never_nan() -> None:
     with pytest.raises(ValueError, match="undefined is None"):
-        StatisticResult(math.nan)
+        Estimate(math.nan)
 
 
 def test_the_interval_over_items_is_the_same_for_the_same_seed_and_holds_the_value() -> None:

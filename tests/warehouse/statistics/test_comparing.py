@@ -20,7 +20,7 @@ from tripos_warehouse.statistics.multiple_tests import (
     rank_by,
     rank_groups,
 )
-from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.statistics.result import Estimate
 
 PAIRS = np.random.default_rng(8).normal(0.4, 1, (2, 25))
 FIRST, SECOND = (dict(enumerate(values.tolist())) for values in PAIRS)
@@ -169,14 +169,14 @@ def test_a_model_without_a_score_stands_last_and_is_told_from_none() -> None:
 
 def test_of_errors_the_lowest_is_first() -> None:
     values = {
-        "poor": StatisticResult(0.9, n=50),
-        "fair": StatisticResult(0.3, n=50),
-        "good": StatisticResult(0.2, n=50),
+        "poor": Estimate(0.9, n=50),
+        "fair": Estimate(0.3, n=50),
+        "good": Estimate(0.2, n=50),
     }
 
-    def compared(first: str, second: str) -> StatisticResult:
+    def compared(first: str, second: str) -> Estimate:
         difference = (values[first].value or 0.0) - (values[second].value or 0.0)
-        return StatisticResult(difference, p=0.001 if abs(difference) > 0.2 else 0.4)
+        return Estimate(difference, p=0.001 if abs(difference) > 0.2 else 0.4)
 
     ranks = rank_by(values, compared, lower_is_better=True).ranks
     assert [(rank.model, rank.rank, rank.letters) for rank in ranks] == [

@@ -9,7 +9,7 @@ import pytest
 
 from tripos_warehouse.statistics.variance import (
     DifferenceComponents,
-    Unknown,
+    NotEstimable,
     difference_components,
     variance_components,
 )
@@ -114,10 +114,10 @@ def test_differences_between_cells_are_no_noise_where_cells_are_averaged() -> No
 
 def test_too_little_has_a_reason() -> None:
     few = difference_components([1, 2, 3, 4], [1, 1, 2, 2], [0, 1, 0, 1], [0] * 4, [0] * 4)
-    assert isinstance(few, Unknown)
+    assert isinstance(few, NotEstimable)
     assert few.reason == "2 items have scores: it takes 8"
     alike = difference_components([3] * 40, [*range(20)] * 2, [0] * 20 + [1] * 20, [0] * 40, [0] * 40)
-    assert isinstance(alike, Unknown)
+    assert isinstance(alike, NotEstimable)
     assert alike.reason == "all differences are alike"
     assert variance_components([], {"items": []}).missing["residual"] == "no values"
     alone = variance_components([1, 2], {"items": [0, 1]}, [0, 1])

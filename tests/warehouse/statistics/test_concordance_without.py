@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tests.each import each
-from tripos_warehouse.query.aggregates import PARTED, statistic
-from tripos_warehouse.statistics.agreement import kendall_w, tau_by_item, w_without
+from tripos_warehouse.query.aggregates import REPLY_SEPARATOR, statistic
+from tripos_warehouse.statistics.agreement import kendall_w, kendall_w_without, tau_by_item
 
 
 @settings(max_examples=30, deadline=None)
@@ -19,7 +19,7 @@ def test_w_without_a_group_is_w_of_the_rest(seed: int, raters: int, items: int, 
     chance = np.random.default_rng(seed)
     ratings = chance.integers(0, values, (raters, items)).astype(float)
     groups = chance.integers(-1, 3, items)
-    for without, found in enumerate(w_without(ratings, groups, 3)):
+    for without, found in enumerate(kendall_w_without(ratings, groups, 3)):
         wanted = kendall_w(ratings[:, groups != without]).value
         assert found == (None if wanted is None else pytest.approx(wanted, abs=1e-12))
 
@@ -28,7 +28,7 @@ def test_w_without_a_group_is_w_of_the_rest(seed: int, raters: int, items: int, 
 def test_a_statistic_of_rows_is_the_same_in_any_order_of_them(what: str) -> None:
     chance = random.Random(4)
     rows = [
-        (f"i{item}", f"i{item}{PARTED}{reply}", rater, str(value), float(value))
+        (f"i{item}", f"i{item}{REPLY_SEPARATOR}{reply}", rater, str(value), float(value))
         for item in range(12)
         for reply in range(4)
         for rater in ("a", "b", "c")
@@ -49,7 +49,7 @@ def test_tau_of_rows_is_that_of_matrices() -> None:
             if chance.random() < 0.8:
                 matrix[rater, reply] = chance.randint(1, 3)
             value = None if np.isnan(matrix[rater, reply]) else float(matrix[rater, reply])
-            rows.append((f"i{item:02}", f"i{item:02}{PARTED}{reply}", "abc"[rater], None, value))
+            rows.append((f"i{item:02}", f"i{item:02}{REPLY_SEPARATOR}{reply}", "abc"[rater], None, value))
         matrices.append(matrix)
     wanted = tau_by_item(matrices)
     found = statistic("mean_tau_agreement", "", *zip(*rows, strict=True))

@@ -10,7 +10,7 @@ import pytest
 from tests.bench.real_labels import JUDGES, held as held_of_people, tutors_of
 from tests.bench.validity import FEWEST, WORLDS, World, held
 from tests.conftest import SHARED_DATA
-from tripos_warehouse.statistics.prediction_powered import Pulled, corrected_mean, expected_reach
+from tripos_warehouse.statistics.prediction_powered import InfluencedEstimate, corrected_mean, expected_half_width
 
 REPETITIONS = 150
 MRBENCH = SHARED_DATA / "mrbench/MRBench_V1.json"
@@ -68,9 +68,9 @@ def test_more_grades_are_foreseen_as_they_come() -> None:
         known = np.arange(4000) < graded
         weight = np.where(known, 1 / graded, 0.0)
         of_people, on_graded = (weight * (each - each[known].mean()) for each in (people, judge))
-        three = Pulled(people[known].mean(), of_people), Pulled(judge[known].mean(), on_graded)
-        on_all = Pulled(judge.mean(), (judge - judge.mean()) / 4000)
-        now, then = (expected_reach(*three, on_all, known, many) for many in (graded, 400))
+        three = InfluencedEstimate(people[known].mean(), of_people), InfluencedEstimate(judge[known].mean(), on_graded)
+        on_all = InfluencedEstimate(judge.mean(), (judge - judge.mean()) / 4000)
+        now, then = (expected_half_width(*three, on_all, known, many) for many in (graded, 400))
         assert now is not None and then is not None
         reached.append((now, then))
     assert reached[0][1] == pytest.approx(reached[1][0], rel=0.15)
@@ -79,8 +79,8 @@ def test_more_grades_are_foreseen_as_they_come() -> None:
 
 def test_grades_that_are_all_alike_foresee_nothing() -> None:
     known = np.arange(40) < 10
-    alike = Pulled(2.0, np.zeros(40))
-    assert expected_reach(alike, alike, Pulled(4.0, np.linspace(-0.1, 0.1, 40)), known, 20) is None
+    alike = InfluencedEstimate(2.0, np.zeros(40))
+    assert expected_half_width(alike, alike, InfluencedEstimate(4.0, np.linspace(-0.1, 0.1, 40)), known, 20) is None
 
 
 def test_where_people_graded_all_the_judge_says_nothing_more() -> None:

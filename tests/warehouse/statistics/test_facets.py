@@ -11,13 +11,13 @@ from scipy import stats
 
 from tests.lengths import sized
 from tripos_warehouse.statistics.intervals import generalized, mean_of_cells
-from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.statistics.result import Estimate
 
 DRAWS = sized(200, 2000)
 LEAST = float(stats.binom.ppf(0.001, DRAWS, 0.94)) / DRAWS
 
 
-def of_scores(scores: Any, ends: tuple[float, float] | None, facets: tuple[int, ...] = (1,)) -> StatisticResult:
+def of_scores(scores: Any, ends: tuple[float, float] | None, facets: tuple[int, ...] = (1,)) -> Estimate:
     """Return the mean of scores (items, judges, …) that speaks of some axes beside that of the items."""
     places = np.indices(scores.shape)
     units = [places[axis].ravel() for axis in (0, *facets)]
@@ -128,12 +128,12 @@ def test_complete_scores_have_the_mean_squares_of_the_analysis_of_variance(seed:
 
 
 def test_without_an_error_there_is_no_interval_and_a_reason() -> None:
-    items = StatisticResult(3.0, low=2.8, high=3.2, standard_error=0.1, df=99)
-    alike = generalized(items, [StatisticResult(3.0, standard_error=0.0, df=2)])
+    items = Estimate(3.0, low=2.8, high=3.2, standard_error=0.1, df=99)
+    alike = generalized(items, [Estimate(3.0, standard_error=0.0, df=2)])
     assert (alike.value, alike.low, alike.reason) == (
         3.0, None, "the levels of a facet do not differ: nothing shows the error"
     )  # fmt: skip
-    told = generalized(items, [StatisticResult(3.0, "one judge")])
+    told = generalized(items, [Estimate(3.0, "one judge")])
     assert (told.low, told.reason) == (None, "one judge")
     bare = items.without_interval("one item")
-    assert generalized(bare, [StatisticResult(3.0, standard_error=0.1, df=2)]).reason == "one item"
+    assert generalized(bare, [Estimate(3.0, standard_error=0.1, df=2)]).reason == "one item"

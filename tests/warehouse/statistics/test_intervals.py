@@ -22,7 +22,7 @@ from tripos_warehouse.statistics.power import (
     paired_variance,
     power_of,
 )
-from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.statistics.result import Estimate
 
 numbers = st.lists(st.integers(-20, 20), min_size=2, max_size=12).filter(lambda values: len(set(values)) > 1)
 
@@ -157,7 +157,7 @@ def test_items_with_too_few_samples_are_left_out_and_counted() -> None:
 
 
 @pytest.mark.parametrize("of", [mean_pass_at_k, mean_pass_hat_k])
-def test_the_interval_of_a_chance_stays_within_0_and_1(of: Callable[..., StatisticResult]) -> None:
+def test_the_interval_of_a_chance_stays_within_0_and_1(of: Callable[..., Estimate]) -> None:
     seldom, often = (of([2, 2, 2, 2], right, 2) for right in ([0, 0, 0, 2], [2, 2, 2, 0]))
     assert (seldom.value, seldom.low) == (0.25, 0.0)
     assert (often.value, often.high) == (0.75, 1.0)

@@ -35,14 +35,14 @@ from tripos_warehouse.statistics.preferences import (
     self_preference,
     win_rate,
 )
-from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.statistics.result import Estimate
 
 REPETITIONS = sized(100, 200)
 Random = np.random.Generator
 LEAST, MOST = (int(stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (0.0005, 0.9995))
 
 
-def held(found: Callable[[Random], tuple[StatisticResult, float]], seed: int) -> int:
+def held(found: Callable[[Random], tuple[Estimate, float]], seed: int) -> int:
     """In how many repetitions the interval holds the truth. One without an interval does not."""
     times = 0
     for repetition in range(REPETITIONS):
@@ -61,19 +61,19 @@ def rated(random: Random, items: int = 40, raters: int = 4, between: float = 2.0
     )
 
 
-def icc_consistency(random: Random) -> tuple[StatisticResult, float]:
+def icc_consistency(random: Random) -> tuple[Estimate, float]:
     return intraclass(rated(random, judges=3.0), "3,1"), 2 / 3
 
 
-def icc_of_a_mean(random: Random) -> tuple[StatisticResult, float]:
+def icc_of_a_mean(random: Random) -> tuple[Estimate, float]:
     return intraclass(rated(random), "1,k"), 8 / 9
 
 
-def icc_agreement(random: Random) -> tuple[StatisticResult, float]:
+def icc_agreement(random: Random) -> tuple[Estimate, float]:
     return intraclass(rated(random, raters=8, judges=0.5), "2,1"), 2 / 3.5
 
 
-def alpha(random: Random) -> tuple[StatisticResult, float]:
+def alpha(random: Random) -> tuple[Estimate, float]:
     ratings = rated(random, items=60)
     ratings[random.random(ratings.shape) < 0.15] = np.nan
     return over_items(krippendorff_alpha, ratings, method="jackknife"), 2 / 3
@@ -89,49 +89,49 @@ def confused(random: Random, n: int = 150) -> tuple[np.ndarray, np.ndarray]:
 AGREE = 0.8**2 + 2 * 0.1**2
 
 
-def kappa(random: Random) -> tuple[StatisticResult, float]:
+def kappa(random: Random) -> tuple[Estimate, float]:
     first, second = confused(random)
     return cohen_kappa(first.tolist(), second.tolist(), categories=[0, 1, 2]), (AGREE - 1 / 3) / (2 / 3)
 
 
-def agreement(random: Random) -> tuple[StatisticResult, float]:
+def agreement(random: Random) -> tuple[Estimate, float]:
     return percent_agreement(np.array(confused(random))), AGREE
 
 
-def rho(random: Random) -> tuple[StatisticResult, float]:
+def rho(random: Random) -> tuple[Estimate, float]:
     pairs = random.multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], 60)
     return spearman_rho(pairs[:, 0], pairs[:, 1]), 6 / math.pi * math.asin(0.3)
 
 
-def clustered_mean(random: Random) -> tuple[StatisticResult, float]:
+def clustered_mean(random: Random) -> tuple[Estimate, float]:
     sizes = random.integers(1, 6, 40)
     clusters = np.repeat(np.arange(40), sizes)
     return mean(1.5 + random.normal(size=40)[clusters] + random.normal(size=len(clusters)), clusters), 1.5
 
 
-def bootstrapped_mean(random: Random) -> tuple[StatisticResult, float]:
+def bootstrapped_mean(random: Random) -> tuple[Estimate, float]:
     clusters = np.repeat(np.arange(60), 3)
     values = random.exponential(size=60)[clusters] + random.normal(size=180)
     return bootstrap_mean(values, clusters, resamples=500), 1.0
 
 
-def jackknifed_ratio(random: Random) -> tuple[StatisticResult, float]:
+def jackknifed_ratio(random: Random) -> tuple[Estimate, float]:
     x, y = random.uniform(1, 3, (2, 50))
     return jackknife(lambda rows: float(x[rows].sum() / y[rows].sum()), 50), 1.0
 
 
-def wilson_share(random: Random) -> tuple[StatisticResult, float]:
+def wilson_share(random: Random) -> tuple[Estimate, float]:
     return wilson(int(random.binomial(30, 0.2)), 30), 0.2
 
 
-def pass_at_2(random: Random) -> tuple[StatisticResult, float]:
+def pass_at_2(random: Random) -> tuple[Estimate, float]:
     chances = random.beta(1, 2, 80)
     right = [int(random.binomial(6, chance)) for chance in chances]
     # E[1 − (1 − p)²] of a Beta(1, 2) variable.
     return mean_pass_at_k([6] * 80, right, 2), 0.5
 
 
-def paired_difference(random: Random) -> tuple[StatisticResult, float]:
+def paired_difference(random: Random) -> tuple[Estimate, float]:
     groups = {item: item // 3 for item in range(90)}
     hard = random.normal(size=90) + np.repeat(random.normal(size=30), 3)
     gain = 0.3 + np.repeat(random.normal(0, 0.3, 30), 3)
@@ -155,19 +155,19 @@ def judged(random: Random, items: int = 30, ties: float = TIES) -> list[Preferen
     return found
 
 
-def strength(random: Random) -> tuple[StatisticResult, float]:
+def strength(random: Random) -> tuple[Estimate, float]:
     return bradley_terry(judged(random)).by_model["a"], STRENGTHS["a"]
 
 
-def strength_difference_by_items(random: Random) -> tuple[StatisticResult, float]:
+def strength_difference_by_items(random: Random) -> tuple[Estimate, float]:
     return bradley_terry(judged(random, 40, ties=0.0), errors="items").difference("a", "c"), 1.1
 
 
-def ties(random: Random) -> tuple[StatisticResult, float]:
+def ties(random: Random) -> tuple[Estimate, float]:
     return bradley_terry(judged(random)).ties, TIES
 
 
-def win_rate_of_a(random: Random) -> tuple[StatisticResult, float]:
+def win_rate_of_a(random: Random) -> tuple[Estimate, float]:
     a, b = math.exp(0.9), math.exp(0.3)
     draw = TIES * math.sqrt(a * b)
     return win_rate(judged(random, 60), "a", "b"), (a + draw / 2) / (a + b + draw)
@@ -185,21 +185,21 @@ def leaning(random: Random, items: int = 120) -> list[Preference]:
     return found
 
 
-def planted_bias(random: Random) -> tuple[StatisticResult, float]:
+def planted_bias(random: Random) -> tuple[Estimate, float]:
     return position_bias(leaning(random)), 0.3
 
 
-def planted_flips(random: Random) -> tuple[StatisticResult, float]:
+def planted_flips(random: Random) -> tuple[Estimate, float]:
     shown_first, shown_second = 0.3 + 0.7 * 0.8, 0.7 * 0.8
     return flip_rate(leaning(random)), shown_first * (1 - shown_second) + (1 - shown_first) * shown_second
 
 
-def severity(random: Random) -> tuple[StatisticResult, float]:
+def severity(random: Random) -> tuple[Estimate, float]:
     ratings = rated(random, items=50) + np.array([[-0.6], [0.0], [0.2], [0.4]])
     return judge_severity(ratings)[0], -0.6
 
 
-def planted_self_preference(random: Random) -> tuple[StatisticResult, float]:
+def planted_self_preference(random: Random) -> tuple[Estimate, float]:
     found = []
     for item in range(80):
         chance = random.uniform(0.3, 0.6)
@@ -236,7 +236,7 @@ TRUTHS = [
 
 @pytest.mark.parametrize("truth", TRUTHS, ids=lambda truth: truth.__name__)
 def test_an_interval_holds_the_truth_as_often_as_it_says(
-    truth: Callable[[Random], tuple[StatisticResult, float]],
+    truth: Callable[[Random], tuple[Estimate, float]],
 ) -> None:
     assert LEAST <= held(truth, 20) <= MOST
 
@@ -247,7 +247,7 @@ def test_the_exact_interval_holds_the_truth_at_least_as_often_as_it_says() -> No
 
 
 def test_an_interval_that_takes_samples_of_an_item_for_items_does_not_hold_what_it_says() -> None:
-    def naive(random: Random) -> tuple[StatisticResult, float]:
+    def naive(random: Random) -> tuple[Estimate, float]:
         values = np.repeat(random.normal(size=30), 5) + random.normal(0, 0.3, 150)
         return mean(values), 0.0
 

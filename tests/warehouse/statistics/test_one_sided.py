@@ -11,11 +11,11 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from tests.lengths import sized
-from tripos_warehouse.statistics.intervals import mean_of_cells, negated, p_of_above, upper_bound
-from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.statistics.intervals import mean_of_cells, negated, p_value_above, upper_bound
+from tripos_warehouse.statistics.result import Estimate
 
 FIGURES = st.builds(
-    StatisticResult,
+    Estimate,
     st.floats(-0.9, 0.9),
     standard_error=st.floats(0, 0.3).map(lambda error: 0.0 if error < 1e-6 else error),
     df=st.floats(1, 500),
@@ -26,19 +26,17 @@ LEVELS = st.floats(1e-4, 0.4)
 @given(FIGURES, LEVELS, st.sampled_from([None, 1.0]))
 @settings(max_examples=sized(200, 5_000))
 def test_a_p_value_is_the_level_at_which_the_bound_comes_down_to_the_limit(
-    figure: StatisticResult, level: float, farthest: float | None
+    figure: Estimate, level: float, farthest: float | None
 ) -> None:
     bound = upper_bound(figure, level, farthest=farthest, end=1.0)
     assert bound is not None and figure.value is not None and figure.value <= bound + 1e-12
     if bound < 1.0:
-        assert p_of_above(figure, bound, farthest=farthest, end=1.0) == pytest.approx(level, rel=1e-5)
+        assert p_value_above(figure, bound, farthest=farthest, end=1.0) == pytest.approx(level, rel=1e-5)
 
 
 @given(FIGURES, LEVELS, LEVELS)
 @settings(max_examples=sized(200, 5_000))
-def test_a_smaller_risk_and_a_unit_far_off_put_the_bound_further_away(
-    figure: StatisticResult, one: float, two: float
-) -> None:
+def test_a_smaller_risk_and_a_unit_far_off_put_the_bound_further_away(figure: Estimate, one: float, two: float) -> None:
     small, large = sorted((one, two))
     far, near = (upper_bound(figure, level, farthest=1.0, end=1.0) for level in (small, large))
     plain = upper_bound(figure, large, end=1.0)
@@ -48,7 +46,7 @@ def test_a_smaller_risk_and_a_unit_far_off_put_the_bound_further_away(
 
 @given(st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1))
 def test_a_figure_with_the_other_sign_has_its_ends_turned_round(value: float, below: float, above: float) -> None:
-    figure = StatisticResult(value, low=value - below, high=value + above, standard_error=0.1, df=9)
+    figure = Estimate(value, low=value - below, high=value + above, standard_error=0.1, df=9)
     turned = negated(figure)
     assert (turned.value, turned.low, turned.high) == (-value, -value - above, below - value)
     assert negated(turned) == figure
@@ -65,11 +63,11 @@ def test_of_shares_the_bound_is_nearly_that_of_clopper_and_pearson(met: int, n: 
 
 
 def test_figures_without_an_error_have_no_bound_unless_a_scale_ends() -> None:
-    alike = StatisticResult(0.0, standard_error=0.0, df=9)
-    assert upper_bound(alike, 0.05, farthest=1.0) is None and p_of_above(alike, 0.1) is None
+    alike = Estimate(0.0, standard_error=0.0, df=9)
+    assert upper_bound(alike, 0.05, farthest=1.0) is None and p_value_above(alike, 0.1) is None
     assert upper_bound(alike, 0.05, end=1.0) == pytest.approx(1 - 0.05**0.1)
-    assert p_of_above(alike, 0.1, end=1.0) == pytest.approx(0.9**10)
-    assert upper_bound(StatisticResult(0.2), 0.05, farthest=1.0, end=1.0) is None
+    assert p_value_above(alike, 0.1, end=1.0) == pytest.approx(0.9**10)
+    assert upper_bound(Estimate(0.2), 0.05, farthest=1.0, end=1.0) is None
 
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.statistics.result import Estimate
 
 PAGE = (Path(__file__).parents[3] / "docs/statistics.md").read_text("utf-8")
 MODULES = [
@@ -101,7 +101,7 @@ def test_the_page_names_every_function(module: ModuleType) -> None:
 
 
 def test_the_page_names_every_field_of_a_figure() -> None:
-    assert not [field.name for field in fields(StatisticResult) if f"`{field.name}`" not in PAGE]
+    assert not [field.name for field in fields(Estimate) if f"`{field.name}`" not in PAGE]
 
 
 def test_importing_the_statistics_imports_no_scipy() -> None:

@@ -13,8 +13,8 @@ from scipy.optimize import linprog, minimize
 from tests.lengths import sized
 from tripos_warehouse.statistics.preferences import (
     Counts,
-    GivenGrade,
     Preference,
+    ReplyGrade,
     _fit,
     bradley_terry,
     flip_rate,
@@ -333,7 +333,7 @@ def test_judges_may_go_by_other_names_than_their_models() -> None:
 
 def test_leniency_to_all_is_not_fondness_of_oneself() -> None:
     grades = [
-        GivenGrade(judge, model, item, base + item)
+        ReplyGrade(judge, model, item, base + item)
         for judge, base in (("gpt", 5), ("neutral", 3))
         for model in ("gpt", "x")
         for item in range(4)
@@ -344,7 +344,7 @@ def test_leniency_to_all_is_not_fondness_of_oneself() -> None:
 def test_what_a_model_gives_itself_is_no_yardstick_for_others() -> None:
     given = {"neutral": {"gpt": 3, "x": 3}, "gpt": {"gpt": 3, "x": 3}, "x": {"gpt": 3, "x": 9}}
     grades = [
-        GivenGrade(judge, model, item, value)
+        ReplyGrade(judge, model, item, value)
         for judge, by_model in given.items()
         for model, value in by_model.items()
         for item in range(3)
@@ -354,8 +354,8 @@ def test_what_a_model_gives_itself_is_no_yardstick_for_others() -> None:
 
 
 def test_items_on_which_nobody_else_graded_are_counted_and_left_out() -> None:
-    both_graded = [GivenGrade(judge, model, 1, 3) for judge in ("gpt", "neutral") for model in ("gpt", "x")]
-    found = self_preference_in_grades([*both_graded, GivenGrade("gpt", "gpt", 2, 3), GivenGrade("gpt", "x", 2, 3)])[
+    both_graded = [ReplyGrade(judge, model, 1, 3) for judge in ("gpt", "neutral") for model in ("gpt", "x")]
+    found = self_preference_in_grades([*both_graded, ReplyGrade("gpt", "gpt", 2, 3), ReplyGrade("gpt", "x", 2, 3)])[
         "gpt"
     ]
     assert (found.n, found.left_out) == (1, 1)

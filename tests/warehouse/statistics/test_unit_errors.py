@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings, strategies as st
 from tests.lengths import sized
 from tests.unit_errors import Value, figure, leaf, turned_round
 from tripos_warehouse.statistics.intervals import mean, mean_of_cells
-from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.statistics.result import Estimate
 
 Row = tuple[int, int, float, float]
 """The unit, the cell, the value and the weight of a row."""
@@ -36,7 +36,7 @@ def rows(draw: st.DrawFn, weighted: bool = True) -> list[Row]:
     return found
 
 
-def of_rows(found: list[Row], ends: tuple[float, float] | None = None) -> StatisticResult:
+def of_rows(found: list[Row], ends: tuple[float, float] | None = None) -> Estimate:
     units, cells, values, weights = zip(*found, strict=True)
     return mean_of_cells(values, units, cells, weights, ends=ends)
 

@@ -33,8 +33,8 @@ from tripos_warehouse.statistics.metrics import mean_pass_at_k, mean_pass_hat_k
 from tripos_warehouse.statistics.multiple_tests import compare_paired, rank_groups
 from tripos_warehouse.statistics.prediction_powered import corrected_mean
 from tripos_warehouse.statistics.preferences import (
-    GivenGrade,
     Preference,
+    ReplyGrade,
     bradley_terry,
     flip_rate,
     judge_severity,
@@ -43,7 +43,7 @@ from tripos_warehouse.statistics.preferences import (
     self_preference_in_grades,
     win_rate,
 )
-from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.statistics.result import Estimate
 from tripos_warehouse.statistics.validity import (
     RepeatedVerdict,
     calibrate,
@@ -62,8 +62,8 @@ def verdicts(many: int, winner: str | None) -> list[Preference]:
     return [each for pair in orders for each in pair]
 
 
-def grades(value: float, many: int) -> list[GivenGrade]:
-    return [GivenGrade(judge, model, n, value) for judge in ("a", "c") for model in ("a", "b") for n in range(many)]
+def grades(value: float, many: int) -> list[ReplyGrade]:
+    return [ReplyGrade(judge, model, n, value) for judge in ("a", "c") for model in ("a", "b") for n in range(many)]
 
 
 def repeated(value: float, many: int) -> list[RepeatedVerdict]:
@@ -120,9 +120,9 @@ FUNCTIONS: dict[str, Alike] = {
 }
 
 
-def results(found: Any) -> Iterator[StatisticResult]:
+def results(found: Any) -> Iterator[Estimate]:
     """Yield every figure in what a function returns."""
-    if isinstance(found, StatisticResult):
+    if isinstance(found, Estimate):
         yield found
     elif isinstance(found, dict):
         yield from (each for value in found.values() for each in results(value))

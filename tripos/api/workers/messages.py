@@ -10,10 +10,10 @@ from typing import Any
 
 from tripos.releases.opening import RunOrigin
 from tripos.runs.compilation import CompiledSpec
-from tripos.runs.selection import Choices
+from tripos.runs.selection import RunRequest
 from tripos.settings.config import Config
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.drivers.sequential_stopping import ItemScore
 from tripos_runtime.models.base import Price, Reply
 from tripos_runtime.scheduling.budget import Cost
@@ -21,7 +21,7 @@ from tripos_runtime.scheduling.endpoint import Snapshot
 
 LENGTH = 4
 """The prefix of each message: its length in bytes."""
-STOPS_S = 30.0
+ORPHAN_GRACE_S = 30.0
 """The time in seconds for which a worker whose run is gone finishes its calls."""
 
 
@@ -30,7 +30,7 @@ class WorkerAssignment:
     """The first message to a worker: the run, the number of the worker, and how many there are."""
 
     spec: CompiledSpec
-    choices: Choices
+    choices: RunRequest
     config: Config
     run_id: str
     origin: RunOrigin
@@ -58,26 +58,26 @@ class DataMade:
 
 
 @dataclass(frozen=True)
-class LookAgain:
+class WorkerDied:
     """A worker has died, and its cases may be taken. `deaths` counts dead workers."""
 
     deaths: int
 
 
 @dataclass(frozen=True)
-class Over:
+class AllCasesDone:
     """All cases are done."""
 
 
 @dataclass(frozen=True)
-class Idle:
+class NothingToTake:
     """A worker has nothing left to take, as of this number of `deaths`."""
 
     deaths: int
 
 
 @dataclass(frozen=True)
-class CaseRead:
+class CaseScored:
     """A worker has finished the case at this position of a run with early stopping."""
 
     place: int
@@ -85,7 +85,7 @@ class CaseRead:
 
 
 @dataclass(frozen=True)
-class StillAsked:
+class ActiveModels:
     """The number of cases that the run has read, and the models that are still asked; none once it is settled."""
 
     read: int
@@ -97,7 +97,7 @@ class WorkerState:
     """The state of a worker: its counters with new notes, its endpoints, and failed functions, each with the number of
     failures and the first error."""
 
-    tally: CallCounters
+    tally: RunProgress
     endpoints: tuple[Snapshot, ...]
     functions: dict[str, tuple[int, str]]
 
@@ -111,7 +111,7 @@ class WorkerEnded:
 
 
 @dataclass(frozen=True)
-class CallWanted:
+class BudgetRequest:
     """A worker requests a call with this maximum cost."""
 
     number: int
@@ -120,7 +120,7 @@ class CallWanted:
 
 
 @dataclass(frozen=True)
-class Debited:
+class BudgetReply:
     """The call may be made; or, with a `refusal` (code, message, hint), the budget is spent."""
 
     number: int
@@ -128,7 +128,7 @@ class Debited:
 
 
 @dataclass(frozen=True)
-class Settle:
+class BudgetSettlement:
     """The reply to a call that was debited, without its text; `None` if there is none."""
 
     number: int
@@ -139,7 +139,7 @@ class Settle:
 def pack(message: object) -> bytes:
     """Return the bytes of a message on the pipe.
 
-    >>> len(pack(Over())) > LENGTH
+    >>> len(pack(AllCasesDone())) > LENGTH
     True
     """
     content = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)

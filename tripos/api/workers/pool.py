@@ -9,41 +9,41 @@ import signal
 import sys
 from dataclasses import field, replace
 
-from tripos.api.job import Job, RunEnding
+from tripos.api.job import Job, RunResult
 from tripos.api.workers.messages import (
-    CallWanted,
-    CaseRead,
+    AllCasesDone,
+    BudgetRequest,
+    BudgetSettlement,
+    CaseScored,
     DataMade,
-    Idle,
-    LookAgain,
-    Over,
-    Settle,
+    NothingToTake,
     Stop,
     WorkerAssignment,
+    WorkerDied,
     WorkerEnded,
     WorkerState,
     pack,
     read,
 )
-from tripos.api.workers.worker import BudgetDesk, ReadingDesk
+from tripos.api.workers.worker import BudgetServer, CaseServer
 from tripos.errors import SOME_FAILED, Failure
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.interrupts import TO_WORKER
-from tripos.runs.selection import Choices
+from tripos.runs.selection import RunRequest
 from tripos.settings.config import Config
 from tripos.settings.runtime import check_divisible
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.drivers.engine import part_size
-from tripos_runtime.models.catalog import given_variables
+from tripos_runtime.models.catalog import file_variables
 from tripos_runtime.scheduling.endpoint import Snapshot
 from tripos_runtime.scheduling.limits import Limits
 
-IN_VAIN = 3
+MOST_DEATHS = 3
 """The maximum number of consecutive deaths of workers without an answered call in between. After that no worker is
 started."""
 DIED = "R0411"
-KILLED_S = 5.0
+KILL_GRACE_S = 5.0
 """The time in seconds that workers have to stop at once."""
 
 
@@ -53,8 +53,8 @@ class _WorkerProcess:
 
     number: int
     process: asyncio.subprocess.Process
-    desk: BudgetDesk | None
-    tally: CallCounters = field(default_factory=CallCounters)
+    desk: BudgetServer | None
+    tally: RunProgress = field(default_factory=RunProgress)
     endpoints: tuple[Snapshot, ...] = ()
     functions: dict[str, tuple[int, str]] = field(default_factory=dict)
     idle: int = -1
@@ -71,7 +71,7 @@ class _WorkerProcess:
 class WorkerPool:
     """The workers of one run."""
 
-    def __init__(self, spec: CompiledSpec, choices: Choices, config: Config, workers: int) -> None:
+    def __init__(self, spec: CompiledSpec, choices: RunRequest, config: Config, workers: int) -> None:
         self._spec = spec
         self._choices = choices
         self._config = config
@@ -79,12 +79,12 @@ class WorkerPool:
         self._living: list[_WorkerProcess] = []
         self._over: list[_WorkerProcess] = []
         """Workers that have ended."""
-        self._gone: list[CallCounters] = []
+        self._gone: list[RunProgress] = []
         self._deaths = self._in_vain = self._answered = 0
         self._stopping = False
         self._made = False
         self._failure: Failure | None = None
-        self._reading: ReadingDesk | None = None
+        self._reading: CaseServer | None = None
         """The cases read so far, for a run with early stopping."""
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -106,16 +106,16 @@ class WorkerPool:
                 found[each.endpoint] = each if each.endpoint not in found else found[each.endpoint].beside(each)
         return list(found.values())
 
-    async def run(self, job: Job) -> RunEnding:
+    async def run(self, job: Job) -> RunResult:
         """Make the calls of a run. No worker is left when it returns."""
         self._job = job
         size = part_size(sum(job.source.counts(job.selection).values()), self.workers)
         if job.settler is not None:
-            size, self._reading = 1, ReadingDesk(job, job.settler)  # neighbours in the order go to different workers
+            size, self._reading = 1, CaseServer(job, job.settler)  # neighbours in the order go to different workers
         bounds = None if job.budget is None else (job.budget.usd, job.budget.tokens, job.budget.calls)
         self._assignment = WorkerAssignment(
             self._spec, self._choices, self._config, job.run_id, job.origin, size, 0, self.workers, 0, bounds,
-            given_variables(),
+            file_variables(),
         )  # fmt: skip
         try:
             for number in range(self.workers):
@@ -131,11 +131,11 @@ class WorkerPool:
                 self._reading.commit()
         self._count()
         if self._failure is not None:
-            return RunEnding("failed", self._failure)
+            return RunResult("failed", self._failure)
         order = ("failed", "stopped", "interrupted", "finished")
         worst = min((each.ended for each in self._over if each.ended), key=lambda ended: order.index(ended.status))
         first = next((each.ended for each in self._over if each.ended and each.ended.status == worst.status), worst)
-        return RunEnding(first.status, None if first.failure is None else Failure(*first.failure, SOME_FAILED))
+        return RunResult(first.status, None if first.failure is None else Failure(*first.failure, SOME_FAILED))
 
     async def _followed(self) -> None:
         """Wait until every worker is gone, including those that are started meanwhile."""
@@ -153,7 +153,7 @@ class WorkerPool:
         )
         worker = _WorkerProcess(number, process, None)
         if self._job.budget is not None:
-            worker.desk = BudgetDesk(self._job.budget, worker.send)
+            worker.desk = BudgetServer(self._job.budget, worker.send)
         self._living.append(worker)
         worker.send(replace(self._assignment, number=number, deaths=self._deaths))
         if self._made:
@@ -178,17 +178,17 @@ class WorkerPool:
                         message.functions,
                     )
                     self._count()
-                case CallWanted() if worker.desk is not None:
+                case BudgetRequest() if worker.desk is not None:
                     worker.desk.reserve(message)
-                case Settle() if worker.desk is not None:
+                case BudgetSettlement() if worker.desk is not None:
                     worker.desk.settle(message)
-                case CaseRead() if self._reading is not None:
+                case CaseScored() if self._reading is not None:
                     if self._reading.take(message):
                         self._tell(self._reading.state)
                 case DataMade():
                     self._made = True
                     self._tell(DataMade())
-                case Idle(deaths=deaths):
+                case NothingToTake(deaths=deaths):
                     worker.idle = deaths
                     self._end_if_done()
                 case WorkerEnded():
@@ -215,24 +215,24 @@ class WorkerPool:
         code = worker.process.returncode
         if self._stopping:
             worker.ended = WorkerEnded("interrupted")
-            worker.tally = CallCounters()
+            worker.tally = RunProgress()
             self._over.append(worker)
             return
         how = f"by signal {-code}" if code is not None and code < 0 else f"with exit code {code}"
-        if self._in_vain >= IN_VAIN:
+        if self._in_vain >= MOST_DEATHS:
             message = f"{self._in_vain} workers in a row ended {how} before any call was answered"
             hint = "run without --workers, and see what is wrong"
             self._failure = Failure(DIED, message, hint, SOME_FAILED)
             self._stop()
             return
         self._job.tally.notes.append(f"a worker ended {how}; others take what it had, and another one is started")
-        self._tell(LookAgain(self._deaths))
+        self._tell(WorkerDied(self._deaths))
         await self._start(worker.number)
 
     def _end_if_done(self) -> None:
         """Announce the end of the run if all workers are idle as of the last death."""
         if len(self._living) == self.workers and all(each.idle == self._deaths for each in self._living):
-            self._tell(Over())
+            self._tell(AllCasesDone())
 
     def _tell(self, message: object) -> None:
         for worker in self._living:
@@ -244,7 +244,7 @@ class WorkerPool:
         if TO_WORKER is not None:
             self._signal(TO_WORKER)
         if at_once:
-            asyncio.get_running_loop().call_later(KILLED_S, self._kill)
+            asyncio.get_running_loop().call_later(KILL_GRACE_S, self._kill)
 
     def _kill(self) -> None:
         for worker in self._living:
@@ -266,7 +266,7 @@ class WorkerPool:
             function.first = next((first for _, first in told), "")
 
 
-def worker_pool(spec: CompiledSpec, choices: Choices, config: Config, workers: int) -> WorkerPool | None:
+def worker_pool(spec: CompiledSpec, choices: RunRequest, config: Config, workers: int) -> WorkerPool | None:
     """Return a pool with this number of workers, or None for one process. Raises `Failure` R0202 if the store is not a
     folder."""
     if workers > 1 and "://" in str(config.store):

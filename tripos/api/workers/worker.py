@@ -21,18 +21,18 @@ from typing import Any
 
 from tripos.api.job import Job
 from tripos.api.workers.messages import (
-    STOPS_S,
-    CallWanted,
-    CaseRead,
+    ORPHAN_GRACE_S,
+    ActiveModels,
+    AllCasesDone,
+    BudgetReply,
+    BudgetRequest,
+    BudgetSettlement,
+    CaseScored,
     DataMade,
-    Debited,
-    Idle,
-    LookAgain,
-    Over,
-    Settle,
-    StillAsked,
+    NothingToTake,
     Stop,
     WorkerAssignment,
+    WorkerDied,
     WorkerEnded,
     WorkerState,
     pack,
@@ -42,15 +42,15 @@ from tripos.errors import Failure
 from tripos.runs.interrupts import TO_WORKER, end_evaluations_on
 from tripos.runs.preparation import damage_note, prepare
 from tripos.runs.records import open_others
-from tripos.settings.runtime import divided
+from tripos.settings.runtime import limits_share
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.functions.plugins import PluginError
-from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.datasets.cases import Case, SubsetTags
 from tripos_runtime.drivers.engine import Share, membership_row
-from tripos_runtime.drivers.sequential_stopping import ItemScore, OrderedCases, Settler
+from tripos_runtime.drivers.sequential_stopping import ItemScore, OrderedCases, StoppingRule
 from tripos_runtime.models.base import ModelError, Price, Reply
-from tripos_runtime.models.catalog import give_variables
+from tripos_runtime.models.catalog import set_file_variables
 from tripos_runtime.scheduling.budget import Budget, Cost, Debit, Halted, OutOfBudget
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store
@@ -73,11 +73,11 @@ class WorkerBudget(Budget):
         """Wait until the run has reserved the cost of a call. Raises `OutOfBudget` if it refuses."""
         number = next(self._numbers)
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
-        self._send(CallWanted(number, cost, name))
+        self._send(BudgetRequest(number, cost, name))
         try:
             await answer
         except asyncio.CancelledError:
-            self._send(Settle(number, None))
+            self._send(BudgetSettlement(number, None))
             raise
         finally:
             del self._answers[number]
@@ -85,7 +85,7 @@ class WorkerBudget(Budget):
         self._open[debit] = number
         return debit
 
-    def answer(self, answer: Debited) -> None:
+    def answer(self, answer: BudgetReply) -> None:
         """Handle the run's answer to a request."""
         future = self._answers.get(answer.number)
         if future is None or future.done():
@@ -104,15 +104,15 @@ class WorkerBudget(Budget):
     def settle(self, debit: Debit, reply: Reply, price: Price | None) -> None:
         """Report the usage of a reply to the run."""
         bare = replace(reply, text="", others=tuple(replace(each, text="") for each in reply.others))
-        self._send(Settle(self._open.pop(debit), bare, price))
+        self._send(BudgetSettlement(self._open.pop(debit), bare, price))
 
     def give_back(self, debit: Debit) -> None:
         """Report to the run that a call has no reply."""
-        self._send(Settle(self._open.pop(debit), None))
+        self._send(BudgetSettlement(self._open.pop(debit), None))
 
 
 @dataclass
-class BudgetDesk:
+class BudgetServer:
     """The budget of the run as it serves one worker."""
 
     budget: Budget
@@ -120,11 +120,11 @@ class BudgetDesk:
     _waiting: dict[int, asyncio.Task[None]] = field(default_factory=dict)
     _debits: dict[int, Debit] = field(default_factory=dict)
 
-    def reserve(self, wanted: CallWanted) -> None:
+    def reserve(self, wanted: BudgetRequest) -> None:
         """Reserve the maximum cost of a call, then answer the worker."""
         self._waiting[wanted.number] = asyncio.create_task(self._reserve(wanted))
 
-    async def _reserve(self, wanted: CallWanted) -> None:
+    async def _reserve(self, wanted: BudgetRequest) -> None:
         refusal = None
         try:
             self._debits[wanted.number] = await self.budget.debit(wanted.cost, wanted.model)
@@ -132,9 +132,9 @@ class BudgetDesk:
             refusal = (error.code, error.message, error.hint or "")
         finally:
             self._waiting.pop(wanted.number, None)
-        self.send(Debited(wanted.number, refusal))
+        self.send(BudgetReply(wanted.number, refusal))
 
-    def settle(self, settled: Settle) -> None:
+    def settle(self, settled: BudgetSettlement) -> None:
         """Replace a reservation by the actual usage."""
         if (waiting := self._waiting.pop(settled.number, None)) is not None:
             waiting.cancel()
@@ -178,17 +178,17 @@ class RemoteReader:
 
     def take(self, place: int, case: Case, scores: Sequence[ItemScore]) -> None:
         """Send the scores of a case."""
-        self.send(CaseRead(place, tuple(each._replace(arms=dict(each.arms)) for each in scores)))
+        self.send(CaseScored(place, tuple(each._replace(arms=dict(each.arms)) for each in scores)))
 
-    def hear(self, told: StillAsked) -> None:
+    def hear(self, message: ActiveModels) -> None:
         """Update the state from the run's message."""
-        self.read, self.asked = told.read, told.models
+        self.read, self.asked = message.read, message.models
 
 
-class ReadingDesk:
+class CaseServer:
     """The run's side of early stopping: reads finished cases in the order of the run, and records them as its cases."""
 
-    def __init__(self, job: Job, settler: Settler) -> None:
+    def __init__(self, job: Job, settler: StoppingRule) -> None:
         self._job = job
         self._coming = job.source.cases(job.selection)
         self._cases: list[Case | None] = []
@@ -198,18 +198,18 @@ class ReadingDesk:
         self._ordered = OrderedCases(settler, models, self._list)
 
     @property
-    def state(self) -> StillAsked:
+    def state(self) -> ActiveModels:
         """Return how far the run has read, and which models it still asks."""
-        return StillAsked(self._ordered.read, tuple(self._ordered.asked))
+        return ActiveModels(self._ordered.read, tuple(self._ordered.asked))
 
-    def take(self, told: CaseRead) -> bool:
+    def take(self, message: CaseScored) -> bool:
         """Add a finished case. Return true if the run could read further."""
-        while len(self._cases) <= told.place:
+        while len(self._cases) <= message.place:
             self._cases.append(next(self._coming))
-        case, before = self._cases[told.place], self._ordered.read
+        case, before = self._cases[message.place], self._ordered.read
         if case is not None:
-            self._cases[told.place] = None
-            self._ordered.take(told.place, case, list(told.scores))
+            self._cases[message.place] = None
+            self._ordered.take(message.place, case, list(message.scores))
         return self._ordered.read > before
 
     def commit(self) -> None:
@@ -222,9 +222,9 @@ class ReadingDesk:
         self._rows.append(membership_row(self._job.run_id, case, self._marks, models))
 
 
-TELL_S = 0.25
+REPORT_S = 0.25
 """The interval in seconds between two reports of the state."""
-LOOK_S = 1.0
+POLL_S = 1.0
 """The interval in seconds at which a worker checks that the run is still alive."""
 
 
@@ -235,16 +235,16 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)  # the run gets these signals too, and tells its workers to stop
     if TO_WORKER is not None:
         end_evaluations_on(TO_WORKER)
-        Thread(target=_outlive, args=(os.getppid(), TO_WORKER), daemon=True).start()
+        Thread(target=_end_with_run, args=(os.getppid(), TO_WORKER), daemon=True).start()
     answers = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # other output must not mix with the messages
     asyncio.run(_work(answers))
 
 
-def _outlive(run: int, number: signal.Signals) -> None:
+def _end_with_run(run: int, number: signal.Signals) -> None:
     """End long evaluations once the run is gone. The event loop would notice only afterwards."""
     while os.getppid() == run:
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
     os.kill(os.getpid(), number)
 
 
@@ -266,7 +266,7 @@ async def _work(answers: int) -> None:
     worker.send(ended)
     transport.close()  # flushes pending messages first
     while not transport.is_closing() or transport.get_write_buffer_size():
-        await asyncio.sleep(TELL_S / 10)
+        await asyncio.sleep(REPORT_S / 10)
 
 
 class _Worker:
@@ -292,11 +292,11 @@ class _Worker:
 
     async def work(self) -> WorkerEnded:
         """Make the calls of this worker's share. Raises the errors of preparing a run and opening a store."""
-        given = self.assignment
-        give_variables(given.variables)
-        config = given.config.model_copy(update={"budget": ()})
-        prepared = prepare(given.spec, given.choices, config, approved=False)
-        store, tally = Store.open(config.store, create=False), CallCounters()
+        assignment = self.assignment
+        set_file_variables(assignment.variables)
+        config = assignment.config.model_copy(update={"budget": ()})
+        prepared = prepare(assignment.spec, assignment.choices, config, approved=False)
+        store, tally = Store.open(config.store, create=False), RunProgress()
         self.job = Job(
             plan=prepared.plan,
             binding=prepared.binding,
@@ -304,16 +304,16 @@ class _Worker:
             source=prepared.source,
             functions=prepared.functions,
             store=store,
-            run_id=given.run_id,
-            limits=divided(prepared.limits, given.number, given.workers),
+            run_id=assignment.run_id,
+            limits=limits_share(prepared.limits, assignment.number, assignment.workers),
             budget=self._budget,
-            origin=given.origin,
+            origin=assignment.origin,
             others=open_others(config.reuse, store.place, damage_note(tally)),
             tally=tally,
         )
         if prepared.selection.until is not None:
             self._reader = RemoteReader(self.send, prepared.binding.of(prepared.binding.compared))
-        share = Share(given.run_id, given.part_size, given.number == 0, self._when_made, self._rest)
+        share = Share(assignment.run_id, assignment.part_size, assignment.number == 0, self._when_made, self._rest)
         reading = asyncio.create_task(self._read())
         try:
             ending = await self.job.work(prepared.models, self._around, share, self._reader)
@@ -328,23 +328,23 @@ class _Worker:
         """Handle the messages of the run. If the run is gone, finish the calls in progress."""
         while (message := await read(self._messages)) is not None:
             match message:
-                case Debited() if self._budget is not None:
+                case BudgetReply() if self._budget is not None:
                     self._budget.answer(message)
-                case StillAsked() if self._reader is not None:
+                case ActiveModels() if self._reader is not None:
                     self._reader.hear(message)
                     self.job.look_again()
                 case DataMade():
                     self._made.set()
-                case LookAgain(deaths=deaths):
+                case WorkerDied(deaths=deaths):
                     self._deaths = deaths
                     self._news.set()
-                case Over():
+                case AllCasesDone():
                     self._done = True
                     self._news.set()
                 case Stop(at_once=at_once):
                     self._stop(at_once=at_once)
         self._stop()
-        await asyncio.sleep(STOPS_S)
+        await asyncio.sleep(ORPHAN_GRACE_S)
         self._stop(at_once=True)
 
     def _stop(self, *, at_once: bool = False) -> None:
@@ -370,7 +370,7 @@ class _Worker:
                 return True
             self._news.clear()
             self._tell()
-            self.send(Idle(self._told_deaths))
+            self.send(NothingToTake(self._told_deaths))
             await self._news.wait()
         return False
 
@@ -384,11 +384,11 @@ class _Worker:
 
     async def _tell_often(self) -> None:
         while True:
-            await asyncio.sleep(TELL_S)
+            await asyncio.sleep(REPORT_S)
             self._tell()
 
     def _tell(self) -> None:
-        tally: CallCounters = self.job.tally
+        tally: RunProgress = self.job.tally
         notes = tally.notes[self._noted :]
         self._noted = len(tally.notes)
         failed = {name: (each.failed, each.first) for name, each in self.job.functions.items() if each.failed}

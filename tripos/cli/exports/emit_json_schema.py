@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from tripos.cli.exports.questions import Emission
+from tripos.cli.exports.questions import SpecQuestions
 from tripos_compiler.plan import Ask, DataField, OptionalType, RecordType
 from tripos_runtime.reading.schema import schema_of
 from tripos_warehouse.files import write_lines
@@ -15,7 +15,7 @@ from tripos_warehouse.files import write_lines
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def write_schemas(emission: Emission, folder: Path) -> list[Path]:
+def write_schemas(emission: SpecQuestions, folder: Path) -> list[Path]:
     """Write `rows/DATASET.schema.json` for every data set and `replies/SCENARIO.STEP.schema.json` for every step with
     structured replies. Return their paths."""
     plan, found = emission.plan, []
@@ -37,7 +37,7 @@ def write_schemas(emission: Emission, folder: Path) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def _rows(emission: Emission, dataset: str, fields: tuple[DataField, ...]) -> dict[str, Any]:
+def _rows(emission: SpecQuestions, dataset: str, fields: tuple[DataField, ...]) -> dict[str, Any]:
     """Return the schema of a row, by the first column of each field. Other columns are allowed."""
     properties: dict[str, Any] = {}
     required = []

@@ -14,8 +14,8 @@ from typing import Any
 
 import yaml
 
-from tripos.cli.exports.questions import Check, Emission, EmittedQuestion
-from tripos_warehouse.files import appearing, write_lines
+from tripos.cli.exports.questions import Check, EmittedQuestion, SpecQuestions
+from tripos_warehouse.files import atomic_path, write_lines
 
 GENERATION = {"max_tokens": "max_gen_toks", "temperature": "temperature", "top_p": "top_p", "stop": "until"}
 """The settings that lm-eval has too, with its names."""
@@ -27,13 +27,13 @@ METRICS = {"likeliest": "acc", "likeliest_by_character": "acc_norm"}
 """Metrics of lm-eval for a choice among options."""
 
 
-def write_lm_eval(emission: Emission, folder: Path) -> list[Path]:
+def write_lm_eval(emission: SpecQuestions, folder: Path) -> list[Path]:
     """Write a task for each score that lm-eval can compute (for a prompt without one, a task without a metric), a group
     of the tasks, and the rows. Return their paths."""
     found, tasks = [], []
     for scenario, questions in emission.by_scenario():
         for step in dict.fromkeys(each.step for each in questions):
-            own = [each for each in questions if each.step == step and _is_said(emission, each)]
+            own = [each for each in questions if each.step == step and _is_expressible(emission, each)]
             if not own:
                 continue
             name = f"{emission.plan.benchmark.name}_{scenario}"
@@ -52,7 +52,7 @@ def write_lm_eval(emission: Emission, folder: Path) -> list[Path]:
     return found
 
 
-def _is_said(emission: Emission, question: EmittedQuestion) -> bool:
+def _is_expressible(emission: SpecQuestions, question: EmittedQuestion) -> bool:
     if question.text is not None or question.options:
         return True
     emission.lose(f"{question.scenario}.{question.step}", "a chat of several messages, or with tools")
@@ -81,7 +81,7 @@ def _delimiter(question: EmittedQuestion) -> str:
 
 
 def _tasks(
-    emission: Emission, name: str, rows: str, questions: Sequence[EmittedQuestion], between: str | None
+    emission: SpecQuestions, name: str, rows: str, questions: Sequence[EmittedQuestion], between: str | None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the name and configuration of the task of each score."""
     first = questions[0]
@@ -122,7 +122,7 @@ def _tasks(
             yield name, common | shape | {"doc_to_target": "item_id", "metric_list": [bypass]}
 
 
-def _metric(emission: Emission, scenario: str, check: Check, targets: Sequence[Any]) -> dict[str, Any] | None:
+def _metric(emission: SpecQuestions, scenario: str, check: Check, targets: Sequence[Any]) -> dict[str, Any] | None:
     place = f"{scenario}.{check.name}"
     if check.kind in METRICS:
         return {"metric": METRICS[check.kind], "aggregation": "mean", "higher_is_better": True}
@@ -151,7 +151,7 @@ def _metric(emission: Emission, scenario: str, check: Check, targets: Sequence[A
     return metric
 
 
-def _generation(emission: Emission, questions: Sequence[EmittedQuestion]) -> dict[str, Any]:
+def _generation(emission: SpecQuestions, questions: Sequence[EmittedQuestion]) -> dict[str, Any]:
     told: dict[str, Any] = {"until": []}
     place = f"{questions[0].scenario}.{questions[0].step}"
     for name in dict.fromkeys(name for each in questions for name in each.settings):
@@ -168,6 +168,6 @@ def _generation(emission: Emission, questions: Sequence[EmittedQuestion]) -> dic
 
 
 def _write(path: Path, config: Mapping[str, Any]) -> Path:
-    with appearing(path) as new:
+    with atomic_path(path) as new:
         new.write_text(yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True), "utf-8")
     return path

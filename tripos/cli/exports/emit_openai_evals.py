@@ -8,14 +8,14 @@ from typing import Any
 
 import yaml
 
-from tripos.cli.exports.questions import Check, Emission, EmittedQuestion
-from tripos_warehouse.files import appearing, write_lines
+from tripos.cli.exports.questions import Check, EmittedQuestion, SpecQuestions
+from tripos_warehouse.files import atomic_path, write_lines
 
 CLASSES = {"equals": "evals.elsuite.basic.match:Match", "contains": "evals.elsuite.basic.includes:Includes"}
 """The class of the library that computes a check."""
 
 
-def write_openai_evals(emission: Emission, folder: Path) -> list[Path]:
+def write_openai_evals(emission: SpecQuestions, folder: Path) -> list[Path]:
     """Write `registry/evals/BENCHMARK.yaml`, and a file of samples below `registry/data` for each score. Return their
     paths."""
     name = emission.plan.benchmark.name
@@ -53,12 +53,12 @@ def write_openai_evals(emission: Emission, folder: Path) -> list[Path]:
         registry[own] = {"id": f"{own}.v0", "description": f"{score} of {scenario}", "metrics": ["accuracy"]}
         registry[f"{own}.v0"] = {"class": CLASSES[check.kind], "args": args}
     main = folder / "registry" / "evals" / f"{name}.yaml"
-    with appearing(main) as new:
+    with atomic_path(main) as new:
         new.write_text(yaml.safe_dump(registry, sort_keys=False, allow_unicode=True), "utf-8")
     return [main, *found]
 
 
-def _lose_settings(emission: Emission, question: EmittedQuestion, place: str) -> None:
+def _lose_settings(emission: SpecQuestions, question: EmittedQuestion, place: str) -> None:
     if question.settings:
         emission.lose(place, f"settings: {', '.join(question.settings)}")
     if question.samples > 1:

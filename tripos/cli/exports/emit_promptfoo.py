@@ -12,18 +12,18 @@ from typing import Any
 
 import yaml
 
-from tripos.cli.exports.questions import Check, Emission, EmittedQuestion
-from tripos_warehouse.files import appearing, write_lines
+from tripos.cli.exports.questions import Check, EmittedQuestion, SpecQuestions
+from tripos_warehouse.files import atomic_path, write_lines
 
-SENT = frozenset({"system", "user", "assistant"})
+SENT_ROLES = frozenset({"system", "user", "assistant"})
 """The roles of chat messages that promptfoo sends."""
 
 
-def write_promptfoo(emission: Emission, folder: Path) -> list[Path]:
+def write_promptfoo(emission: SpecQuestions, folder: Path) -> list[Path]:
     """Write `promptfooconfig.yaml` and `tests.jsonl`, and return their paths."""
     shown = []
     for each in emission.questions:
-        if {message.role for message in each.messages} <= SENT:
+        if {message.role for message in each.messages} <= SENT_ROLES:
             shown.append(each)
         else:
             emission.lose(f"{each.scenario}.{each.step}", "messages that are no chat: a plain text, options or tools")
@@ -48,7 +48,7 @@ def write_promptfoo(emission: Emission, folder: Path) -> list[Path]:
     tests = write_lines(
         folder / "tests.jsonl", (json.dumps(_test(each), ensure_ascii=False).encode() for each in shown)
     )
-    with appearing(place) as new:
+    with atomic_path(place) as new:
         new.write_text(yaml.safe_dump(config, sort_keys=False, allow_unicode=True), "utf-8")
     return [place, tests.path]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tripos.cli.context import open_store
 from tripos.cli.exports.training_data import compiled_pairs
-from tripos.errors import GOOD, SOME_FAILED, Failure
+from tripos.errors import SOME_FAILED, SUCCESS, Failure
 from tripos.terminal import print_json, show_message, show_text
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.text_format import counted
@@ -22,7 +22,7 @@ TABLES = ("csv", "parquet", "xlsx")
 FORMS = ("eee", "inspect", "lm-eval", "hub")
 KINDS = (*TRAINING, *FORMS, "otel", *TABLES)
 
-OF: dict[str, tuple[str, ...]] = {
+APPLIES_TO: dict[str, tuple[str, ...]] = {
     "by": TRAINING,
     "per": ("distillation",),
     "every": ("distillation",),
@@ -89,7 +89,7 @@ def main(options: Namespace) -> int:
                 export_tables(connection, plan, run, options)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
-    return GOOD
+    return SUCCESS
 
 
 def _kind(options: Namespace, plan: Plan) -> str:
@@ -109,7 +109,7 @@ def _kind(options: Namespace, plan: Plan) -> str:
 
 
 def _check_options(options: Namespace, kind: str) -> None:
-    for name, kinds in OF.items():
+    for name, kinds in APPLIES_TO.items():
         if getattr(options, name) not in (None, [], False) and kind not in kinds:
             hint = f"it is an option of {' and '.join(kinds)}"
             raise Failure("R0202", f"`--{name}` has no meaning for `{kind}`", hint)
@@ -133,24 +133,24 @@ def emit_main(options: Namespace) -> int:
     if folder.exists() and not folder.is_dir():
         raise Failure("S0604", f"`{folder}` is a file, and several are to be written", "name a folder")
     try:
-        found = emit(options.form, plan, source, folder)
+        emitted = emit(options.form, plan, source, folder)
     except DataError as error:
         raise Failure("E0307", error.message, error.help) from error
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.json:
-        losses = [{"place": each.place, "why": each.why} for each in found.losses]
-        files = [str(each) for each in found.files]
-        print_json({"form": options.form, "files": files, "questions": found.questions, "lost": losses})
-        return SOME_FAILED if losses else GOOD
-    for path in found.files:
+        losses = [{"place": each.place, "why": each.why} for each in emitted.losses]
+        files = [str(each) for each in emitted.files]
+        print_json({"form": options.form, "files": files, "questions": emitted.questions, "lost": losses})
+        return SOME_FAILED if losses else SUCCESS
+    for path in emitted.files:
         show_text(str(path))
     if options.form != "jsonschema":
-        show_message(f"{counted(found.questions, 'question')}")
-    if not found.losses:
+        show_message(f"{counted(emitted.questions, 'question')}")
+    if not emitted.losses:
         show_message("nothing is lost")
-        return GOOD
+        return SUCCESS
     show_message("lost:")
-    for each in found.losses:
+    for each in emitted.losses:
         show_text(f"  {each.place}: {each.why}")
     return SOME_FAILED

@@ -11,7 +11,7 @@ from tripos.cli.exports.emit_json_schema import write_schemas
 from tripos.cli.exports.emit_lm_eval import write_lm_eval
 from tripos.cli.exports.emit_openai_evals import write_openai_evals
 from tripos.cli.exports.emit_promptfoo import write_promptfoo
-from tripos.cli.exports.questions import Emission, Loss, collect
+from tripos.cli.exports.questions import SpecQuestions, Unsupported, collect
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource
 
@@ -22,10 +22,10 @@ class Emitted:
 
     files: tuple[Path, ...]
     questions: int
-    losses: tuple[Loss, ...]
+    losses: tuple[Unsupported, ...]
 
 
-FORMS: Mapping[str, Callable[[Emission, Path], list[Path]]] = MappingProxyType(
+FORMS: Mapping[str, Callable[[SpecQuestions, Path], list[Path]]] = MappingProxyType(
     {
         "jsonschema": write_schemas,
         "lm-eval": write_lm_eval,
@@ -39,6 +39,6 @@ FORMS: Mapping[str, Callable[[Emission, Path], list[Path]]] = MappingProxyType(
 def emit(form: str, plan: Plan, source: CaseSource, folder: Path) -> Emitted:
     """Write a spec in a format to a folder. Raises `DataError` if a data file has changed since the plan was made, and
     `StoreError` S0604 if a file cannot be written."""
-    emission = Emission(plan) if form == "jsonschema" else collect(plan, source)
+    emission = SpecQuestions(plan) if form == "jsonschema" else collect(plan, source)
     files = FORMS[form](emission, folder)
     return Emitted(tuple(files), len(emission.questions), tuple(emission.losses))

@@ -31,7 +31,7 @@ from tripos_compiler.plan import (
 )
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.forecast.prompts import PromptPreview, preview_prompts, stand_ins
+from tripos_runtime.forecast.prompts import PromptPreview, placeholder_models, preview_prompts
 from tripos_runtime.models.base import Message
 
 Kind = Literal["equals", "contains", "likeliest", "likeliest_by_character"]
@@ -69,13 +69,13 @@ def check_of(score: Score, step: Ask, values: Mapping[str, Any]) -> Check | str:
     match score.value:
         case Binary(operator="==", left=left, right=right):
             for reply, other in ((left, right), (right, left)):
-                found = _read(reply, step)
-                if found is not None:
-                    return _with_target(replace(found, name=score.name), other, step, values)
+                check = _read(reply, step)
+                if check is not None:
+                    return _with_target(replace(check, name=score.name), other, step, values)
         case Call(function="contains", args=(whole, part)):
-            found = _read(whole, step)
-            if found is not None and not found.lower:
-                return _with_target(replace(found, name=score.name, kind="contains"), part, step, values)
+            check = _read(whole, step)
+            if check is not None and not check.lower:
+                return _with_target(replace(check, name=score.name, kind="contains"), part, step, values)
     return "its expression has no counterpart"
 
 
@@ -95,10 +95,10 @@ def _read(expr: Expr, step: Ask) -> Check | None:
     """Return a check without a target for what an expression reads of a reply, or None for any other expression."""
     match expr:
         case Call(function=("trim" | "lower") as name, args=(inner,)):
-            found = _read(inner, step)
-            if found is None or found.kind != "equals":
+            check = _read(inner, step)
+            if check is None or check.kind != "equals":
                 return None
-            return replace(found, trim=True) if name == "trim" else replace(found, lower=True)
+            return replace(check, trim=True) if name == "trim" else replace(check, lower=True)
         case Ref(path=(name, part)) if name == step.name:
             if step.options is not None:
                 kinds: dict[str, Kind] = {
@@ -121,7 +121,7 @@ PENDING = "⟨"
 
 # Questions
 @dataclass(frozen=True)
-class Loss:
+class Unsupported:
     """A part of a spec that a format cannot express, with the reason."""
 
     place: str
@@ -162,16 +162,16 @@ class EmittedQuestion:
 
 
 @dataclass
-class Emission:
+class SpecQuestions:
     """The questions of a spec for another format, and the losses."""
 
     plan: Plan
     questions: list[EmittedQuestion] = field(default_factory=list)
-    losses: dict[Loss, None] = field(default_factory=dict)
+    losses: dict[Unsupported, None] = field(default_factory=dict)
 
     def lose(self, place: str, why: str) -> None:
         """Record a loss, unless it was recorded before."""
-        self.losses.setdefault(Loss(place, why))
+        self.losses.setdefault(Unsupported(place, why))
 
     def by_scenario(self) -> Iterator[tuple[str, list[EmittedQuestion]]]:
         """Yield each scenario that has questions, with its questions."""
@@ -180,17 +180,17 @@ class Emission:
                 yield scenario.name, found
 
 
-def collect(plan: Plan, source: CaseSource) -> Emission:
+def collect(plan: Plan, source: CaseSource) -> SpecQuestions:
     """Return the questions of a spec over all its rows. Raises `DataError` if a data file has changed."""
-    emission = Emission(plan)
+    emission = SpecQuestions(plan)
     compared = next((role.name for role in plan.roles if role.kind == "compared"), None)
     for scenario in plan.scenarios:
-        _lose_steps(emission, scenario, compared)
-    _lose_measures(emission)
+        _add_unsupported_steps(emission, scenario, compared)
+    _add_unsupported_measures(emission)
     cases = _values(plan, source)
     asks = {(scenario.name, step.name): step for scenario in plan.scenarios for step in _asks(scenario)}
     shown: set[tuple[str, str]] = set()
-    for prompt in preview_prompts(plan, source, Selection(), stand_ins(plan), ALL):
+    for prompt in preview_prompts(plan, source, Selection(), placeholder_models(plan), ALL):
         step = asks.get((prompt.scenario, prompt.step))
         if step is None or prompt.role != compared:
             continue
@@ -211,7 +211,7 @@ def collect(plan: Plan, source: CaseSource) -> Emission:
     return emission
 
 
-def _question(emission: Emission, prompt: PromptPreview, step: Ask, values: Mapping[str, Any]) -> EmittedQuestion:
+def _question(emission: SpecQuestions, prompt: PromptPreview, step: Ask, values: Mapping[str, Any]) -> EmittedQuestion:
     scenario = next(each for each in emission.plan.scenarios if each.name == prompt.scenario)
     checks = []
     for score in _scores(scenario, step):
@@ -241,7 +241,7 @@ def _values(plan: Plan, source: CaseSource) -> dict[tuple[str, str], Mapping[str
     found: dict[tuple[str, str], Mapping[str, Any]] = {}
     for scenario in plan.scenarios:
         only = replace(Selection(), scenarios=(scenario.name,))
-        for case in () if source.has_unmade(only) else source.cases(only):
+        for case in () if source.has_ungenerated(only) else source.cases(only):
             found[scenario.name, case.item_id] = case.names
     return found
 
@@ -257,7 +257,7 @@ def _scores(scenario: Scenario, step: Ask) -> list[Score]:
     return [each for each in own if all(each.fingerprint in held for held in every)]
 
 
-def _lose_steps(emission: Emission, scenario: Scenario, compared: str | None) -> None:
+def _add_unsupported_steps(emission: SpecQuestions, scenario: Scenario, compared: str | None) -> None:
     whole = {score.fingerprint for step in _asks(scenario) for score in _scores(scenario, step)}
     for step in scenario.steps:
         place = f"{scenario.name}.{step.name}"
@@ -276,7 +276,7 @@ def _lose_steps(emission: Emission, scenario: Scenario, compared: str | None) ->
                 emission.lose(place, "a score in some arms, or of no reply")
 
 
-def _lose_measures(emission: Emission) -> None:
+def _add_unsupported_measures(emission: SpecQuestions) -> None:
     names = {step.name for each in emission.plan.scenarios for step in each.steps if isinstance(step, Score)}
     for measure in emission.plan.measures:
         if not _is_mean(measure, names):

@@ -25,7 +25,7 @@ from tripos_warehouse.exports.tables import (
     write_parquet,
 )
 from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.report.run_report import PROVING
+from tripos_warehouse.report.run_report import STAND_IN_PREFIXES
 from tripos_warehouse.views.runs import RunRecord
 
 
@@ -84,7 +84,7 @@ def export_hub(connection: Connection, plan: Plan, run: RunRecord, options: Name
     else:
         more = "--secrets" if closed else "--content"
         show_message(f"  the board shows figures alone: `{more}` shows items and replies too")
-    if any(model.startswith(PROVING) for model in run.models):
+    if any(model.startswith(STAND_IN_PREFIXES) for model in run.models):
         show_message("results of models that stand in for real ones: nothing to publish")
     show_message(f"`eval.yaml` names the framework `{FRAMEWORK}`: the Hub takes those that it lists")
 

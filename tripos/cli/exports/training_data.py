@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from tripos.cli.context import compile_given, open_store
-from tripos.errors import GOOD, Failure
+from tripos.cli.context import compile_command_spec, open_store
+from tripos.errors import SUCCESS, Failure
 from tripos.runs.selection import chosen_cases
 from tripos.settings.load import load_config
 from tripos.settings.trust import trust_of
@@ -22,11 +22,19 @@ from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.plan import Binary, Call, Export, Expr, Items, Literal_, Pairing, Plan, Ref, Unary
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.exports.replies import Keep, ReplyQuery, asked_steps
-from tripos_warehouse.exports.training import Replied, Training, counts, distil, pairs, provenance, score_names
-from tripos_warehouse.files import beside, write_lines
+from tripos_warehouse.exports.replies import ReplyFilter, ReplyQuery, asked_steps
+from tripos_warehouse.exports.training import (
+    SourceRun,
+    TrainingSet,
+    best_replies,
+    counts,
+    preference_pairs,
+    provenance,
+    score_names,
+)
+from tripos_warehouse.files import provenance_path, write_lines
 from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.report.run_report import PROVING
+from tripos_warehouse.report.run_report import STAND_IN_PREFIXES
 from tripos_warehouse.tables.text import TextColumn, decimals_of, grid
 from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.dimensions import dimension_label
@@ -34,7 +42,7 @@ from tripos_warehouse.views.runs import RunRecord, get_plan
 
 
 # Filters
-def chosen_filter(options: Namespace, plan: Plan, where: Expr | None) -> tuple[Keep, tuple[str, ...]]:
+def reply_filter(options: Namespace, plan: Plan, where: Expr | None) -> tuple[ReplyFilter, tuple[str, ...]]:
     """Return a predicate on places, and the filters in words. A place without an axis that `--only` names is included.
     Raises `Failure` if the plan lacks a scenario, axis or value."""
     chosen = chosen_cases(Namespace(scenario=options.scenario, only=options.only, limit=None, seed=None), plan)
@@ -44,18 +52,18 @@ def chosen_filter(options: Namespace, plan: Plan, where: Expr | None) -> tuple[K
             return False
         if any(place.get(axis) is not None and place[axis] not in values for axis, values in chosen.only.items()):
             return False
-        return where is None or holds(where, place)
+        return where is None or filter_holds(where, place)
 
-    told = [shown(where)] if where is not None else []
-    told += [f"scenario in ({', '.join(chosen.scenarios)})"] if chosen.scenarios else []
-    told += [f"{axis} in ({', '.join(values)})" for axis, values in chosen.only.items()]
-    return keep, tuple(told)
+    words = [expression_text(where)] if where is not None else []
+    words += [f"scenario in ({', '.join(chosen.scenarios)})"] if chosen.scenarios else []
+    words += [f"{axis} in ({', '.join(values)})" for axis, values in chosen.only.items()]
+    return keep, tuple(words)
 
 
-def holds(where: Expr, place: Mapping[str, str | None]) -> bool:
+def filter_holds(where: Expr, place: Mapping[str, str | None]) -> bool:
     """Evaluate a filter for one place. A filter without a value counts as false.
 
-    >>> holds(Binary(operator="==", left=Ref(path=("tone",)), right=Literal_(value="warm")), {"tone": "warm"})
+    >>> filter_holds(Binary(operator="==", left=Ref(path=("tone",)), right=Literal_(value="warm")), {"tone": "warm"})
     True
     """
     try:
@@ -64,10 +72,10 @@ def holds(where: Expr, place: Mapping[str, str | None]) -> bool:
         return False
 
 
-def shown(expr: Expr) -> str:
+def expression_text(expr: Expr) -> str:
     """Return an expression of a filter as text.
 
-    >>> shown(Binary(operator="in", left=Ref(path=("tone",)), right=Items(values=(Literal_(value="warm"),))))
+    >>> expression_text(Binary(operator="in", left=Ref(path=("tone",)), right=Items(values=(Literal_(value="warm"),))))
     'tone in (warm)'
     """
     match expr:
@@ -76,18 +84,18 @@ def shown(expr: Expr) -> str:
         case Ref(path=path):
             return ".".join(path)
         case Items(values=values):
-            return f"({', '.join(map(shown, values))})"
+            return f"({', '.join(map(expression_text, values))})"
         case Unary(operator=operator, value=value):
             return f"{operator} {_inner(value)}"
         case Binary(operator=operator, left=left, right=right):
             return f"{_inner(left)} {operator} {_inner(right)}"
         case Call(function=function, args=args):
-            return f"{function}({', '.join(map(shown, args))})"
+            return f"{function}({', '.join(map(expression_text, args))})"
     return "…"
 
 
 def _inner(expr: Expr) -> str:
-    return f"({shown(expr)})" if isinstance(expr, Binary) else shown(expr)
+    return f"({expression_text(expr)})" if isinstance(expr, Binary) else expression_text(expr)
 
 
 REASONS = {
@@ -115,46 +123,46 @@ REASONS = {
 def export_training(connection: Connection, plan: Plan, run: RunRecord, options: Namespace, kind: str) -> None:
     """Write the training data and its provenance. Raises `StoreError`, S0603 if there is none."""
     path = Path(options.output)
-    wanted = wanted_of(options, plan, run, kind)
+    query = reply_query(options, plan, run, kind)
     with ExitStack() as opened:
         replied = [_replied(options, name, opened) for name in _names(options.replies_of)]
-        made = (
-            distil(connection, plan, run, wanted, replied)
-            if wanted.kind == "best"
-            else pairs(connection, plan, run, wanted)
+        training = (
+            best_replies(connection, plan, run, query, replied)
+            if query.kind == "best"
+            else preference_pairs(connection, plan, run, query)
         )
-    if not made.examples:
-        told = "; ".join(_left_out(made)) or "the run has no replies to these steps"
-        raise StoreError("S0603", f"nothing to export: {told}", _mend(wanted, made))
-    written = write_lines(path, (each.line for each in made.examples))
-    data = provenance(plan, run, wanted, made, written)
-    write_lines(beside(path), [json.dumps(data, ensure_ascii=False, indent=2).encode()])
+    if not training.examples:
+        told = "; ".join(_left_out(training)) or "the run has no replies to these steps"
+        raise StoreError("S0603", f"nothing to export: {told}", _empty_export_hint(query, training))
+    written = write_lines(path, (each.line for each in training.examples))
+    data = provenance(plan, run, query, training, written)
+    write_lines(provenance_path(path), [json.dumps(data, ensure_ascii=False, indent=2).encode()])
     if options.json:
         print_json({name: value for name, value in data.items() if name != "lines"})
     else:
-        for line in _summary_lines(plan, wanted, made, path):
+        for line in _summary_lines(plan, query, training, path):
             show_message(line)
 
 
-def _replied(options: Namespace, name: str, opened: ExitStack) -> Replied:
+def _replied(options: Namespace, name: str, opened: ExitStack) -> SourceRun:
     """Return a run whose replies are exported, open as long as `opened` is."""
     connection, run = connect_run(open_store(options), name)
     opened.enter_context(connection)
-    return Replied(connection, get_plan(connection, run), run)
+    return SourceRun(connection, get_plan(connection, run), run)
 
 
-def wanted_of(options: Namespace, plan: Plan, run: RunRecord, kind: str) -> ReplyQuery:
+def reply_query(options: Namespace, plan: Plan, run: RunRecord, kind: str) -> ReplyQuery:
     """Return the query for replies: the options, applied to the named export of the spec. Raises `Failure` and
     `StoreError`."""
     declared = next((each for each in plan.exports if isinstance(each, Export) and each.name == options.what), None)
-    keep, told = chosen_filter(options, plan, None if declared is None else declared.where)
+    keep, told = reply_filter(options, plan, None if declared is None else declared.where)
     per = _names(options.per) or (declared.per if declared is not None else ())
     rows = _names(options.rows) or ((declared.rows,) if declared is not None else asked_steps(plan, run.compared_role))
     models = _names(options.models) or run.models
     margin = options.margin if options.margin is not None else declared.margin if declared is not None else 0.0
     return ReplyQuery(
         kind="best" if kind == "distillation" else "pairs",
-        by=options.by or (declared.measure if declared is not None else _by(plan, kind, per)),
+        by=options.by or (declared.measure if declared is not None else _default_criterion(plan, kind, per)),
         rows=rows,
         models=models,
         per=per,
@@ -182,7 +190,7 @@ def _hold_out(options: Namespace, plan: Plan, declared: tuple[str, ...]) -> tupl
     return named or declared or tuple(known)
 
 
-def _by(plan: Plan, kind: str, per: tuple[str, ...]) -> str:
+def _default_criterion(plan: Plan, kind: str, per: tuple[str, ...]) -> str:
     """Return the default criterion for choosing replies: the only judge, else the only measure over it, else the only
     score."""
     graded = dict.fromkeys(step.scorer for each in plan.scenarios for step in each.steps if step.step == "grade")
@@ -195,49 +203,51 @@ def _by(plan: Plan, kind: str, per: tuple[str, ...]) -> str:
     raise Failure("R0202", "there is no measure or score to rank replies", f"give `--by NAME`; there is {some}")
 
 
-def _summary_lines(plan: Plan, wanted: ReplyQuery, made: Training, path: Path) -> Iterable[str]:
-    noun = "replies" if wanted.kind == "best" else "pairs"
-    yield f"{len(made.examples):,} {noun} by {wanted.by}, written to {path}"
-    if made.best:
+def _summary_lines(plan: Plan, query: ReplyQuery, training: TrainingSet, path: Path) -> Iterable[str]:
+    noun = "replies" if query.kind == "best" else "pairs"
+    yield f"{len(training.examples):,} {noun} by {query.by}, written to {path}"
+    if training.best:
         yield ""
-        figures = decimals_of([each.value for each in made.best])
+        figures = decimals_of([each.value for each in training.best])
         labels = [
-            TextColumn(name, tuple(dimension_label(plan, name, each.cell[index]) for each in made.best))
-            for index, name in enumerate(wanted.per)
+            TextColumn(name, tuple(dimension_label(plan, name, each.cell[index]) for each in training.best))
+            for index, name in enumerate(query.per)
         ]
-        models = tuple(each.model + (f" (tied with {', '.join(each.ties)})" if each.ties else "") for each in made.best)
-        values = tuple(f"{each.value:.{figures}f}" for each in made.best)
+        models = tuple(
+            each.model + (f" (tied with {', '.join(each.ties)})" if each.ties else "") for each in training.best
+        )
+        values = tuple(f"{each.value:.{figures}f}" for each in training.best)
         yield from grid(
             [*labels, TextColumn("best", models, whole=True), TextColumn("value", values, right=True)], table_width()
         )
     yield ""
-    found = counts(plan, made)
+    found = counts(plan, training)
     cells = tuple(f"{count:,}" for count in found.values())
     yield from grid([TextColumn("scenario", tuple(found)), TextColumn(noun, cells, right=True)], table_width())
-    held = [*made.held.subsets, *made.held.runs]
+    held = [*training.held.subsets, *training.held.runs]
     if held:
         yield ""
-        near = f", and {len(made.held.near):,} nearly the same" if made.held.near else ""
-        items = "1 item" if len(made.held.items) == 1 else f"{len(made.held.items):,} items"
+        near = f", and {len(training.held.near):,} nearly the same" if training.held.near else ""
+        items = "1 item" if len(training.held.items) == 1 else f"{len(training.held.items):,} items"
         yield f"held out: {items} of {', '.join(held)}{near}"
-        for name, known in made.held.known.items():
+        for name, known in training.held.known.items():
             if not known.whole:
                 yield f"the runs of this store know {known.told(name)}"
-    if made.left_out:
+    if training.left_out:
         yield ""
         yield "left out:"
-        yield from (f"  {each}" for each in _left_out(made))
+        yield from (f"  {each}" for each in _left_out(training))
     yield ""
-    yield f"where it comes from: {beside(path)}"
-    if any(model.startswith(PROVING) for each in made.examples for model in each.models):
+    yield f"where it comes from: {provenance_path(path)}"
+    if any(model.startswith(STAND_IN_PREFIXES) for each in training.examples for model in each.models):
         yield "written by models that stand in for real ones: nothing to train with"
 
 
-def _left_out(made: Training) -> list[str]:
+def _left_out(made: TrainingSet) -> list[str]:
     return [f"{REASONS.get(reason, reason)}: {count:,}" for reason, count in made.left_out.items()]
 
 
-def _mend(wanted: ReplyQuery, made: Training) -> str:
+def _empty_export_hint(wanted: ReplyQuery, made: TrainingSet) -> str:
     if "below the margin" in made.left_out:
         return f"ask for less than `--margin {wanted.margin:g}`"
     if wanted.kind == "pairs" and "alone" in made.left_out:
@@ -253,7 +263,7 @@ def _names(given: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for each in given for name in each.split(",") if name.strip()))
 
 
-LEFT_OUT = {**REASONS, "alone": "rows without another beside them"}
+NO_EXAMPLE_REASONS = {**REASONS, "alone": "rows without another beside them"}
 """Reasons why rows yield no example, in words."""
 
 
@@ -266,10 +276,10 @@ def export_pairs(options: Namespace) -> int:
     named = list(dict.fromkeys(name.strip() for name in options.what.split(",") if name.strip()))
     if (examples := find_examples(plan, named)) is not None:
         return _export_examples(options, plan, source, examples, path)
-    said = write_pairs(plan, found_pairings(plan, named), source, path)
+    said = write_pairs(plan, named_pairings(plan, named), source, path)
     if options.json:
         show_json(json.dumps({name: value for name, value in said.items() if name != "lines"}, indent=2))
-        return GOOD
+        return SUCCESS
     topics = {group for line in said["lines"] for group in line["groups"]}
     grouped = f" of {len(topics):,} topic{'' if len(topics) == 1 else 's'}" if topics else ""
     show_message(f"{said['examples']:,} pair{'' if said['examples'] == 1 else 's'}{grouped}, written to {path}")
@@ -278,31 +288,31 @@ def export_pairs(options: Namespace) -> int:
         show_message(f"  with a reply of {name}: {count:,}")
     for reason, count in said["left_out"].items():
         show_message(f"  left out, {REASONS.get(reason, reason)}: {count:,}")
-    show_message(f"where it comes from: {beside(path)}")
-    return GOOD
+    show_message(f"where it comes from: {provenance_path(path)}")
+    return SUCCESS
 
 
 def _export_examples(options: Namespace, plan: Plan, source: CaseSource, exports: Sequence[Pairing], path: Path) -> int:
     said = write_examples(plan, exports, source, path)
     if options.json:
         show_json(json.dumps({name: value for name, value in said.items() if name != "lines"}, indent=2))
-        return GOOD
+        return SUCCESS
     count = said["examples"]
     show_message(f"{count:,} {'example' if count == 1 else 'examples'}, written to {path}")
     if len(exports) > 1:
         for name, lines in Counter(line["export"] for line in said["lines"]).items():
             show_text(f"  {name}: {lines:,}")
     for reason, count in said["left_out"].items():
-        show_message(f"  left out, {LEFT_OUT.get(reason, reason)}: {count:,}")
-    show_message(f"where it comes from: {beside(path)}")
-    return GOOD
+        show_message(f"  left out, {NO_EXAMPLE_REASONS.get(reason, reason)}: {count:,}")
+    show_message(f"where it comes from: {provenance_path(path)}")
+    return SUCCESS
 
 
 def compiled_pairs(options: Namespace, path: str) -> tuple[Plan, CaseSource]:
     """Return the plan of a spec, and the source of its rows. Raises `Failure` S0821 if it has errors."""
 
     spec = Namespace(**{**vars(options), "path": path})
-    compilation, folders = compile_given(spec, load_config(Path.cwd(), trust=trust_of(options)))
+    compilation, folders = compile_command_spec(spec, load_config(Path.cwd(), trust=trust_of(options)))
     if compilation.plan is None:
         raise Failure("S0821", f"`{path}` has mistakes, so nothing is made of it", "mend those above")
     return compilation.plan, CaseSource(compilation.plan, folders, tuple(each.path for each in compilation.sources))
@@ -313,7 +323,7 @@ def pairings_of(plan: Plan) -> list[Pairing]:
     return [each for each in plan.exports if isinstance(each, Pairing) and each.kind == "paired"]
 
 
-def found_pairings(plan: Plan, names: Sequence[str]) -> list[Pairing]:
+def named_pairings(plan: Plan, names: Sequence[str]) -> list[Pairing]:
     """Return the exports of these names. Raises `Failure` S0601 if one is unknown."""
     known = {each.name: each for each in pairings_of(plan)}
     for name in names:

@@ -8,23 +8,23 @@ from functools import partial
 from typing import Any
 
 from tripos.importing.logs.log import (
-    LeftOut,
     Log,
+    LoggedFigure,
     LoggedItem,
     LoggedSample,
     LoggedScore,
     LogHeader,
-    OwnFigure,
-    amount,
+    Skipped,
+    as_amount,
+    as_dict,
+    as_float,
+    as_list,
     as_messages,
     count,
-    entries,
-    finite,
     item_of,
-    mapping,
     prompt_turns,
-    said_as_json,
     text,
+    to_json_text,
 )
 from tripos.source_files import SourceFile, read_json
 
@@ -34,15 +34,15 @@ SAMPLES = "_samples.jsonl"
 
 def is_every_eval_ever(value: Any) -> bool:
     """Return true if a JSON value is a results file of Every Eval Ever."""
-    head = mapping(value)
+    head = as_dict(value)
     return isinstance(head.get("evaluation_results"), list) and "evaluation_id" in head
 
 
-def samples_beside(results: SourceFile, head: Mapping[str, Any]) -> SourceFile | None:
+def find_samples_file(results: SourceFile, head: Mapping[str, Any]) -> SourceFile | None:
     """Return the file of samples in the folder of a results file: the file that it names, or one with a matching
     name.
     """
-    named = text(mapping(head.get("detailed_evaluation_results")).get("file_path"))
+    named = text(as_dict(head.get("detailed_evaluation_results")).get("file_path"))
     names = [*([named.rpartition("/")[2]] if named else []), f"{results.path.stem}{SAMPLES}"]
     names.append(f"{results.path.stem}.jsonl")
     files = (results.beside(name) for name in names if name)
@@ -51,13 +51,13 @@ def samples_beside(results: SourceFile, head: Mapping[str, Any]) -> SourceFile |
 
 def open_every_eval_ever(file: SourceFile, value: Any) -> list[Log]:
     """Return the log of a results file. It has no samples if their file is missing."""
-    head = mapping(value)
-    model = text(mapping(head.get("model_info")).get("id")) or "unknown"
+    head = as_dict(value)
+    model = text(as_dict(head.get("model_info")).get("id")) or "unknown"
     name = text(head.get("evaluation_id")) or file.path.stem
-    library = mapping(head.get("eval_library"))
-    results = [mapping(each) for each in entries(head.get("evaluation_results"))]
+    library = as_dict(head.get("eval_library"))
+    results = [as_dict(each) for each in as_list(head.get("evaluation_results"))]
     benchmark = name.partition("/")[0]
-    samples = samples_beside(file, head)
+    samples = find_samples_file(file, head)
     rows = set() if samples is None else _results_with_rows(samples)
     about = {
         "created": head.get("evaluation_timestamp") or head.get("retrieved_timestamp"),
@@ -78,7 +78,7 @@ def open_every_eval_ever(file: SourceFile, value: Any) -> list[Log]:
 
 
 def _results_with_rows(samples: SourceFile) -> set[str]:
-    return {_id_of(mapping(row)) for row, _ in samples.json_lines()}
+    return {_id_of(as_dict(row)) for row, _ in samples.json_lines()}
 
 
 def _id_of(said: Mapping[str, Any]) -> str:
@@ -92,25 +92,25 @@ def _task(benchmark: str, result: Mapping[str, Any]) -> str:
 
 
 def _title(result: Mapping[str, Any]) -> str:
-    config = mapping(result.get("metric_config"))
+    config = as_dict(result.get("metric_config"))
     name = text(config.get("metric_name")) or text(config.get("metric_id"))
     return name or (text(result.get("evaluation_name")) or "score").rpartition("/")[2]
 
 
 def _is_lower(result: Mapping[str, Any]) -> bool:
-    return mapping(result.get("metric_config")).get("lower_is_better") is True
+    return as_dict(result.get("metric_config")).get("lower_is_better") is True
 
 
-def _figures(benchmark: str, result: Mapping[str, Any]) -> Iterator[OwnFigure]:
-    details = mapping(result.get("score_details"))
-    error = mapping(mapping(details.get("uncertainty")).get("standard_error")).get("value")
+def _figures(benchmark: str, result: Mapping[str, Any]) -> Iterator[LoggedFigure]:
+    details = as_dict(result.get("score_details"))
+    error = as_dict(as_dict(details.get("uncertainty")).get("standard_error")).get("value")
     for name, said in (("mean", details.get("score")), ("stderr", error)):
-        if (value := finite(said)) is not None:
-            yield OwnFigure(_task(benchmark, result), _title(result), name, value)
+        if (value := as_float(said)) is not None:
+            yield LoggedFigure(_task(benchmark, result), _title(result), name, value)
 
 
 def _samples(
-    file: SourceFile | None, titles: Mapping[str, tuple[str, str]], benchmark: str, model: str, left: LeftOut
+    file: SourceFile | None, titles: Mapping[str, tuple[str, str]], benchmark: str, model: str, left: Skipped
 ) -> Iterator[LoggedSample]:
     if file is None:
         left.note("results without a file of samples", "the whole log", len(titles))
@@ -119,11 +119,11 @@ def _samples(
     times: Counter[tuple[str, str, str]] = Counter()
     for number, (said, reason) in enumerate(file.json_lines(), 1):
         place = f"{file.path.name}, line {number}"
-        row = mapping(said)
+        row = as_dict(said)
         if reason is not None or "evaluation" not in row:
             left.note(f"line that is no sample{f': {reason}' if reason else ''}", place)
             continue
-        told = mapping(row.get("metadata"))
+        told = as_dict(row.get("metadata"))
         task, title = titles.get(_id_of(row), (benchmark, _title(row)))
         name = text(row.get("sample_id")) or ""
         sample = _whole(told.get("sample_number"))
@@ -138,19 +138,19 @@ def _samples(
 
 
 def _item(row: Mapping[str, Any]) -> LoggedItem:
-    asked = mapping(row.get("input"))
-    references = entries(asked.get("reference"))
+    asked = as_dict(row.get("input"))
+    references = as_list(asked.get("reference"))
     target = references[0] if len(references) == 1 else references or None
     return item_of(row.get("sample_id"), prompt_turns(asked.get("formatted") or asked.get("raw")), target)
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    asked, usage = mapping(row.get("input")), mapping(row.get("token_usage"))
-    said = mapping(row.get("output")).get("raw")
+    asked, usage = as_dict(row.get("input")), as_dict(row.get("token_usage"))
+    said = as_dict(row.get("output")).get("raw")
     replies = [each for each in (said if isinstance(said, list) else [said]) if isinstance(each, str)]
-    status = text(mapping(row.get("metadata")).get("status"))
+    status = text(as_dict(row.get("metadata")).get("status"))
     failed = status == "provider_error" or not replies
-    latency = amount(mapping(row.get("performance")).get("latency_ms"))
+    latency = as_amount(as_dict(row.get("performance")).get("latency_ms"))
     return {
         "reply": None if failed else replies[-1],
         "error": text(row.get("error")),
@@ -163,12 +163,12 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _score(row: Mapping[str, Any], title: str, place: str, left: LeftOut) -> LoggedScore:
-    told = mapping(row.get("evaluation"))
-    value = finite(told.get("score"))
+def _score(row: Mapping[str, Any], title: str, place: str, left: Skipped) -> LoggedScore:
+    told = as_dict(row.get("evaluation"))
+    value = as_float(told.get("score"))
     if value is None:
         left.note(f"score of `{title}` without a value", place)
-    return LoggedScore(title, f"{TOOL}/{title}", value, said_as_json(told))
+    return LoggedScore(title, f"{TOOL}/{title}", value, to_json_text(told))
 
 
 def _whole(said: Any) -> int | None:

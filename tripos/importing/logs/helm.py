@@ -9,31 +9,31 @@ from itertools import groupby
 from typing import Any
 
 from tripos.importing.logs.log import (
-    LeftOut,
     Log,
+    LoggedFigure,
     LoggedSample,
     LoggedScore,
     LogHeader,
-    OwnFigure,
-    amount,
+    Skipped,
+    as_amount,
+    as_dict,
+    as_float,
+    as_list,
     as_messages,
     count,
-    entries,
-    finite,
     item_of,
-    mapping,
     prompt_turns,
-    said_as_json,
     text,
+    to_json_text,
 )
 from tripos.source_files import SourceFile
 
 TOOL = "helm"
 RUN_SPEC, STATE, OF_INSTANCES, STATS = "run_spec.json", "scenario_state.json", "per_instance_stats.json", "stats.json"
-BESIDE = (STATE, OF_INSTANCES, STATS, "scenario.json", "instances.json", "display_predictions.json",
+RUN_FILES = (STATE, OF_INSTANCES, STATS, "scenario.json", "instances.json", "display_predictions.json",
           "display_requests.json", "costs.json", "run_sizes.json")  # fmt: skip
 """Other files in the folder of a run."""
-COUNTED = frozenset(
+NOT_QUALITY = frozenset(
     {
         *("num_references", "num_train_trials", "num_instances", "num_train_instances", "num_completions"),
         *("estimated_num_tokens_cost", "num_prompt_tokens", "num_completion_tokens", "num_output_tokens"),
@@ -52,18 +52,18 @@ SETTINGS = ("temperature", "max_tokens", "num_outputs", "max_train_instances", "
 def open_helm(file: SourceFile) -> list[Log]:
     """Return the log of a run's folder, given its `run_spec.json`. Raises `OSError` and `ValueError` if it cannot be
     read."""
-    spec = mapping(file.json())
+    spec = as_dict(file.json())
     path = file.path
-    adapter = mapping(spec.get("adapter_spec"))
+    adapter = as_dict(spec.get("adapter_spec"))
     title = text(spec.get("name")) or path.parent.name
     model = text(adapter.get("model")) or text(adapter.get("model_deployment")) or "unknown"
     task = _task(title)
     if not file.beside(STATE).is_there:
         raise ValueError(f"there is no `{STATE}` beside it")
-    state = mapping(file.beside(STATE).json())
+    state = as_dict(file.beside(STATE).json())
     scores, aggregated = file.beside(OF_INSTANCES), file.beside(STATS)
-    stats = entries(scores.json()) if scores.is_there else []
-    told = entries(aggregated.json()) if aggregated.is_there else []
+    stats = as_list(scores.json()) if scores.is_there else []
+    told = as_list(aggregated.json()) if aggregated.is_there else []
     about = {
         "run": title,
         "settings": {name: adapter[name] for name in SETTINGS if adapter.get(name) is not None},
@@ -77,7 +77,7 @@ def open_helm(file: SourceFile) -> list[Log]:
         {name: each for name, each in about.items() if each},
         tuple(_figures(task, told)),
     )
-    return [Log(str(path.parent), header, partial(_samples, entries(state.get("request_states")), stats, task, model))]
+    return [Log(str(path.parent), header, partial(_samples, as_list(state.get("request_states")), stats, task, model))]
 
 
 def _task(title: str) -> str:
@@ -91,10 +91,10 @@ def _task(title: str) -> str:
     return f"{name}:{','.join(own)}" if own else name
 
 
-def _under(task: str, changed: Mapping[str, Any]) -> str:
+def _perturbed_task(task: str, changed: Mapping[str, Any]) -> str:
     """Return the name of a task under a perturbation.
 
-    >>> _under("mmlu", {}), _under("mmlu", {"name": "typos", "robustness": True, "prob": 0.1})
+    >>> _perturbed_task("mmlu", {}), _perturbed_task("mmlu", {"name": "typos", "robustness": True, "prob": 0.1})
     ('mmlu', 'mmlu [typos, prob=0.1]')
     """
     if not changed:
@@ -103,34 +103,34 @@ def _under(task: str, changed: Mapping[str, Any]) -> str:
     return f"{task} [{', '.join([text(changed.get('name')) or 'perturbation', *own])}]"
 
 
-def _figures(task: str, stats: Sequence[Any]) -> Iterator[OwnFigure]:
+def _figures(task: str, stats: Sequence[Any]) -> Iterator[LoggedFigure]:
     """Yield the means of a run and of its perturbations that occur once. Statistics by split, and those of the worst or
     the original of perturbed instances, are skipped."""
     found: list[tuple[str, str | None, float | None]] = []
-    for each in map(mapping, stats):
-        about = mapping(each.get("name"))
-        changed = mapping(about.get("perturbation"))
+    for each in map(as_dict, stats):
+        about = as_dict(each.get("name"))
+        changed = as_dict(about.get("perturbation"))
         if changed.get("computed_on") in (None, "perturbed"):
-            found.append((_under(task, changed), text(about.get("name")), finite(each.get("mean"))))
+            found.append((_perturbed_task(task, changed), text(about.get("name")), as_float(each.get("mean"))))
     counts = Counter((under, name) for under, name, _ in found)
     for under, name, value in found:
-        if name is not None and value is not None and name not in COUNTED and counts[under, name] == 1:
-            yield OwnFigure(under, name, "mean", value)
+        if name is not None and value is not None and name not in NOT_QUALITY and counts[under, name] == 1:
+            yield LoggedFigure(under, name, "mean", value)
 
 
 def _key(said: Mapping[str, Any]) -> tuple[str, str, int]:
     """Return the key of a trial: instance, perturbation and trial index."""
-    instance = mapping(said.get("instance"))
+    instance = as_dict(said.get("instance"))
     name = text(said.get("instance_id")) or text(instance.get("id")) or ""
-    changed = mapping(said.get("perturbation") or instance.get("perturbation"))
-    return name, said_as_json(changed) if changed else "", count(said.get("train_trial_index")) or 0
+    changed = as_dict(said.get("perturbation") or instance.get("perturbation"))
+    return name, to_json_text(changed) if changed else "", count(said.get("train_trial_index")) or 0
 
 
-def _samples(states: list[Any], stats: list[Any], task: str, model: str, left: LeftOut) -> Iterator[LoggedSample]:
+def _samples(states: list[Any], stats: list[Any], task: str, model: str, left: Skipped) -> Iterator[LoggedSample]:
     scores: dict[tuple[str, str, int], list[Any]] = {}
-    for each in map(mapping, stats):
-        scores.setdefault(_key(each), []).extend(entries(each.get("stats")))
-    good = [mapping(each) for each in states if isinstance(mapping(each).get("instance"), dict)]
+    for each in map(as_dict, stats):
+        scores.setdefault(_key(each), []).extend(as_list(each.get("stats")))
+    good = [as_dict(each) for each in states if isinstance(as_dict(each).get("instance"), dict)]
     if not stats:
         left.note(f"scores: `{OF_INSTANCES}` is not there, or has none", STATE)
     if len(good) < len(states):
@@ -144,62 +144,62 @@ def _samples(states: list[Any], stats: list[Any], task: str, model: str, left: L
         place = f"instance {key[0]}" + (f", {key[1]}" if key[1] else "")
         told = _reply(requests, place, left)
         first = requests[0]
-        instance = mapping(first.get("instance"))
-        request = mapping(first.get("request"))
+        instance = as_dict(first.get("instance"))
+        request = as_dict(first.get("request"))
         turns = prompt_turns(request.get("messages") or request.get("prompt"))
-        references = map(mapping, entries(instance.get("references")))
-        right = [_said(each) for each in references if "correct" in entries(each.get("tags"))]
+        references = map(as_dict, as_list(instance.get("references")))
+        right = [_reference_text(each) for each in references if "correct" in as_list(each.get("tags"))]
         item = item_of(f"{key[0]} {key[1]}".strip(), turns, right[0] if len(right) == 1 else right or None)
         columns = {**told, "messages": as_messages(turns)}
-        under = _under(task, mapping(instance.get("perturbation")))
+        under = _perturbed_task(task, as_dict(instance.get("perturbation")))
         yield LoggedSample(place, under, model, item, key[2], columns, list(_scores(scores.pop(key, []), place, left)))
     for key, unasked in scores.items():
         left.note("statistics of an instance without a request", key[0], len(unasked))
 
 
-def _said(reference: Mapping[str, Any]) -> str:
-    return text(mapping(reference.get("output")).get("text")) or ""
+def _reference_text(reference: Mapping[str, Any]) -> str:
+    return text(as_dict(reference.get("output")).get("text")) or ""
 
 
-def _reply(requests: Sequence[dict[str, Any]], place: str, left: LeftOut) -> dict[str, Any]:
+def _reply(requests: Sequence[dict[str, Any]], place: str, left: Skipped) -> dict[str, Any]:
     """Return the columns of a reply: a completion, or the most likely reference if there is a request for each
     reference."""
     likeliest: tuple[float, str] | None = None
     for each in requests if len(requests) > 1 else ():
         number, done = count(each.get("reference_index")), _completions(each)
-        references = entries(mapping(each.get("instance")).get("references"))
-        value = finite(done[0].get("logprob")) if done else None
+        references = as_list(as_dict(each.get("instance")).get("references"))
+        value = as_float(done[0].get("logprob")) if done else None
         if number is None or number >= len(references) or value is None:
             left.note("further requests of an instance", place)
         elif likeliest is None or value > likeliest[0]:
-            likeliest = value, _said(mapping(references[number]))
-    result, done = mapping(requests[0].get("result")), _completions(requests[0])
+            likeliest = value, _reference_text(as_dict(references[number]))
+    result, done = as_dict(requests[0].get("result")), _completions(requests[0])
     if len(done) > 1:
         left.note("further completions of a request", place, len(done) - 1)
     reply = likeliest[1] if likeliest is not None else text(done[0].get("text")) if done else None
     return {
         "reply": reply,
         "error": None if reply is not None else text(result.get("error")) or "the log has no reply",
-        "finish_reason": text(mapping(done[0].get("finish_reason")).get("reason")) if done else None,
-        "tokens_out": len(entries(done[0].get("tokens"))) or None if done else None,
-        "latency_s": amount(result.get("request_time")),
+        "finish_reason": text(as_dict(done[0].get("finish_reason")).get("reason")) if done else None,
+        "tokens_out": len(as_list(done[0].get("tokens"))) or None if done else None,
+        "latency_s": as_amount(result.get("request_time")),
     }
 
 
 def _completions(state: Mapping[str, Any]) -> list[dict[str, Any]]:
-    result = mapping(state.get("result"))
-    return [mapping(each) for each in entries(result.get("completions"))] if result.get("success", True) else []
+    result = as_dict(state.get("result"))
+    return [as_dict(each) for each in as_list(result.get("completions"))] if result.get("success", True) else []
 
 
-def _scores(stats: Sequence[Any], place: str, left: LeftOut) -> Iterator[LoggedScore]:
-    for stat in map(mapping, stats):
-        name = text(mapping(stat.get("name")).get("name"))
-        value = finite(stat.get("mean"))
+def _scores(stats: Sequence[Any], place: str, left: Skipped) -> Iterator[LoggedScore]:
+    for stat in map(as_dict, stats):
+        name = text(as_dict(stat.get("name")).get("name"))
+        value = as_float(stat.get("mean"))
         if name is None:
             left.note("statistic without a name", place)
-        elif name in COUNTED:
+        elif name in NOT_QUALITY:
             left.note(f"`{name}`, which says nothing of how good a reply is", place)
         else:
             if value is None:
                 left.note(f"score of `{name}` without a value", place)
-            yield LoggedScore(name, f"{TOOL}/{name}", value, said_as_json(stat))
+            yield LoggedScore(name, f"{TOOL}/{name}", value, to_json_text(stat))

@@ -14,27 +14,27 @@ from typing import Any
 
 from tripos.importing.logs.log import (
     MEAN as LOG_MEAN,
-    LeftOut,
     Log,
+    LoggedFigure,
     LoggedItem,
     LoggedSample,
     LoggedScore,
     LogHeader,
-    OwnFigure,
+    Skipped,
     Turn,
-    amount,
+    as_amount,
+    as_dict,
+    as_float,
+    as_list,
     as_messages,
     count,
-    entries,
-    finite,
     is_own_log,
     item_of,
-    mapping,
     reply_status,
-    said_as_json,
     score_status,
     task_of,
     text,
+    to_json_text,
 )
 from tripos.source_files import SourceFile
 from tripos_compiler.plan import FUNCTION_ERROR, Ending, ending_of
@@ -108,7 +108,7 @@ SAMPLES = "samples/"
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 WORDS = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 """The values of letters and words, as in Inspect's `value_to_float`."""
-ENDS = {"success": "finished", "error": "interrupted", "cancelled": "interrupted", "started": "interrupted"}
+RUN_STATUSES = {"success": "finished", "error": "interrupted", "cancelled": "interrupted", "started": "interrupted"}
 REASONS = {
     "refusal": REFUSED,
     "no_response": PARSE_FAILURE,
@@ -117,12 +117,12 @@ REASONS = {
     "scoring_failed": FUNCTION_ERROR,
 }
 """Statuses of scores without a value, by Inspect's reason."""
-ATTACHED = "attachment://"
+ATTACHMENT_PREFIX = "attachment://"
 
 
 def is_inspect(value: Any) -> bool:
     """Return true if a JSON value is a log of Inspect."""
-    head = mapping(value)
+    head = as_dict(value)
     return isinstance(head.get("eval"), dict) and "task" in head["eval"]
 
 
@@ -134,13 +134,13 @@ def open_eval(file: SourceFile) -> Log:
     if header is None:
         archive.close()
         raise ValueError(f"it has neither `{HEADER}` nor `{STARTED}`")
-    head = mapping(archive.json(header))
+    head = as_dict(archive.json(header))
     if not is_inspect(head):
         archive.close()
         raise ValueError(f"its `{header}` is no header of a log")
     members = [name for name in names if name.startswith(SAMPLES) and name.endswith(".json")]
 
-    def samples(left: LeftOut) -> Iterator[LoggedSample]:
+    def samples(left: Skipped) -> Iterator[LoggedSample]:
         for name in members:
             try:
                 said = archive.json(name)
@@ -155,10 +155,10 @@ def open_eval(file: SourceFile) -> Log:
 
 def open_json(file: SourceFile, value: Any) -> Log:
     """Return the log of a `.json` file, given its content."""
-    head = mapping(value)
-    said = entries(head.pop("samples", None))
+    head = as_dict(value)
+    said = as_list(head.pop("samples", None))
 
-    def samples(left: LeftOut) -> Iterator[LoggedSample]:
+    def samples(left: Skipped) -> Iterator[LoggedSample]:
         for number, each in enumerate(said, 1):
             yield from _samples(each, head, f"sample {number}", left)
 
@@ -166,12 +166,12 @@ def open_json(file: SourceFile, value: Any) -> Log:
 
 
 def _header(head: Mapping[str, Any], file: str) -> LogHeader:
-    told, plan = mapping(head.get("eval")), mapping(head.get("plan"))
-    settings = {**mapping(told.get("model_generate_config")), **mapping(plan.get("config"))}
-    config = mapping(told.get("config"))
+    told, plan = as_dict(head.get("eval")), as_dict(head.get("plan"))
+    settings = {**as_dict(told.get("model_generate_config")), **as_dict(plan.get("config"))}
+    config = as_dict(told.get("config"))
     own = {name: told.get(name) for name in ("task", "task_version", "task_args", "created", "eval_id", "model_roles")}
-    steps = [text(mapping(step).get("solver")) for step in entries(plan.get("steps"))]
-    versions = mapping(told.get("packages"))
+    steps = [text(as_dict(step).get("solver")) for step in as_list(plan.get("steps"))]
+    versions = as_dict(told.get("packages"))
     about = {
         **{name: value for name, value in own.items() if value not in (None, {}, [])},
         "settings": {name: value for name, value in settings.items() if value is not None},
@@ -180,10 +180,10 @@ def _header(head: Mapping[str, Any], file: str) -> LogHeader:
         "epochs_reducer": config.get("epochs_reducer"),
         "limits": {name: value for name, value in config.items() if name.endswith("_limit") and value is not None},
         "versions": {str(name): str(value) for name, value in versions.items()},
-        "usage": mapping(mapping(head.get("stats")).get("model_usage")),
+        "usage": as_dict(as_dict(head.get("stats")).get("model_usage")),
     }
     status = text(head.get("status")) or "started"
-    error = text(mapping(head.get("error")).get("message"))
+    error = text(as_dict(head.get("error")).get("message"))
     name = _task_name(told)
     own_log = is_own_log(head)
     return LogHeader(
@@ -191,10 +191,10 @@ def _header(head: Mapping[str, Any], file: str) -> LogHeader:
         name,
         f"{TOOL}:{text(told.get('eval_id')) or text(told.get('task_id')) or file}",
         about,
-        tuple(_own_figures(mapping(head.get("results"))) if own_log else _figures(name, head)),
-        frozenset(_own_lower(mapping(head.get("results")))) if own_log else frozenset(),
+        tuple(_own_figures(as_dict(head.get("results"))) if own_log else _figures(name, head)),
+        frozenset(_own_lower(as_dict(head.get("results")))) if own_log else frozenset(),
         () if own_log else tuple(_reducers(head)),
-        status=ENDS.get(status, "interrupted"),
+        status=RUN_STATUSES.get(status, "interrupted"),
         message=None if status == "success" else f"{status}: {error}" if error else status,
     )
 
@@ -203,65 +203,65 @@ def _task_name(told: Mapping[str, Any]) -> str:
     return (text(told.get("task_display_name")) or text(told.get("task")) or "task").rpartition("/")[2]
 
 
-def _figures(task: str, head: Mapping[str, Any]) -> Iterator[OwnFigure]:
-    results, several = mapping(head.get("results")), set(_reducers(head))
-    for each in map(mapping, entries(results.get("scores"))):
+def _figures(task: str, head: Mapping[str, Any]) -> Iterator[LoggedFigure]:
+    results, several = as_dict(head.get("results")), set(_reducers(head))
+    for each in map(as_dict, as_list(results.get("scores"))):
         scorer, name = text(each.get("scorer")), text(each.get("name"))
         if scorer is None or name is None:
             continue
         reducer = (text(each.get("reducer")) if several else None) or MEAN
         score = scorer if name == scorer else f"{scorer}_{name}"
-        for metric, said in mapping(each.get("metrics")).items():
-            value = finite(mapping(said).get("value"))
+        for metric, said in as_dict(each.get("metrics")).items():
+            value = as_float(as_dict(said).get("value"))
             if value is not None:
-                yield OwnFigure(task, score, str(metric), value, reducer)
+                yield LoggedFigure(task, score, str(metric), value, reducer)
 
 
 def _reducers(head: Mapping[str, Any]) -> Iterator[str]:
     """Yield the reducers of an item's epochs, unless it is only the mean."""
-    config = mapping(mapping(head.get("eval")).get("config"))
+    config = as_dict(as_dict(head.get("eval")).get("config"))
     if (count(config.get("epochs")) or 1) < 2:
         return
     said = config.get("epochs_reducer")
-    told = [mapping(each).get("reducer") for each in entries(mapping(head.get("results")).get("scores"))]
-    found = dict.fromkeys(each for each in map(text, [*(entries(said) or [said]), *told]) if each)
+    told = [as_dict(each).get("reducer") for each in as_list(as_dict(head.get("results")).get("scores"))]
+    found = dict.fromkeys(each for each in map(text, [*(as_list(said) or [said]), *told]) if each)
     if found.keys() - {MEAN}:
         yield from found
 
 
-def _own_figures(results: Mapping[str, Any]) -> Iterator[OwnFigure]:
+def _own_figures(results: Mapping[str, Any]) -> Iterator[LoggedFigure]:
     """Yield the means of scores in a log that Tripos wrote, whose names contain the scenario and the arms."""
     for task, score, each in _own_means(results):
-        metrics = mapping(each.get("metrics"))
+        metrics = as_dict(each.get("metrics"))
         for figure, here in (("value", "mean"), ("stderr", "stderr")):
-            value = finite(mapping(metrics.get(figure)).get("value"))
+            value = as_float(as_dict(metrics.get(figure)).get("value"))
             if value is not None:
-                yield OwnFigure(task, score, here, value)
+                yield LoggedFigure(task, score, here, value)
 
 
 def _own_lower(results: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the scores for which lower is better in a log that Tripos wrote."""
     for task, score, each in _own_means(results):
-        if mapping(each.get("metadata")).get("lower_is_better") is True:
+        if as_dict(each.get("metadata")).get("lower_is_better") is True:
             yield task, score
 
 
 def _own_means(results: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Yield the means of scores in a log that Tripos wrote, each with its task and score."""
-    for each in map(mapping, entries(results.get("scores"))):
-        about = mapping(each.get("metadata"))
+    for each in map(as_dict, as_list(results.get("scores"))):
+        about = as_dict(each.get("metadata"))
         task, name = task_of(about), text(each.get("name"))
         if task is not None and name is not None and about.get("kind") == LOG_MEAN:
             scenario, _, arms = task.partition(" [")
             yield task, name.removeprefix(f"{scenario}: ").removesuffix(f" [{arms}" if arms else ""), each
 
 
-def _samples(said: Any, head: Mapping[str, Any], place: str, left: LeftOut) -> Iterator[LoggedSample]:
+def _samples(said: Any, head: Mapping[str, Any], place: str, left: Skipped) -> Iterator[LoggedSample]:
     """Yield the sample of a value, if it is one."""
     if not isinstance(said, dict) or "id" not in said:
         left.note("sample that is none", place)
         return
-    told = mapping(head.get("eval"))
+    told = as_dict(head.get("eval"))
     reader = _SampleReader(said, place, left, own=is_own_log(head))
     model = text(told.get("model")) or "unknown"
     epoch = count(said.get("epoch"))
@@ -280,15 +280,15 @@ def _samples(said: Any, head: Mapping[str, Any], place: str, left: LeftOut) -> I
 class _SampleReader:
     """Reader of one sample. `own` says that Tripos wrote the log."""
 
-    def __init__(self, said: dict[str, Any], place: str, left: LeftOut, *, own: bool) -> None:
+    def __init__(self, said: dict[str, Any], place: str, left: Skipped, *, own: bool) -> None:
         self.said, self.place, self.left, self.own = said, place, left, own
-        self.attached = mapping(said.get("attachments"))
-        self.about = mapping(said.get("metadata"))
+        self.attached = as_dict(said.get("attachments"))
+        self.about = as_dict(said.get("metadata"))
 
     def item(self) -> LoggedItem:
         """Return the item of the sample. Content other than text becomes JSON."""
         turns = self._asked()
-        choices = [self._text(each) for each in entries(self.said.get("choices")) if isinstance(each, str)]
+        choices = [self._text(each) for each in as_list(self.said.get("choices")) if isinstance(each, str)]
         if choices and turns:
             told = [turns[-1][1], *(f"{chr(65 + number)}) {each}" for number, each in enumerate(choices))]
             turns[-1] = (turns[-1][0], "\n".join(told))
@@ -301,23 +301,23 @@ class _SampleReader:
 
     def _turns(self, messages: Any) -> list[Turn]:
         found = []
-        for message in map(mapping, entries(messages)):
+        for message in map(as_dict, as_list(messages)):
             found.append((text(message.get("role")) or "user", self._message(message)))
         return found
 
     def _message(self, message: Mapping[str, Any]) -> str:
         said = self._text(message.get("content"))
         calls = message.get("tool_calls")
-        return "\n".join(each for each in (said, said_as_json(calls) if calls else "") if each)
+        return "\n".join(each for each in (said, to_json_text(calls) if calls else "") if each)
 
     def _text(self, content: Any) -> str:
         """Return the text of a content, with attachments of the sample filled in."""
         if isinstance(content, str):
-            if content.startswith(ATTACHED):
-                return text(self.attached.get(content.removeprefix(ATTACHED))) or content
+            if content.startswith(ATTACHMENT_PREFIX):
+                return text(self.attached.get(content.removeprefix(ATTACHMENT_PREFIX))) or content
             return content
         parts = []
-        for part in map(mapping, entries(content)):
+        for part in map(as_dict, as_list(content)):
             kind = text(part.get("type")) or "part"
             if kind == "text":
                 parts.append(self._text(part.get("text") or ""))
@@ -330,9 +330,9 @@ class _SampleReader:
 
     def columns(self, model: str) -> dict[str, Any]:
         """Return the facts about the reply as columns of `samples`."""
-        output = mapping(self.said.get("output"))
-        choice = mapping(next(iter(entries(output.get("choices"))), None))
-        message = mapping(choice.get("message"))
+        output = as_dict(self.said.get("output"))
+        choice = as_dict(next(iter(as_list(output.get("choices"))), None))
+        message = as_dict(choice.get("message"))
         error = self._error()
         reply = None
         if message:
@@ -357,37 +357,37 @@ class _SampleReader:
             "tokens_in": None if fresh is None else fresh + sum(cached),
             "tokens_out": count(usage.get("output_tokens")),
             "tokens_reasoning": count(usage.get("reasoning_tokens")),
-            "cost_usd": amount(usage.get("total_cost")),
-            "latency_s": amount(output.get("time")),
+            "cost_usd": as_amount(usage.get("total_cost")),
+            "latency_s": as_amount(output.get("time")),
         }
 
     def _usage(self, model: str) -> Mapping[str, Any]:
         """Return the token usage of the sample's own model. Usage by other models is recorded for the log as a
         whole.
         """
-        usage = mapping(self.said.get("model_usage"))
+        usage = as_dict(self.said.get("model_usage"))
         if others := usage.keys() - {model}:
             self.left.note("tokens of other models, by sample", self.place, len(others))
-        return mapping(usage.get(model))
+        return as_dict(usage.get(model))
 
     def _error(self) -> str | None:
-        error = text(mapping(self.said.get("error")).get("message"))
+        error = text(as_dict(self.said.get("error")).get("message"))
         if self.own and error is None:
-            error = text(mapping(self.said.get("output")).get("error"))
-        limit = mapping(self.said.get("limit"))
+            error = text(as_dict(self.said.get("output")).get("error"))
+        limit = as_dict(self.said.get("limit"))
         if error is None and limit:
             return f"the limit of {text(limit.get('type')) or 'the sample'} was reached"
         return error
 
     def scores(self) -> Iterator[LoggedScore]:
         """Yield the scores, one for each part of a score with several parts."""
-        for key, said in mapping(self.said.get("scores")).items():
+        for key, said in as_dict(self.said.get("scores")).items():
             scorer = key.removeprefix(f"{self.about.get('scenario')}: ") if self.own else key
-            told = mapping(said) if isinstance(said, dict) else {"value": said}
+            told = as_dict(said) if isinstance(said, dict) else {"value": said}
             value = told.get("value")
             reason = text(told.get("explanation")) or None
-            kept = said_as_json({name: told.get(name) for name in ("value", "answer", "explanation", "metadata")})
-            status, error = score_status(mapping(told.get("metadata"))) if self.own else (None, None)
+            kept = to_json_text({name: told.get(name) for name in ("value", "answer", "explanation", "metadata")})
+            status, error = score_status(as_dict(told.get("metadata"))) if self.own else (None, None)
             if status is None and (word := REASONS.get(text(told.get("reason")) or "")) is not None:
                 status, error = word, reason
             rater = f"{TOOL}/{scorer}"
@@ -414,4 +414,4 @@ class _SampleReader:
                 return worth
             with suppress(ValueError):
                 value = float(value)
-        return finite(value)
+        return as_float(value)

@@ -7,26 +7,26 @@ from functools import partial
 from typing import Any
 
 from tripos.importing.logs.log import (
-    LeftOut,
     Log,
+    LoggedFigure,
     LoggedItem,
     LoggedSample,
     LoggedScore,
     LogHeader,
-    OwnFigure,
+    Skipped,
     Turn,
     are_own_results,
+    as_dict,
+    as_float,
+    as_list,
     as_messages,
     count,
-    entries,
-    finite,
     item_of,
-    mapping,
     prompt_turns,
     reply_status,
-    said_as_json,
     score_status,
     text,
+    to_json_text,
 )
 from tripos.source_files import SourceFile
 
@@ -34,7 +34,7 @@ TOOL = "lm-eval"
 RESULTS, SAMPLES = "results", "samples_"
 NO_FILTER = "none"
 MEAN, MEAN_NAMES = "mean", ("mean", "nanmean")
-WHOLE = frozenset(
+SET_METRICS = frozenset(
     {
         *("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte"),
         *("bleu", "chrf", "ter", "mcc", "f1"),
@@ -47,22 +47,22 @@ PROVIDERS = {"openai-completions": "openai", "openai-chat-completions": "openai"
              "anthropic-chat-completions": "anthropic", "anthropic": "anthropic", "hf-multimodal": "hf",
              "huggingface": "hf", "local-completions": "", "local-chat-completions": ""}  # fmt: skip
 """The provider in a model's name, by lm-eval's kind of model, if the two differ."""
-KEPT = ("model", "model_args", "batch_size", "limit", "gen_kwargs", "random_seed", "numpy_seed", "torch_seed",
-        "fewshot_seed")  # fmt: skip
+STORED_SETTINGS = ("model", "model_args", "batch_size", "limit", "gen_kwargs", "random_seed", "numpy_seed",
+        "torch_seed", "fewshot_seed")  # fmt: skip
 
 
 def is_lm_eval(value: Any) -> bool:
     """Return true if a JSON value is a results file of lm-eval."""
-    head = mapping(value)
+    head = as_dict(value)
     return isinstance(head.get("results"), dict) and isinstance(head.get("configs"), dict) and "n-shot" in head
 
 
 def open_results(file: SourceFile, value: Any) -> list[Log]:
     """Return the logs of a results file: one for each group, and one for each task outside groups."""
-    head = mapping(value)
-    within = {str(name): [str(each) for each in entries(tasks)] for name, tasks in _groups(head)}
+    head = as_dict(value)
+    within = {str(name): [str(each) for each in as_list(tasks)] for name, tasks in _groups(head)}
     below = {each for tasks in within.values() for each in tasks}
-    names = [str(name) for name in mapping(head.get("configs"))]
+    names = [str(name) for name in as_dict(head.get("configs"))]
     logs = {name: _tasks_of(name, within, names) for name in within if name not in below and within[name]}
     grouped = {each for tasks in logs.values() for each in tasks}
     logs |= {name: [name] for name in names if name not in grouped}
@@ -71,7 +71,7 @@ def open_results(file: SourceFile, value: Any) -> list[Log]:
 
 
 def _groups(head: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    yield from mapping(head.get("group_subtasks")).items()
+    yield from as_dict(head.get("group_subtasks")).items()
 
 
 def _tasks_of(group: str, within: Mapping[str, Sequence[str]], known: Sequence[str]) -> list[str]:
@@ -89,10 +89,10 @@ def _tasks_of(group: str, within: Mapping[str, Sequence[str]], known: Sequence[s
 
 
 def _model(head: Mapping[str, Any]) -> str:
-    config = mapping(head.get("config"))
+    config = as_dict(head.get("config"))
     source = text(head.get("model_source")) or text(config.get("model")) or TOOL
     args = config.get("model_args")
-    said = mapping(args) if isinstance(args, dict) else dict(_pairs(text(args) or ""))
+    said = as_dict(args) if isinstance(args, dict) else dict(_pairs(text(args) or ""))
     name = text(said.get("pretrained")) or text(said.get("model")) or text(head.get("model_name")) or ""
     before = PROVIDERS.get(source, source)
     return "/".join(each for each in (before, name) if each) or source
@@ -106,10 +106,10 @@ def _pairs(said: str) -> Iterator[tuple[str, str]]:
 
 
 def _log(file: SourceFile, head: Mapping[str, Any], name: str, tasks: Sequence[str], model: str) -> Log:
-    config = mapping(head.get("config"))
+    config = as_dict(head.get("config"))
     about = {
         "created": head.get("date"),
-        "settings": {each: config[each] for each in KEPT if config.get(each) not in (None, {}, [])},
+        "settings": {each: config[each] for each in STORED_SETTINGS if config.get(each) not in (None, {}, [])},
         "tasks": {task: _about_task(head, task) for task in tasks},
         "versions": {"lm_eval": text(head.get("lm_eval_version"))},
         "system_instruction": head.get("system_instruction"),
@@ -130,11 +130,11 @@ def _log(file: SourceFile, head: Mapping[str, Any], name: str, tasks: Sequence[s
 
 
 def _about_task(head: Mapping[str, Any], task: str) -> dict[str, Any]:
-    config = mapping(mapping(head.get("configs")).get(task))
+    config = as_dict(as_dict(head.get("configs")).get(task))
     about = {
-        "version": mapping(head.get("versions")).get(task),
-        "shots": mapping(head.get("n-shot")).get(task),
-        "hash": mapping(head.get("task_hashes")).get(task),
+        "version": as_dict(head.get("versions")).get(task),
+        "shots": as_dict(head.get("n-shot")).get(task),
+        "hash": as_dict(head.get("task_hashes")).get(task),
         "generation": config.get("generation_kwargs"),
         "output_type": config.get("output_type"),
         "repeats": config.get("repeats"),
@@ -144,26 +144,26 @@ def _about_task(head: Mapping[str, Any], task: str) -> dict[str, Any]:
 
 def _lower(head: Mapping[str, Any], task: str) -> Iterator[str]:
     """Yield the scores of a task for which lower is better, by metric and filter."""
-    higher = mapping(mapping(head.get("higher_is_better")).get(task))
-    for key in mapping(mapping(head.get("results")).get(task)):
+    higher = as_dict(as_dict(head.get("higher_is_better")).get(task))
+    for key in as_dict(as_dict(head.get("results")).get(task)):
         metric, comma, filter_ = str(key).partition(",")
         if comma and higher.get(metric) is False:
             yield _title(metric, filter_)
 
 
-def _figures(head: Mapping[str, Any], task: str) -> Iterator[OwnFigure]:
+def _figures(head: Mapping[str, Any], task: str) -> Iterator[LoggedFigure]:
     """Yield the figures of a task and their standard errors."""
-    config = mapping(mapping(head.get("configs")).get(task))
-    told = {text(mapping(each).get("metric")): mapping(each) for each in entries(config.get("metric_list"))}
-    for key, value in mapping(mapping(head.get("results")).get(task)).items():
+    config = as_dict(as_dict(head.get("configs")).get(task))
+    told = {text(as_dict(each).get("metric")): as_dict(each) for each in as_list(config.get("metric_list"))}
+    for key, value in as_dict(as_dict(head.get("results")).get(task)).items():
         metric, comma, filter_ = str(key).partition(",")
-        number = finite(value) if not isinstance(value, bool) else None
+        number = as_float(value) if not isinstance(value, bool) else None
         if not comma or number is None:
             continue
         base = metric.removesuffix("_stderr")
-        how = text(mapping(told.get(base)).get("aggregation")) or ("" if base in WHOLE else MEAN)
+        how = text(as_dict(told.get(base)).get("aggregation")) or ("" if base in SET_METRICS else MEAN)
         name = "stderr" if metric != base else how or base
-        yield OwnFigure(task, _title(base, filter_), name, number, whole=how not in MEAN_NAMES)
+        yield LoggedFigure(task, _title(base, filter_), name, number, whole=how not in MEAN_NAMES)
 
 
 def _title(metric: str, filter_: str | None) -> str:
@@ -171,7 +171,7 @@ def _title(metric: str, filter_: str | None) -> str:
 
 
 def _samples(
-    results: SourceFile, head: Mapping[str, Any], tasks: Sequence[str], model: str, left: LeftOut
+    results: SourceFile, head: Mapping[str, Any], tasks: Sequence[str], model: str, left: Skipped
 ) -> Iterator[LoggedSample]:
     own = are_own_results(head)
     for task in tasks:
@@ -180,17 +180,17 @@ def _samples(
         if not file.is_there:
             left.note("task without a file of samples", f"{task}: there is no {name}")
             continue
-        kind = text(mapping(mapping(head.get("configs")).get(task)).get("output_type"))
+        kind = text(as_dict(as_dict(head.get("configs")).get(task)).get("output_type"))
         before: dict[str, set[str]] = {}
         """The filters seen for each item."""
         for number, (said, reason) in enumerate(file.json_lines(), 1):
             place = f"{name}, line {number}"
-            row = mapping(said)
+            row = as_dict(said)
             if reason is not None or "doc_id" not in row:
                 left.note(f"line that is no sample{f': {reason}' if reason else ''}", place)
                 continue
             reader = _RowReader(row, kind, place, left, own=own)
-            filters = before.setdefault(said_as_json([row["doc_id"], row.get("doc_hash")]), set())
+            filters = before.setdefault(to_json_text([row["doc_id"], row.get("doc_hash")]), set())
             yield from reader.samples(task, model, further=bool(filters) and reader.filter not in filters)
             filters.add(reader.filter)
 
@@ -199,12 +199,12 @@ class _RowReader:
     """Reader of one line: an item with its replies, and the scores of one filter. In a line that Tripos wrote (`own`),
     the last request has the reply, and `scores` has the statuses."""
 
-    def __init__(self, row: dict[str, Any], kind: str | None, place: str, left: LeftOut, *, own: bool) -> None:
+    def __init__(self, row: dict[str, Any], kind: str | None, place: str, left: Skipped, *, own: bool) -> None:
         self.row, self.place, self.left, self.own = row, place, left, own
         self.filter = text(row.get("filter")) or NO_FILTER
         self.arguments = [_argument(each) for each in _listed(row.get("arguments"))]
         self.kind = kind or (CHOSEN if len(self.arguments) > 1 else None)
-        told = map(mapping, entries(row.get("scores"))) if own else ()
+        told = map(as_dict, as_list(row.get("scores"))) if own else ()
         self.statuses = {text(each.get("name")): score_status(each) for each in told}
 
     def samples(self, task: str, model: str, *, further: bool) -> Iterator[LoggedSample]:
@@ -250,10 +250,10 @@ class _RowReader:
 
     def _replies(self, options: Sequence[str]) -> list[str | None]:
         """Return the replies: generated texts, or the continuation with the highest likelihood."""
-        said = entries(self.row.get("resps"))
+        said = as_list(self.row.get("resps"))
         if self.kind not in LIKELIHOODS:
             place = -1 if self.own else 0
-            return [text(each) for each in (entries(said[place]) if said else [])] or [None]
+            return [text(each) for each in (as_list(said[place]) if said else [])] or [None]
         if self.kind == ROLLING:
             return [text(_first(each)) for each in said] or [None]
         values = [likelihood for likelihood, _ in self._likelihoods()][: len(options)]
@@ -263,7 +263,7 @@ class _RowReader:
         return [options[values.index(max(known))]]
 
     def _likelihoods(self) -> list[tuple[float | None, bool]]:
-        return [_likelihood(_first(each)) for each in entries(self.row.get("resps"))]
+        return [_likelihood(_first(each)) for each in as_list(self.row.get("resps"))]
 
     def _scores(self, options: Sequence[str]) -> Iterator[LoggedScore]:
         kept: dict[str, Any] = {"filter": self.filter, "filtered": self.row.get("filtered_resps")}
@@ -273,41 +273,41 @@ class _RowReader:
                 for option, (value, greedy) in zip(options, self._likelihoods(), strict=False)
             ]
             del kept["filtered"]
-        for metric in map(str, entries(self.row.get("metrics"))):
+        for metric in map(str, as_list(self.row.get("metrics"))):
             value = self.row.get(metric)
             title = _title(metric, self.filter)
-            said = said_as_json({"value": value, **kept})
+            said = to_json_text({"value": value, **kept})
             rater = f"{TOOL}/{title}"
             parts = value if isinstance(value, list | tuple) else None
-            if parts and all(finite(part) is not None for part in parts):
+            if parts and all(as_float(part) is not None for part in parts):
                 self.left.note(f"score of `{title}` that is several numbers, kept one by one", self.place)
                 for number, part in enumerate(parts):
-                    yield LoggedScore(f"{title}_{number}", rater, finite(part), said)
+                    yield LoggedScore(f"{title}_{number}", rater, as_float(part), said)
                 continue
-            status, error = self.statuses.get(metric, (None, None)) if finite(value) is None else (None, None)
-            if finite(value) is None and status is None:
+            status, error = self.statuses.get(metric, (None, None)) if as_float(value) is None else (None, None)
+            if as_float(value) is None and status is None:
                 kind = "without a value" if value is None or isinstance(value, float) else "that is no number"
                 self.left.note(f"score of `{title}` {kind}", self.place)
-            yield LoggedScore(title, rater, finite(value), said, None, status, error)
+            yield LoggedScore(title, rater, as_float(value), said, None, status, error)
 
 
 def _listed(value: Any) -> list[Any]:
     """Return the arguments of requests: a list, or in newer logs an object with numbered keys."""
-    return list(value.values()) if isinstance(value, dict) else entries(value)
+    return list(value.values()) if isinstance(value, dict) else as_list(value)
 
 
 def _argument(value: Any) -> tuple[str, str]:
     """Return the context and the continuation of a request. The continuation of a generation is empty."""
-    parts = list(value.values()) if isinstance(value, dict) else entries(value)
+    parts = list(value.values()) if isinstance(value, dict) else as_list(value)
     context = _first(parts[0]) if parts else ""
     following = parts[1] if len(parts) > 1 else ""
-    said = context if isinstance(context, str) else said_as_json(context)
+    said = context if isinstance(context, str) else to_json_text(context)
     return said, following if isinstance(following, str) else ""
 
 
 def _likelihood(said: Any) -> tuple[float | None, bool]:
     """Return a log-likelihood, and whether greedy decoding gives this text. Newer logs have both as texts."""
-    parts = entries(said)
+    parts = as_list(said)
     value = parts[0] if parts else said
     if isinstance(value, str):
         try:
@@ -315,7 +315,7 @@ def _likelihood(said: Any) -> tuple[float | None, bool]:
         except ValueError:
             return None, False
     greedy = parts[1] if len(parts) > 1 else False
-    return finite(value), greedy is True or greedy == "True"
+    return as_float(value), greedy is True or greedy == "True"
 
 
 def _first(value: Any) -> Any:

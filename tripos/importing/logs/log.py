@@ -67,7 +67,7 @@ class LoggedSample:
 
 
 @dataclass(frozen=True)
-class OwnFigure:
+class LoggedFigure:
     """A figure that the log reports for a score, such as the `accuracy` of `match`. `reducer` combines the scores of an
     item's epochs. With `whole`, the figure is computed from the whole set and is not a mean of scores."""
 
@@ -88,7 +88,7 @@ class LogHeader:
     name: str
     identity: str
     about: Mapping[str, Any]
-    figures: Sequence[OwnFigure] = ()
+    figures: Sequence[LoggedFigure] = ()
     lower: frozenset[tuple[str, str]] = frozenset()
     """Scores for which lower is better, each with its task."""
     reducers: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ class LogHeader:
 
 
 @dataclass
-class LeftOut:
+class Skipped:
     """Parts of a log that are not imported, with their counts and first positions."""
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -124,7 +124,7 @@ class Log:
 
     path: str
     header: LogHeader
-    samples: Callable[[LeftOut], Iterator[LoggedSample]]
+    samples: Callable[[Skipped], Iterator[LoggedSample]]
     part: str = ""
 
     @property
@@ -134,12 +134,12 @@ class Log:
 
 
 # Untrusted values
-def mapping(value: Any) -> dict[str, Any]:
+def as_dict(value: Any) -> dict[str, Any]:
     """Return a JSON object, or an empty one for any other value."""
     return value if isinstance(value, dict) else {}
 
 
-def entries(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
     """Return a list, or an empty one for any other value."""
     return value if isinstance(value, list) else []
 
@@ -158,16 +158,16 @@ def count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63 else None
 
 
-def amount(value: Any) -> float | None:
+def as_amount(value: Any) -> float | None:
     """Return a finite number from 0; None for any other value."""
-    found = finite(value)
+    found = as_float(value)
     return found if found is not None and found >= 0 else None
 
 
-def finite(value: Any) -> float | None:
+def as_float(value: Any) -> float | None:
     """Return a finite number within the bounds of figures, with booleans as 1 and 0; None for any other value.
 
-    >>> finite(True), finite(float("nan")), finite("1"), finite(10**400), finite(1.7e308)
+    >>> as_float(True), as_float(float("nan")), as_float("1"), as_float(10**400), as_float(1.7e308)
     (1.0, None, None, None, None)
     """
     if not isinstance(value, int | float):
@@ -179,7 +179,7 @@ def finite(value: Any) -> float | None:
     return found if in_bounds(found) else None
 
 
-def said_as_json(value: Any) -> str:
+def to_json_text(value: Any) -> str:
     """Return a value as JSON text, with NaN in Python's notation."""
     try:
         return orjson.dumps(value).decode() if not _has_nan(value) else json.dumps(value, ensure_ascii=False)
@@ -204,8 +204,8 @@ def item_of(name: Any, turns: Sequence[Turn], target: Any) -> LoggedItem:
     spoken = [turn for turn in turns if turn[0] != "system"]
     question = spoken.pop()[1] if spoken and spoken[-1][0] != "assistant" else ""
     system = "\n\n".join(said for role, said in turns if role == "system")
-    gold = target if isinstance(target, str) else None if target is None else said_as_json(target)
-    return LoggedItem(text(name) or said_as_json(name), question, system, tuple(spoken), gold)
+    gold = target if isinstance(target, str) else None if target is None else to_json_text(target)
+    return LoggedItem(text(name) or to_json_text(name), question, system, tuple(spoken), gold)
 
 
 def prompt_turns(said: Any) -> list[Turn]:
@@ -220,10 +220,10 @@ def prompt_turns(said: Any) -> list[Turn]:
             messages = read_json(said.encode("utf-8", "surrogatepass"))
         except ValueError:
             messages = said
-    told = [mapping(each) for each in entries(messages)]
+    told = [as_dict(each) for each in as_list(messages)]
     if told and all(isinstance(each.get("content"), str) for each in told):
         return [(text(each.get("role")) or "user", str(each["content"])) for each in told]
-    return [("user", said if isinstance(said, str) else "" if said is None else said_as_json(said))]
+    return [("user", said if isinstance(said, str) else "" if said is None else to_json_text(said))]
 
 
 def as_messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
@@ -272,10 +272,10 @@ def task_of(about: Mapping[str, Any]) -> str | None:
 
 def is_own_log(head: Mapping[str, Any]) -> bool:
     """Return true if Tripos wrote this log of Inspect, given its header."""
-    told = mapping(head.get("eval"))
-    return "tripos" in mapping(told.get("packages")) and "tripos_run" in mapping(told.get("metadata"))
+    told = as_dict(head.get("eval"))
+    return "tripos" in as_dict(told.get("packages")) and "tripos_run" in as_dict(told.get("metadata"))
 
 
 def are_own_results(head: Mapping[str, Any]) -> bool:
     """Return true if Tripos wrote these results of lm-eval."""
-    return "run_id" in mapping(head.get("tripos"))
+    return "run_id" in as_dict(head.get("tripos"))

@@ -7,21 +7,21 @@ from functools import partial
 from typing import Any
 
 from tripos.importing.logs.log import (
-    LeftOut,
     Log,
+    LoggedFigure,
     LoggedSample,
     LoggedScore,
     LogHeader,
-    OwnFigure,
+    Skipped,
+    as_dict,
+    as_float,
+    as_list,
     as_messages,
     count,
-    entries,
-    finite,
     item_of,
-    mapping,
     prompt_turns,
-    said_as_json,
     text,
+    to_json_text,
 )
 from tripos.source_files import SourceFile, read_json
 
@@ -32,7 +32,7 @@ ABOUT = ("spec", "final_report")
 
 def is_openai_evals(first: Any) -> bool:
     """Return true if the first line of a file is the spec of a run of OpenAI Evals."""
-    spec = mapping(mapping(first).get("spec"))
+    spec = as_dict(as_dict(first).get("spec"))
     return "completion_fns" in spec or "eval_name" in spec
 
 
@@ -45,24 +45,24 @@ def open_openai_evals(file: SourceFile) -> list[Log]:
     others = 0
     for number, (at, line) in enumerate(file.lines_at(), 1):
         try:
-            said = mapping(read_json(line))
+            said = as_dict(read_json(line))
         except ValueError as error:
             broken.append((number, str(error)))
             continue
-        spec = mapping(said.get("spec")) or spec
-        report = mapping(said.get("final_report")) or report
+        spec = as_dict(said.get("spec")) or spec
+        report = as_dict(said.get("final_report")) or report
         name = text(said.get("sample_id"))
         if name is not None:
             events.setdefault(name, []).append(at)
         elif not any(each in said for each in ABOUT):
             others += 1
     task = text(spec.get("base_eval")) or text(spec.get("eval_name")) or TOOL
-    model = text(next(iter(entries(spec.get("completion_fns"))), None)) or "unknown"
+    model = text(next(iter(as_list(spec.get("completion_fns"))), None)) or "unknown"
     about = {
         "created": spec.get("created_at"),
         "eval": spec.get("eval_name"),
         "split": spec.get("split"),
-        "settings": mapping(spec.get("run_config")) or None,
+        "settings": as_dict(spec.get("run_config")) or None,
         "report": report or None,
     }
     header = LogHeader(
@@ -77,10 +77,10 @@ def open_openai_evals(file: SourceFile) -> list[Log]:
     return [Log(str(file.path), header, partial(_samples, file, events, broken, others, task, model))]
 
 
-def _figures(task: str, report: Mapping[str, Any]) -> Iterator[OwnFigure]:
-    value = finite(report.get("accuracy"))
+def _figures(task: str, report: Mapping[str, Any]) -> Iterator[LoggedFigure]:
+    value = as_float(report.get("accuracy"))
     if value is not None:
-        yield OwnFigure(task, "match", "accuracy", value)
+        yield LoggedFigure(task, "match", "accuracy", value)
 
 
 def _samples(
@@ -90,7 +90,7 @@ def _samples(
     others: int,
     task: str,
     model: str,
-    left: LeftOut,
+    left: Skipped,
 ) -> Iterator[LoggedSample]:
     for number, reason in broken:
         left.note(f"line that is no event: {reason}", f"line {number}")
@@ -101,24 +101,24 @@ def _samples(
             told = []
             for at in places:
                 file.seek(at)
-                told.append(mapping(read_json(file.readline())))
+                told.append(as_dict(read_json(file.readline())))
             yield from _sample(name, told, task, model, left)
 
 
-def _sample(name: str, events: list[dict[str, Any]], task: str, model: str, left: LeftOut) -> Iterator[LoggedSample]:
+def _sample(name: str, events: list[dict[str, Any]], task: str, model: str, left: Skipped) -> Iterator[LoggedSample]:
     """Yield the reply of a sample, from its first sampling event, with all of its scores."""
-    sampled = [mapping(each.get("data")) for each in events if each.get("type") == SAMPLING]
+    sampled = [as_dict(each.get("data")) for each in events if each.get("type") == SAMPLING]
     if len(sampled) > 1:
         left.note("further calls for a sample, as of a model that grades", name, len(sampled) - 1)
     first = sampled[0] if sampled else {}
     scores = [score for each in events if each.get("type") != SAMPLING for score in _scores(each, name, left)]
-    expected = next((data["expected"] for each in events if "expected" in (data := mapping(each.get("data")))), None)
-    usage = mapping(first.get("usage"))
+    expected = next((data["expected"] for each in events if "expected" in (data := as_dict(each.get("data")))), None)
+    usage = as_dict(first.get("usage"))
     turns = prompt_turns(first.get("prompt"))
     said = first.get("sampled")
     replies = [each for each in (said if isinstance(said, list) else [said]) if each is not None]
     columns = {
-        "reply": None if not replies else replies[0] if isinstance(replies[0], str) else said_as_json(replies[0]),
+        "reply": None if not replies else replies[0] if isinstance(replies[0], str) else to_json_text(replies[0]),
         "error": None if replies else _error(events),
         "messages": as_messages(turns),
         "model_served": text(first.get("model")),
@@ -129,18 +129,18 @@ def _sample(name: str, events: list[dict[str, Any]], task: str, model: str, left
 
 
 def _error(events: list[dict[str, Any]]) -> str:
-    told = [mapping(each.get("data")) for each in events if each.get("type") == ERROR]
+    told = [as_dict(each.get("data")) for each in events if each.get("type") == ERROR]
     return next((said for each in told if (said := text(each.get("message"))) is not None), "the log has no reply")
 
 
-def _scores(event: Mapping[str, Any], place: str, left: LeftOut) -> Iterator[LoggedScore]:
-    kind, data = text(event.get("type")) or "event", mapping(event.get("data"))
-    said = said_as_json(data)
+def _scores(event: Mapping[str, Any], place: str, left: Skipped) -> Iterator[LoggedScore]:
+    kind, data = text(event.get("type")) or "event", as_dict(event.get("data"))
+    said = to_json_text(data)
     if kind == "match":
-        yield LoggedScore("match", f"{TOOL}/match", finite(data.get("correct")), said)
+        yield LoggedScore("match", f"{TOOL}/match", as_float(data.get("correct")), said)
     elif kind == "metrics":
         for name, part in data.items():
-            if (value := finite(part)) is not None:
+            if (value := as_float(part)) is not None:
                 yield LoggedScore(str(name), f"{TOOL}/{name}", value, said)
             elif name not in ("sampled", "expected"):
                 left.note(f"metric `{name}` that is no number", place)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tripos.importing.logs.every_eval_ever import SAMPLES as EEE_SAMPLES, is_every_eval_ever, open_every_eval_ever
-from tripos.importing.logs.helm import BESIDE, RUN_SPEC, STATE, open_helm
+from tripos.importing.logs.helm import RUN_FILES, RUN_SPEC, STATE, open_helm
 from tripos.importing.logs.inspect import is_inspect, open_eval, open_json
 from tripos.importing.logs.lm_eval import RESULTS, SAMPLES, is_lm_eval, open_results
 from tripos.importing.logs.log import Log
@@ -39,13 +39,13 @@ def open_logs(file: SourceFile) -> list[Log] | None:
     if path.suffix == ".eval":
         return [open_eval(file)]
     if path.suffix == ".jsonl":
-        if _is_beside(file):
+        if _is_read_with_results(file):
             return []
         first = next(file.json_lines(), (None, None))[0]
         return open_openai_evals(file) if is_openai_evals(first) else None
     if path.name == RUN_SPEC:
         return open_helm(file)
-    if path.name in BESIDE and file.beside(RUN_SPEC).is_there:
+    if path.name in RUN_FILES and file.beside(RUN_SPEC).is_there:
         return []
     value = file.json()
     if is_inspect(value):
@@ -61,7 +61,7 @@ JSON_LOGS = (
 """Formats that are a single JSON value: a test, and a function that opens the logs."""
 
 
-def _is_beside(file: SourceFile) -> bool:
+def _is_read_with_results(file: SourceFile) -> bool:
     """Return true if the samples of a file are read with its file of results."""
     name = file.path.name
     if name.startswith(SAMPLES) and _results_of(file.path):

@@ -31,10 +31,10 @@ import orjson
 from tripos.errors import Failure
 from tripos.files import MOST_DATA_BYTES, read_untrusted_lines
 from tripos.importing.logs.inspect import MEAN, is_reducer, reduced_measure, reduced_value
-from tripos.importing.logs.log import LeftOut, Log, LoggedItem, LoggedScore, LogHeader, OwnFigure
+from tripos.importing.logs.log import Log, LoggedFigure, LoggedItem, LoggedScore, LogHeader, Skipped
 from tripos.importing.logs.spec_text import RATER, STEP, LoggedTask, LogSpec, identifier, items_file
-from tripos.importing.replies import NoLedger, is_store
-from tripos.importing.rows import UnfitValue
+from tripos.importing.replies import EmptyLedger, is_store
+from tripos.importing.rows import InvalidValue
 from tripos.importing.scores import GradedMetric, Place, gradable
 from tripos.runs.records import run_row, step_rows
 from tripos_compiler.plan import Ask, Plan, Scenario
@@ -43,48 +43,54 @@ from tripos_compiler.source.inputs import DataError
 from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import item_row, new_run_id
-from tripos_runtime.drivers.lookup import given_bindings
+from tripos_runtime.drivers.lookup import imported_bindings
 from tripos_runtime.drivers.recorded import Recorder, recorded_treatments
 from tripos_runtime.program.binding import RoleBinding
 from tripos_runtime.program.units import Unit
-from tripos_warehouse.ledger.imported_scores import GivenScore, ScoreChanges, difference, imported_score, rows_of
+from tripos_warehouse.ledger.imported_scores import (
+    ImportedScore,
+    ScoreChanges,
+    changed_rows,
+    compare_with_store,
+    imported_score,
+)
 from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store.store import Store
 
-FREE, OWN, LENT = range(3)
+FREE, MATCHED, ALIASED = range(3)
 """States of an item within a log: without a sample so far, matched under its own id, or matched under another id."""
-Asked = bytes
+ContentDigest = bytes
 """A digest of the content of an item."""
 
 
-def asked_digest(system: str, history: Any, question: str) -> Asked:
+def content_digest(system: str, history: Any, question: str) -> ContentDigest:
     """Return the digest of an item's content; `history` are pairs of role and text.
 
-    >>> asked_digest("", [("user", "a")], "b") == asked_digest("", [["user", "a"]], "b")
+    >>> content_digest("", [("user", "a")], "b") == content_digest("", [["user", "a"]], "b")
     True
     """
     told = orjson.dumps([system, [list(turn) for turn in history], question])
     return blake2b(told, digest_size=16).digest()
 
 
-def sound_text(value: str) -> str:
+def to_valid_text(value: str) -> str:
     """Return a text that is valid UTF-8: a lone surrogate becomes `\\ufffd`.
 
-    >>> sound_text("a\\ud800")
+    >>> to_valid_text("a\\ud800")
     'a\\ufffd'
     """
     return value if value.isascii() else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def sound(value: Any) -> Any:
+def to_valid_utf8(value: Any) -> Any:
     """Return a JSON value whose texts are valid UTF-8."""
     match value:
         case str():
-            return sound_text(value)
+            return to_valid_text(value)
         case dict():
-            return {sound(name): sound(each) for name, each in value.items()}
+            return {to_valid_utf8(name): to_valid_utf8(each) for name, each in value.items()}
         case list():
-            return [sound(each) for each in value]
+            return [to_valid_utf8(each) for each in value]
     return value
 
 
@@ -94,14 +100,14 @@ class ItemTable:
     them. Memory holds only a digest and the id of each."""
 
     path: Path
-    known: dict[Asked, int] = field(default_factory=dict)
+    known: dict[ContentDigest, int] = field(default_factory=dict)
     """The position of the first item with a content, from 0."""
-    further: dict[Asked, list[int]] = field(default_factory=dict)
+    further: dict[ContentDigest, list[int]] = field(default_factory=dict)
     """The positions of other items with the same content."""
     names: list[str] = field(default_factory=list)
     """The id of each item, by position."""
     added: int = 0
-    _claimed: dict[tuple[Asked, str], int] = field(default_factory=dict)
+    _claimed: dict[tuple[ContentDigest, str], int] = field(default_factory=dict)
     """The positions of items that the log refers to by another id."""
     _taken: bytearray = field(default_factory=bytearray)
     _new: IO[bytes] | None = None
@@ -119,12 +125,12 @@ class ItemTable:
     def _know(self, row: Any) -> None:
         try:
             turns = [(turn["speaker"], turn["text"]) for turn in row["history"]]
-            digest, name = asked_digest(row["system"], turns, row["question"]), row["id"]
+            digest, name = content_digest(row["system"], turns, row["question"]), row["id"]
         except (KeyError, TypeError) as error:
             raise ValueError(f"line {len(self.names) + 1} is no item of a log") from error
         self._keep(digest, name)
 
-    def _keep(self, digest: Asked, name: str) -> int:
+    def _keep(self, digest: ContentDigest, name: str) -> int:
         place = len(self.names)
         self.names.append(name)
         self._taken.append(FREE)
@@ -139,15 +145,15 @@ class ItemTable:
 
     def place_of(self, item: LoggedItem) -> int:
         """Return the position of an item, after adding it if it is new."""
-        name, question, system = sound_text(item.item), sound_text(item.question), sound_text(item.system)
-        turns = [(sound_text(speaker), sound_text(said)) for speaker, said in item.history]
-        digest = asked_digest(system, turns, question)
+        name, question, system = to_valid_text(item.item), to_valid_text(item.question), to_valid_text(item.system)
+        turns = [(to_valid_text(speaker), to_valid_text(said)) for speaker, said in item.history]
+        digest = content_digest(system, turns, question)
         if (place := self._claimed.get((digest, name))) is not None:
             return place
         alike: list[int] = [self.known[digest], *self.further.get(digest, ())] if digest in self.known else []
-        own = next((at for at in alike if self.names[at] == name and self._taken[at] != LENT), None)
+        own = next((at for at in alike if self.names[at] == name and self._taken[at] != ALIASED), None)
         if own is not None:
-            self._taken[own] = OWN
+            self._taken[own] = MATCHED
             return own
         found = None
         if question or turns or system:  # an item without a text is matched only by its id
@@ -163,14 +169,14 @@ class ItemTable:
                     "system": system,
                     "history": [{"speaker": speaker, "text": said} for speaker, said in turns],
                     "question": question,
-                    "target": None if item.target is None else sound_text(item.target),
+                    "target": None if item.target is None else to_valid_text(item.target),
                 }
             )
         if self.names[found] == name:
-            self._taken[found] = OWN
+            self._taken[found] = MATCHED
         else:
             self._claimed[digest, name] = found
-            self._taken[found] = LENT
+            self._taken[found] = ALIASED
         return found
 
     def _add(self, row: Mapping[str, Any]) -> None:
@@ -184,7 +190,7 @@ class ItemTable:
         target = folder / self.path.name
         if not self.added and target == self.path:
             return
-        with replacing(target) as file:
+        with atomic_write(target) as file:
             if self.path.exists():
                 with self.path.open("rb") as old:
                     shutil.copyfileobj(old, file)
@@ -202,7 +208,7 @@ class ItemTable:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """Open a file that replaces `path` on success; after a failure the old file is unchanged. Raises `OSError`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.new")
@@ -265,7 +271,7 @@ class FigureCheck:
             self.sums[task, score] = ItemSums()
         self.sums[task, score].add(item, value)
 
-    def own(self, figures: Sequence[OwnFigure]) -> list[dict[str, Any]]:
+    def own(self, figures: Sequence[LoggedFigure]) -> list[dict[str, Any]]:
         """Return the figures of a log that cannot be computed from its scores: figures of the whole set, of a reducer
         without a measure, of metrics other than a mean, and of scores that the log does not contain."""
         return [
@@ -277,10 +283,10 @@ class FigureCheck:
                 "value": each.value,
             }
             for each in figures
-            if not self._is_held(each)
+            if not self._is_reproducible(each)
         ]
 
-    def _is_held(self, figure: OwnFigure) -> bool:
+    def _is_reproducible(self, figure: LoggedFigure) -> bool:
         items = self.sums.get((figure.task, figure.score))
         if figure.whole or items is None or figure.name not in MEANS | ERRORS:
             return False
@@ -289,17 +295,17 @@ class FigureCheck:
         said = reduced_measure(figure.score, figure.reducer, truth=items.truth, samples=items.most)
         return figure.name in MEANS and said is not None
 
-    def unheld(self, figures: Sequence[OwnFigure]) -> list[str]:
+    def means_without_scores(self, figures: Sequence[LoggedFigure]) -> list[str]:
         """Return the scores that a log reports a mean of but does not contain."""
         lacking = (each.score for each in figures if each.name in MEANS and (each.task, each.score) not in self.sums)
         return list(dict.fromkeys(lacking))
 
-    def differences(self, figures: Sequence[OwnFigure]) -> Iterator[dict[str, Any]]:
+    def differences(self, figures: Sequence[LoggedFigure]) -> Iterator[dict[str, Any]]:
         """Yield every figure of a log that its scores can reproduce: the figure, the value that a report computes, and
         whether they agree. An error is the standard error of the mean."""
         for figure in figures:
             items = self.sums.get((figure.task, figure.score), ItemSums())
-            if not self._is_held(figure):
+            if not self._is_reproducible(figure):
                 continue
             if figure.reducer != MEAN:
                 reduced = _reduced(items, figure.reducer)
@@ -310,7 +316,7 @@ class FigureCheck:
                 here = mean_of(items)
             elif figure.name in ERRORS and len(items) > 1:
                 here = standard_error(items)
-                others = plain_error(items)
+                others = plain_standard_error(items)
                 if math.isclose(others, figure.value, rel_tol=CLOSE, abs_tol=CLOSE):
                     here = others
             else:
@@ -345,10 +351,12 @@ def standard_error(items: ItemSums | Sequence[tuple[float, int]]) -> float:
     _, scores = zip(*items, strict=True)
     whole = sum(scores)
     second, third = (math.fsum((count / whole) ** power for count in scores) for power in (2, 3))
-    return plain_error(items) * math.sqrt(second / (second - 2 * third + second**2) * (len(scores) - 1) / len(scores))
+    return plain_standard_error(items) * math.sqrt(
+        second / (second - 2 * third + second**2) * (len(scores) - 1) / len(scores)
+    )
 
 
-def plain_error(items: ItemSums | Sequence[tuple[float, int]]) -> float:
+def plain_standard_error(items: ItemSums | Sequence[tuple[float, int]]) -> float:
     """Return the clustered standard error of other programs, with the factor m / (m - 1) also if the m items differ in
     their numbers of scores (Liang and Zeger 1986)."""
     mean, scores = mean_of(items), sum(count for _, count in items)
@@ -378,7 +386,7 @@ class SpooledSample(NamedTuple):
 
 
 @dataclass
-class GatheredLog:
+class CollectedLog:
     """A log that was read. `samples` maps each task to the keys of its samples in the temporary file, sorted by
     item.
     """
@@ -386,7 +394,7 @@ class GatheredLog:
     path: str
     source: str
     header: LogHeader
-    left: LeftOut
+    left: Skipped
     samples: dict[str, array[int]] = field(default_factory=dict)
     models: dict[str, None] = field(default_factory=dict)
     raters: dict[str, None] = field(default_factory=dict)
@@ -431,7 +439,7 @@ class SampleNumbers:
         return found
 
 
-class Gathering:
+class LogCollector:
     """The collected logs of one benchmark. Items are written to `folder`, and `known` is the content of the spec there.
     `model`, if given, is the model of all logs; `names` maps scores of the logs to names of the spec."""
 
@@ -448,22 +456,22 @@ class Gathering:
         self.folder = folder
         self.known = known
         self.spec = LogSpec(name)
-        self.logs: list[GatheredLog] = []
+        self.logs: list[CollectedLog] = []
         self._tables: dict[str, ItemTable] = {}
         self._tasks: dict[str, str] = {}
         self._scores: dict[tuple[str, str], str] = {}
         self._spool: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the gathering
 
-    def take(self, log: Log, source: str) -> GatheredLog:
+    def take(self, log: Log, source: str) -> CollectedLog:
         """Read all samples of a log. Raises `OSError` and `ValueError` if it or a file of items cannot be read."""
-        found = GatheredLog(log.shown, source, log.header, LeftOut())
+        found = CollectedLog(log.shown, source, log.header, Skipped())
         used: dict[tuple[str, str], SampleNumbers] = {}
         for table in self._tables.values():
             table.begin_log()
         for sample in log.samples(found.left):
             task = self._task(sample.task)
             place = self._table(task).place_of(sample.item)
-            model = self.model or sound(sample.model)
+            model = self.model or to_valid_utf8(sample.model)
             if place >= MOST_ITEMS:
                 raise ValueError(f"it has more than {MOST_ITEMS:,} items")
             if (task, model) not in used:
@@ -479,7 +487,7 @@ class Gathering:
                     raise ValueError(f"an item has more than {MOST_SAMPLES:,} samples")
             found.count += not numbers.has(place, number)
             numbers.add(place, number)
-            _tell_apart(sample.scores)
+            _number_duplicates(sample.scores)
             wanted = LoggedTask(task, sample.task, number + 1, [self._score(task, s.name) for s in sample.scores])
             wanted.lower = {
                 self._score(task, name)
@@ -498,20 +506,20 @@ class Gathering:
             for score in sample.scores:
                 name = self._score(task, score.name)
                 told = [score.value, score.said, score.reason, score.status, score.error]
-                scores.append(sound([name, score.rater, *told]))
+                scores.append(to_valid_utf8([name, score.rater, *told]))
                 found.given.setdefault(task, {})[name, scores[-1][1]] = None
                 found.check.add(sample.task, score.name, place, score.value)
-                found.raters[sound(score.rater)] = None
+                found.raters[to_valid_utf8(score.rater)] = None
                 found.scores += score.value is not None
                 found.unscored += score.value is None
             found.models[model] = None
-            at = self._keep([sample.place, model, number, sound(sample.told), scores])
+            at = self._keep([sample.place, model, number, to_valid_utf8(sample.told), scores])
             found.samples.setdefault(task, array("Q")).append(place << PLACE_BITS | at)
         found.samples = {task: array("Q", sorted(places)) for task, places in found.samples.items()}
         self.logs.append(found)
         return found
 
-    def samples_of(self, log: GatheredLog, task: str) -> Iterator[tuple[int, list[SpooledSample]]]:
+    def samples_of(self, log: CollectedLog, task: str) -> Iterator[tuple[int, list[SpooledSample]]]:
         """Yield the position of each item of a task with its samples in a log."""
         for place, keys in itertools.groupby(log.samples.get(task, ()), key=lambda key: key >> PLACE_BITS):
             some: dict[tuple[str, int], SpooledSample] = {}
@@ -600,11 +608,11 @@ class Gathering:
             return SpooledSample(*json.loads(raw))
 
 
-def _tell_apart(scores: list[LoggedScore]) -> None:
+def _number_duplicates(scores: list[LoggedScore]) -> None:
     """Number the scores of one sample that share a name and a rater.
 
     >>> some = [LoggedScore("match", "x/match", 1.0), LoggedScore("match", "x/match", 0.0)]
-    >>> _tell_apart(some)
+    >>> _number_duplicates(some)
     >>> [each.name for each in some]
     ['match', 'match_2']
     """
@@ -615,7 +623,7 @@ def _tell_apart(scores: list[LoggedScore]) -> None:
             scores[at] = replace(score, name=f"{score.name}_{times}")
 
 
-def options_of(log: GatheredLog) -> Mapping[str, Any]:
+def options_of(log: CollectedLog) -> Mapping[str, Any]:
     """Return the options that the row of a run records for a log."""
     header = log.header
     return {
@@ -633,7 +641,7 @@ def options_of(log: GatheredLog) -> Mapping[str, Any]:
 
 
 # Runs of the store
-AT_ONCE = 2000
+LOOKUP_BATCH = 2000
 """Number of items that are looked up in the store together."""
 Rows = dict[str, list[Any]]
 
@@ -668,13 +676,13 @@ class LogRun:
 class LogRecorder:
     """Writes logs to a store as runs of a plan."""
 
-    def __init__(self, gathering: Gathering, plan: Plan, source: CaseSource, root: Path) -> None:
+    def __init__(self, gathering: LogCollector, plan: Plan, source: CaseSource, root: Path) -> None:
         self.gathering, self.plan, self.source, self.root = gathering, plan, source, root
         self.scenarios = {scenario.name: scenario for scenario in plan.scenarios}
         self.given = gradable(plan)
         self.compared = next(role.name for role in plan.roles if role.kind == "compared")
 
-    def record(self, log: GatheredLog, *, renew: bool, write: bool) -> LogRun:
+    def record(self, log: CollectedLog, *, renew: bool, write: bool) -> LogRun:
         """Write a log to the store in one commit, or write nothing if a reply or score is stored with another value.
         With `renew`, a changed score replaces the stored one.
 
@@ -699,7 +707,7 @@ class LogRecorder:
         except DataError as error:
             raise Failure("E0307", error.message, error.help) from error
 
-    def _recording(self, log: GatheredLog) -> _LogRecording:
+    def _recording(self, log: CollectedLog) -> _LogRecording:
         now = datetime.now(UTC)
         return _LogRecording(self, log, LogRun(new_run_id(now), models=tuple(log.models)), now)
 
@@ -718,15 +726,15 @@ def _until_changed(found: LogRun, batches: Iterator[Rows], renew: bool) -> Itera
 class _LogRecording:
     """The rows of one log."""
 
-    def __init__(self, recorder: LogRecorder, log: GatheredLog, found: LogRun, now: datetime) -> None:
+    def __init__(self, recorder: LogRecorder, log: CollectedLog, found: LogRun, now: datetime) -> None:
         self.of, self.log, self.found, self.now = recorder, log, found, now
         plan, models = recorder.plan, found.models
         roles = {role.name: models if role.name == recorder.compared else () for role in plan.roles}
         identities = {model: f"{model} of {log.header.identity}" for model in models}
         self.binding = RoleBinding(roles, recorder.compared, identities)
-        self.bindings = given_bindings(plan, self.binding)
+        self.bindings = imported_bindings(plan, self.binding)
         self.store: Store | None = None
-        self.ledger: Any = NoLedger()
+        self.ledger: Any = EmptyLedger()
         if is_store(recorder.root):
             self.store = Store.open(recorder.root, create=False)
             self.ledger = open_ledger(self.store, plan.fingerprints)
@@ -739,7 +747,7 @@ class _LogRecording:
             for name in tasks:
                 scenario = self.of.scenarios[name]
                 cases = self._cases(scenario)
-                while some := list(islice(cases, AT_ONCE)):
+                while some := list(islice(cases, LOOKUP_BATCH)):
                     yield self._rows(scenario, some)
         finally:
             self.ledger.close()
@@ -763,7 +771,7 @@ class _LogRecording:
         (bound,) = recorded_treatments(scenario, self.of.plan, self.binding)
         taken = []
         told: dict[str, SpooledSample] = {}
-        scores: list[GivenScore] = []
+        scores: list[ImportedScore] = []
         for case, samples in some:
             mine: dict[str, dict[str, Any]] = {}
             used = []
@@ -791,7 +799,7 @@ class _LogRecording:
         costs = [row["cost_usd"] for row in new]
         self.found.cost_usd = None if self.found.cost_usd is None or None in costs else self.found.cost_usd + sum(costs)
         self.found.statuses.update(row["status"] for row in new)
-        self._take_scores(rows, scores, told, fresh=len(new) == len(told))
+        self._add_scores(rows, scores, told, fresh=len(new) == len(told))
         return rows
 
     def _leave_out_failures(self, taken: Sequence[tuple[list[Unit], dict[str, dict[str, Any]]]]) -> None:
@@ -809,7 +817,7 @@ class _LogRecording:
 
     def _scores(
         self, scenario: Scenario, ask: Ask, unit: Unit, name: str, sample: SpooledSample
-    ) -> Iterator[GivenScore]:
+    ) -> Iterator[ImportedScore]:
         place: Place = scenario.name, ask.fingerprint
         for metric, rater, value, said, reason, status, error in (*sample.scores, *self._not_scored(sample, place)):
             if value is None and status is None:
@@ -819,7 +827,7 @@ class _LogRecording:
             try:
                 if value is not None:
                     number, chosen = graded.scale.read(value), graded.scale.chosen(value)
-            except UnfitValue as misfit:
+            except InvalidValue as misfit:
                 self.log.left.note(f"score of `{metric}`: {misfit.reason}", sample.place)
                 continue
             failed = {} if value is not None else {"status": status, "error": error}
@@ -844,13 +852,13 @@ class _LogRecording:
             for metric, rater in (pair for pair in self.log.given.get(place[0], {}) if pair not in had):
                 yield [metric, rater, None, None, None, PROVIDER_ERROR, columns["error"]]
 
-    def _take_scores(
-        self, rows: Rows, scores: Sequence[GivenScore], told: Mapping[str, SpooledSample], *, fresh: bool
+    def _add_scores(
+        self, rows: Rows, scores: Sequence[ImportedScore], told: Mapping[str, SpooledSample], *, fresh: bool
     ) -> None:
         if self.store is None or fresh:  # the store has none of these replies, so no scores of them
             change = ScoreChanges(tuple(scores), (), (), {})
         else:
-            change = difference(self.store, scores)
+            change = compare_with_store(self.store, scores)
         self.found.new_scores += len(change.new)
         self.found.same_scores += len(change.same)
         for each, was in change.changed:
@@ -858,7 +866,7 @@ class _LogRecording:
             after = each.status if each.value is None else f"{each.value:g}"
             place = told[each.sample["sample_id"]].place
             self.found.changed.append(f"{place}: {each.metric} was {before}, is {after}")
-        for table, some in rows_of(change, self.log.source, self.now).items():
+        for table, some in changed_rows(change, self.log.source, self.now).items():
             rows.setdefault(table, []).extend(some)
 
     def _run_rows(self, tasks: Sequence[str]) -> Rows:

@@ -12,7 +12,7 @@ from tripos.importing.logs.inspect import MEAN, is_reducer, reduced_measure
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import Ask, Grade, Plan
 
-NO_NAMES = {"main", "temp", "system", "information_schema", "pg_catalog", "and", "or", "not", "in"}
+RESERVED_NAMES = {"main", "temp", "system", "information_schema", "pg_catalog", "and", "or", "not", "in"}
 """Names that a benchmark cannot have: they are schemas of the database or words of the language."""
 MODEL, RATER = "model", "rater"
 STEP = "reply"
@@ -127,7 +127,7 @@ def identifier(text: str, fallback: str) -> str:
     found = re.sub(r"[\W_]+", "_", unicodedata.normalize("NFKC", text).lower()).strip("_")[:60].strip("_")
     if not found:
         return fallback
-    return found if found[0].isalpha() and found not in NO_NAMES else f"{fallback}_{found}"
+    return found if found[0].isalpha() and found not in RESERVED_NAMES else f"{fallback}_{found}"
 
 
 def distinct(texts: Iterable[str], fallback: str) -> dict[str, str]:

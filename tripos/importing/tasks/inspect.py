@@ -19,7 +19,7 @@ from typing import Any
 
 from tripos.errors import Failure
 from tripos.importing.datasets import type_of
-from tripos.importing.spec_text import Code, ImportedTask, Note, Untranslated, commented, name_of, quoted, template
+from tripos.importing.spec_text import Code, ImportedTask, Note, NotTranslatable, commented, name_of, quoted, template
 from tripos.source_files import SourceFolder
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_runtime.asking.functions.process import environment
@@ -79,7 +79,7 @@ def read_inspect_task(path: Path, task: str | None, python: Path, arguments: Map
 # Solvers
 Sample = Mapping[str, Any]
 Value = Callable[[Sample], str]
-Known = dict[str, Sequence[str | Code]]
+TemplateNames = dict[str, Sequence[str | Code]]
 """The values of a template's names."""
 Message = tuple[str, list[str | Code]]
 """The role of a message, and the pieces of its text."""
@@ -115,22 +115,23 @@ class Chain:
     _messages: list[Message] = field(default_factory=list)
 
     def begin(self) -> None:
-        """Take the input of the samples as the first messages. Raises `Untranslated` for chats that contain replies."""
+        """Take the input of the samples as the first messages. Raises `NotTranslatable` for chats that contain
+        replies."""
         shapes = {
             None if isinstance(each["input"], str) else tuple(message["role"] for message in each["input"])
             for each in self.samples
         }
         if any(each["files"] for each in self.samples):
-            raise Untranslated("samples with files or a sandbox")
+            raise NotTranslatable("samples with files or a sandbox")
         if shapes == {None}:
             self.question = [self._column("input", lambda each: each["input"])]
             self._messages = [("user", list(self.question))]
             return
         if shapes - {None, ("user",), ("system", "user")} or len(shapes) > 1:
-            raise Untranslated("samples that begin with a chat of several turns")
+            raise NotTranslatable("samples that begin with a chat of several turns")
         [roles] = [each for each in shapes if each is not None]
         if any(message["content"] is None for each in self.samples for message in each["input"]):
-            raise Untranslated("samples with images, recordings or calls of tools")
+            raise NotTranslatable("samples with images, recordings or calls of tools")
         for place, role in enumerate(roles):
             name = "input" if role == "user" else "system"
             piece = self._column(name, lambda each, place=place: each["input"][place]["content"])  # type: ignore[misc]
@@ -138,19 +139,19 @@ class Chain:
         self.question = list(self._messages[-1][1])
 
     def add(self, name: str, params: Mapping[str, Any]) -> None:
-        """Apply a solver. Raises `Untranslated` for a solver outside Inspect or without counterpart."""
+        """Apply a solver. Raises `NotTranslatable` for a solver outside Inspect or without counterpart."""
         if not name.startswith(INSPECT):
-            raise Untranslated(f"the solver `{name}` of its own")
+            raise NotTranslatable(f"the solver `{name}` of its own")
         made = self._solvers().get(name.removeprefix(INSPECT))
         if made is None:
-            raise Untranslated(f"the solver `{name.removeprefix(INSPECT)}`")
+            raise NotTranslatable(f"the solver `{name.removeprefix(INSPECT)}`")
         made(dict(params))
 
     @property
     def reply(self) -> str:
-        """The name of the step whose reply is scored. Raises `Untranslated` if there is none."""
+        """The name of the step whose reply is scored. Raises `NotTranslatable` if there is none."""
         if not self.steps:
-            raise Untranslated("a chain that asks nothing")
+            raise NotTranslatable("a chain that asks nothing")
         return self.steps[-1].name
 
     def _solvers(self) -> Mapping[str, Callable[[dict[str, Any]], None]]:
@@ -168,7 +169,7 @@ class Chain:
     def _generate(self, params: dict[str, Any]) -> None:
         kept = {key: value for key, value in params.items() if value not in (None, "loop")}
         if set(kept) - {"max_tokens"}:
-            raise Untranslated(f"`generate` with {', '.join(sorted(kept))}")
+            raise NotTranslatable(f"`generate` with {', '.join(sorted(kept))}")
         self._ask(kept.get("max_tokens"))
 
     def _ask(self, max_tokens: int | None = None) -> None:
@@ -178,9 +179,9 @@ class Chain:
         new = self._messages
         roles = [role for role, _ in new]
         if before is not None and roles != ["user"]:
-            raise Untranslated("a second question that is not one message")
+            raise NotTranslatable("a second question that is not one message")
         if before is None and roles not in (["user"], ["system", "user"]):
-            raise Untranslated("messages other than a system message and a question")
+            raise NotTranslatable("messages other than a system message and a question")
         self.steps.append(Step(name, "candidate", before, list(new), max_tokens))
         self._messages = []
 
@@ -189,7 +190,7 @@ class Chain:
         if role == "system":
             place = sum(each == "system" for each, _ in self._messages)
             if place or self.steps:
-                raise Untranslated("a second system message")
+                raise NotTranslatable("a second system message")
             self._messages.insert(place, (role, text))
         else:
             self._messages.append((role, text))
@@ -200,7 +201,7 @@ class Chain:
             (place for place in reversed(range(len(self._messages))) if self._messages[place][0] == "user"), None
         )
         if place is None:
-            raise Untranslated("a solver that changes a question that was asked already")
+            raise NotTranslatable("a solver that changes a question that was asked already")
         return place
 
     def _prompt_template(self, params: dict[str, Any]) -> None:
@@ -215,9 +216,9 @@ class Chain:
 
     def _multiple_choice(self, params: dict[str, Any]) -> None:
         if params.get("shuffle"):
-            raise Untranslated("options that are shuffled by chance in each run")
+            raise NotTranslatable("options that are shuffled by chance in each run")
         if not all(each["choices"] for each in self.samples):
-            raise Untranslated("multiple choice of samples without options")
+            raise NotTranslatable("multiple choice of samples without options")
         several, reasons = bool(params.get("multiple_correct")), bool(params.get("cot"))
         self.several = several
         kind = ("multiple_answer" if several else "single_answer") + ("_cot" if reasons else "")
@@ -228,18 +229,18 @@ class Chain:
         if len(counts) > 1:
             letters = self._column("letters", lambda each: ",".join(_letters(each)))
         place = self._user()
-        known: Known = {"question": self._messages[place][1], "choices": [options], "letters": [letters]}
+        known: TemplateNames = {"question": self._messages[place][1], "choices": [options], "letters": [letters]}
         self._messages[place] = ("user", self.formatted(given, known, {}, fields=False, strict=True))
         self._ask(params.get("max_tokens"))
 
     def _self_critique(self, params: dict[str, Any]) -> None:
         if params.get("model") is not None:
-            raise Untranslated("a critique by another model")
+            raise NotTranslatable("a critique by another model")
         if not self.steps:
-            raise Untranslated("a critique before there is a reply")
+            raise NotTranslatable("a critique before there is a reply")
         answered = self.reply
         number = "" if not any(each.name.startswith("critique") for each in self.steps) else f"_{len(self.steps)}"
-        known: Known = {"question": self.question, "completion": [Code(f"{answered}.text")]}
+        known: TemplateNames = {"question": self.question, "completion": [Code(f"{answered}.text")]}
         asked = self.formatted(params.get("critique_template") or self.templates["critique"], known, {}, strict=True)
         critique = Step(f"critique{number}", "candidate", None, [("user", asked)])
         self.steps.append(critique)
@@ -262,19 +263,19 @@ class Chain:
         strict: bool = False,
     ) -> list[str | Code]:
         """Return a template of `str.format` as pieces. An unknown name is left unchanged, unless `strict` is true.
-        Raises `Untranslated`."""
+        Raises `NotTranslatable`."""
         found: list[str | Code] = []
         try:
             parsed = list(Formatter().parse(given))
         except ValueError as error:
-            raise Untranslated(f"a template that cannot be read: {error}") from error
+            raise NotTranslatable(f"a template that cannot be read: {error}") from error
         for text, name, form, conversion in parsed:
             found.append(text)
             if name is None:
                 continue
             first = name.partition(".")[0].partition("[")[0]
             if first != name or form or conversion:
-                raise Untranslated(f"`{{{name}}}` of a template, with a part or a form of a value")
+                raise NotTranslatable(f"`{{{name}}}` of a template, with a part or a form of a value")
             if name in params:
                 found.append(str(params[name]))
             elif name in known:
@@ -282,10 +283,10 @@ class Chain:
             elif fields and any(name in each["metadata"] for each in self.samples):
                 found.append(self._metadata(name))
             elif strict:
-                raise Untranslated(f"`{{{name}}}` of a template, which nothing gives")
+                raise NotTranslatable(f"`{{{name}}}` of a template, which nothing gives")
             else:
                 found.append(f"{{{name}}}")
-        return merged(found)
+        return join_texts(found)
 
     def _metadata(self, name: str) -> Code:
         """Return a metadata field as the text that a template shows. A sample without it shows the field's name in
@@ -300,7 +301,7 @@ class Chain:
         return self._column(column, shown)
 
 
-def merged(pieces: Sequence[str | Code]) -> list[str | Code]:
+def join_texts(pieces: Sequence[str | Code]) -> list[str | Code]:
     """Return pieces with adjacent texts joined."""
     found: list[str | Code] = []
     for each in pieces:
@@ -323,7 +324,7 @@ def step_lines(step: Step) -> list[str]:
     return [*lines, "  }"]
 
 
-def sent(chain: Chain, sample: Sample, reply: str) -> list[list[dict[str, str]]]:
+def messages_of(chain: Chain, sample: Sample, reply: str) -> list[list[dict[str, str]]]:
     """Return the messages of every call that the spec makes for a sample, if each reply is the same text."""
     calls: list[list[dict[str, str]]] = []
     kept: dict[str, list[dict[str, str]]] = {}
@@ -373,10 +374,10 @@ class ScorerScore:
 
 
 def score_of(scorer: Mapping[str, Any], chain: Chain) -> ScorerScore:
-    """Return a scorer as a score of the chain's last reply. Raises `Untranslated`."""
+    """Return a scorer as a score of the chain's last reply. Raises `NotTranslatable`."""
     name, params = scorer["name"], dict(scorer["params"])
     if not name.startswith("inspect_ai/"):
-        raise Untranslated(f"the scorer `{name}` of its own")
+        raise NotTranslatable(f"the scorer `{name}` of its own")
     reply, target = f"{chain.reply}.text", f"{ITEM}.target"
     match name.removeprefix("inspect_ai/"):
         case "includes":
@@ -394,7 +395,7 @@ def score_of(scorer: Mapping[str, Any], chain: Chain) -> ScorerScore:
             return ScorerScore(f"same_words({reply}, {target})", ["same_words"])
         case "f1":
             if params.get("answer_fn") or params.get("stop_words"):
-                raise Untranslated("`f1` with a function or stop words of its own")
+                raise NotTranslatable("`f1` with a function or stop words of its own")
             return ScorerScore(f"shared_words({reply}, {target})", ["shared_words"])
         case "answer":
             return ScorerScore(f"answers({reply}, {target}, {quoted(params['pattern'])})", ["answers"])
@@ -408,7 +409,7 @@ def score_of(scorer: Mapping[str, Any], chain: Chain) -> ScorerScore:
         case "model_graded_qa" | "model_graded_fact" as kind:
             return _graded(params, chain, "graded_fact" if kind.endswith("fact") else "graded_qa")
         case other:
-            raise Untranslated(f"the scorer `{other}`")
+            raise NotTranslatable(f"the scorer `{other}`")
 
 
 def _graded(params: Mapping[str, Any], chain: Chain, template: str) -> ScorerScore:
@@ -416,17 +417,17 @@ def _graded(params: Mapping[str, Any], chain: Chain, template: str) -> ScorerSco
     if isinstance(params.get("model"), list):
         odd.append("model")
     if odd:
-        raise Untranslated(f"a grader with `{odd[0]}` of its own")
+        raise NotTranslatable(f"a grader with `{odd[0]}` of its own")
     partial = bool(params.get("partial_credit"))
     own = params.get("instructions")
-    known: Known = {
+    known: TemplateNames = {
         "question": [Code(f"unmarked({piece.text})") if isinstance(piece, Code) else piece for piece in chain.question],
         "answer": [Code(f"unmarked({chain.reply}.text)")],
         "criterion": [Code(f'unmarked(join({ITEM}.target, ""))')],
         "instructions": [own or chain.templates["instructions"][partial]],
     }
     given = params.get("template") or chain.templates[template]
-    asked = merged(chain.formatted(given, known, {}, fields=False, strict=True))
+    asked = join_texts(chain.formatted(given, known, {}, fields=False, strict=True))
     step = Step("grading", "grader", None, [("user", asked)])
     menu = "CPI" if own or partial else "CI"
     return ScorerScore(
@@ -441,7 +442,7 @@ def _bool(value: Any) -> str:
     return "true" if value else "false"
 
 
-def unscored(scorer: Mapping[str, Any], error: Untranslated) -> tuple[Note, str]:
+def untranslated_scorer(scorer: Mapping[str, Any], error: NotTranslatable) -> tuple[Note, str]:
     """Return the note on a scorer that becomes a hole, and its original text."""
     original = scorer.get("source") or f"{scorer['name']}({scorer['params']})"
     return Note(f"scorer {scorer['name'].rpartition('/')[2]}", "not", str(error)), str(original)
@@ -479,11 +480,13 @@ SETTINGS = {
     "reasoning_effort": "reasoning_effort",
 }  # fmt: skip
 """Settings of a task, with their names in an `ask`."""
-RUNNING = frozenset({"max_connections", "max_retries", "timeout", "attempt_timeout", "adaptive_connections", "batch"})
+RUN_SETTINGS = frozenset(
+    {"max_connections", "max_retries", "timeout", "attempt_timeout", "adaptive_connections", "batch"}
+)
 """Settings of a run rather than of the task."""
 MEASURES = frozenset({"accuracy", "mean", "stderr", "ci", "bootstrap_stderr"})
 """Metrics that a mean and its interval already show."""
-TAKEN = ("reply", "critique", "grading", "item", "language", "sample")
+RESERVED_NAMES = ("reply", "critique", "grading", "item", "language", "sample")
 
 
 def inspect_spec(told: Mapping[str, Any], module: str, language: str = "en") -> ImportedTask:
@@ -534,24 +537,24 @@ def _steps(told: Mapping[str, Any], chain: Chain, notes: list[Note]) -> list[lis
             chain.add(solver["name"], solver["params"])
         steps = [step_lines(each) for each in chain.steps]
         if told["sandbox"] or told["approval"]:
-            raise Untranslated("a sandbox, or tools that somebody approves")
+            raise NotTranslatable("a sandbox, or tools that somebody approves")
         if not steps:
-            raise Untranslated("a chain that asks nothing")
-    except Untranslated as error:
+            raise NotTranslatable("a chain that asks nothing")
+    except NotTranslatable as error:
         original = "\n".join(each.get("source") or f"{each['name']}({each['params']})" for each in told["solvers"])
         notes.append(Note("solvers", "not", str(error)))
         return [commented(original, "HOLE: the solvers of the task: ")]
-    notes.append(_checked(told, chain))
+    notes.append(_compare_messages(told, chain))
     return steps
 
 
-def _checked(told: Mapping[str, Any], chain: Chain) -> Note:
+def _compare_messages(told: Mapping[str, Any], chain: Chain) -> Note:
     """Compare the messages of the steps with those that Inspect sent when the task was read."""
     graders = sum("model_graded" in each["name"] for each in told["scorers"])
     compared = [each for each in told["samples"] if each["id"] in told["calls"]]
     for sample in compared:
         calls = told["calls"][sample["id"]]
-        if sent(chain, sample, REPLY) != calls[: len(calls) - graders]:
+        if messages_of(chain, sample, REPLY) != calls[: len(calls) - graders]:
             return Note("solvers", "approximately", f"sample {sample['id']} was sent other messages by Inspect")
     if not compared:
         return Note("solvers", "approximately", f"the messages were not compared: {told['failed'] or 'no calls'}")
@@ -570,12 +573,12 @@ def _scores(
         short = scorer["name"].rpartition("/")[2]
         try:
             score = score_of(scorer, chain)
-        except Untranslated as error:
-            note, original = unscored(scorer, error)
+        except NotTranslatable as error:
+            note, original = untranslated_scorer(scorer, error)
             notes.append(note)
             found.append(("", [f"  {line}" for line in commented(original, "HOLE: a scorer of the task: ")]))
             continue
-        name = name_of(short, [*TAKEN, *functions, *score.functions, *(each for each, _ in found)])
+        name = name_of(short, [*RESERVED_NAMES, *functions, *score.functions, *(each for each, _ in found)])
         if score.steps and any("grading" in line for _, lines in found for line in lines):
             notes.append(Note(f"scorer {short}", "not", "a second grader"))
             continue
@@ -595,7 +598,7 @@ def _settings(told: Mapping[str, Any], chain: Chain, notes: list[Note]) -> list[
             lines += [] if limited else [f"    {SETTINGS[key]} {value}"]
         elif key == "stop_seqs":
             lines += [f"    stop {quoted(each)}" for each in value]
-        elif key not in RUNNING:
+        elif key not in RUN_SETTINGS:
             notes.append(Note(f"setting {key}", "not", f"{value}"))
     return lines
 

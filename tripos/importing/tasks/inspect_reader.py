@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-TRIED = 25
+MOST_SAMPLES = 25
 """Number of samples that run through the chain with a mock model."""
 REPLY = "ANSWER: A\nGRADE: C"
 """The reply of the mock model."""
@@ -33,7 +33,7 @@ def main(path: str, name: str, arguments: str, out: str) -> None:
         return
     made = tasks[name or next(iter(tasks))]
     task = made(**json.loads(arguments))
-    told = _told(task, name or next(iter(tasks)))
+    told = _describe_task(task, name or next(iter(tasks)))
     told["calls"], told["failed"] = _calls_of(task)
     _write(out, told)
 
@@ -59,7 +59,7 @@ def _tasks_in(path: str) -> dict[str, Any]:
     return found
 
 
-def _told(task: Any, name: str) -> dict[str, Any]:
+def _describe_task(task: Any, name: str) -> dict[str, Any]:
     inspect_ai = importlib.import_module("inspect_ai")
     chain = importlib.import_module("inspect_ai.solver._chain")
     prompt = importlib.import_module("inspect_ai.solver._prompt")
@@ -162,7 +162,7 @@ def _calls_of(task: Any) -> tuple[dict[str, list[Any]], str]:
     with tempfile.TemporaryDirectory() as folder:
         try:
             [log] = inspect_ai.eval(
-                task, model=model, limit=TRIED, epochs=1, display="none", log_dir=folder, log_level="error"
+                task, model=model, limit=MOST_SAMPLES, epochs=1, display="none", log_dir=folder, log_level="error"
             )
             if log.status != "success":
                 return {}, log.error.message if log.error is not None else log.status

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from tripos.errors import Failure
-from tripos.importing.spec_text import ImportedTask, Note, Untranslated, commented, name_of, quoted, title
-from tripos.importing.tasks.lm_eval_prompts import Asking, WorkedExamples, asking
-from tripos.importing.tasks.lm_eval_scoring import FunctionTexts, KnownFigure, TaskScores, scored
+from tripos.importing.spec_text import ImportedTask, Note, NotTranslatable, commented, name_of, quoted, title
+from tripos.importing.tasks.lm_eval_prompts import PromptTranslation, WorkedExamples, translate_prompt
+from tripos.importing.tasks.lm_eval_scoring import FunctionTexts, KnownFigure, TaskScores, score_lines
 from tripos.importing.tasks.lm_eval_templates import PythonName, TaskColumns, TaskFields, check_config
 from tripos.importing.tasks.shapes import CODE, as_list, kind_of as kind_of_value
 from tripos.source_files import SourceFile, SourceFolder
@@ -69,7 +69,7 @@ def read_task(path: Path, source: SourceFolder | None = None) -> TaskFile:
     return TaskReader(source or SourceFolder.around(path)).read(path)
 
 
-def kind_of(config: Mapping[str, Any]) -> str:
+def config_kind(config: Mapping[str, Any]) -> str:
     """Return `class` for a task in Python, `group`, `task`, or an empty text."""
     return next((each for each in ("class", "group", "task") if each in config), "")
 
@@ -88,7 +88,7 @@ def read_folder(folder: Path, source: SourceFolder | None = None) -> dict[str, T
     return found
 
 
-def tagged(tasks: Mapping[str, TaskFile], tag: str) -> list[TaskFile]:
+def tasks_with_tag(tasks: Mapping[str, TaskFile], tag: str) -> list[TaskFile]:
     """Return the tasks with a tag, sorted by name."""
     return [tasks[name] for name in sorted(tasks) if tag in as_list(tasks[name].get("tag"))]
 
@@ -112,7 +112,7 @@ class TaskReader:
         """Return the task or group of a file. Raises `Failure` R0246 if it is neither or has another shape."""
         place = path.absolute()
         config = self._merged(place, ())
-        kind = kind_of(config)
+        kind = config_kind(config)
         if not kind:
             hint = "give a YAML file with `task` or `group`, or a folder and `--task NAME`"
             raise Failure(CODE, f"`{path}` is no task of lm-eval: it has neither `task` nor `group`", hint)
@@ -206,22 +206,22 @@ class TaskData:
     rows: WrittenRows = field(default_factory=WrittenRows)
 
     def tested(self) -> TaskSplit:
-        """Return the split of the questions. Raises `Untranslated`."""
+        """Return the split of the questions. Raises `NotTranslatable`."""
         if "class" in self.config:
-            raise Untranslated("the task is a class in Python")
+            raise NotTranslatable("the task is a class in Python")
         split = self.config.get("test_split") or self.config.get("validation_split")
         if split is None and "tested" not in self.rows.files:
-            raise Untranslated("a task without `test_split` and `validation_split`")
+            raise NotTranslatable("a task without `test_split` and `validation_split`")
         if "tested" in self.rows.files:
             return self._written("tested", str(split or "test"))
         if isinstance(self.config.get("process_docs"), PythonName):
-            raise Untranslated(
+            raise NotTranslatable(
                 f"`process_docs` is Python, `{self.config['process_docs']}`: --run-python writes its rows"
             )
         return self._split(str(split))
 
     def shots(self, tested: TaskSplit) -> TaskSplit:
-        """Return the split of the worked examples. Raises `Untranslated`."""
+        """Return the split of the worked examples. Raises `NotTranslatable`."""
         own = self.config.get("fewshot_config") or {}
         split = own.get("split") or self.config.get("fewshot_split")
         if "shots" in self.rows.files:
@@ -232,11 +232,11 @@ class TaskData:
             source = f"{name_of(self.name)}.shots.jsonl"
             return TaskSplit("shots", source, TaskColumns.of_rows(samples), content=content)
         if isinstance(samples, PythonName) or isinstance(own.get("process_docs"), PythonName):
-            raise Untranslated("worked examples that Python gives: --run-python writes them")
+            raise NotTranslatable("worked examples that Python gives: --run-python writes them")
         order = ("training_split", "validation_split", "test_split")
         split = split or next((self.config[each] for each in order if self.config.get(each)), None)
         if isinstance(self.config.get("process_docs"), PythonName):
-            raise Untranslated("worked examples that Python gives: --run-python writes them")
+            raise NotTranslatable("worked examples that Python gives: --run-python writes them")
         return tested if str(split) == tested.name else self._split(str(split))
 
     def _written(self, which: str, split: str) -> TaskSplit:
@@ -247,9 +247,9 @@ class TaskData:
 
     def _split(self, split: str) -> TaskSplit:
         if "[" in split or "+" in split:
-            raise Untranslated(f"the split `{split}`, which is a part of another")
+            raise NotTranslatable(f"the split `{split}`, which is a part of another")
         if self.config.get("custom_dataset") is not None:
-            raise Untranslated(f"the rows are those of a function in Python, `{self.config['custom_dataset']}`")
+            raise NotTranslatable(f"the rows are those of a function in Python, `{self.config['custom_dataset']}`")
         source = self._source(split)
         quoted(source)  # raises if the name cannot be written in a spec
         found = self._found(split, source)
@@ -257,13 +257,13 @@ class TaskData:
         return TaskSplit(split, source, _columns(found) if found is not None else TaskColumns(), local=local)
 
     def _found(self, split: str, source: str) -> SourceFile | None:
-        """Return the file of a split, if it exists. Raises `Untranslated` if it lies outside the allowed folder."""
+        """Return the file of a split, if it exists. Raises `NotTranslatable` if it lies outside the allowed folder."""
         for path in self._places(split, source):
             file = (self.source or SourceFolder.around(path)).file(path)
             if file.is_there:
                 return file
             if _is_there(path):
-                raise Untranslated(f"`{path}` lies outside of the folder of the task: name its own with --data DIR")
+                raise NotTranslatable(f"`{path}` lies outside of the folder of the task: name its own with --data DIR")
         return None
 
     def _source(self, split: str) -> str:
@@ -272,14 +272,14 @@ class TaskData:
         if files is not None:
             chosen = files.get(split) if isinstance(files, Mapping) else files
             if not isinstance(chosen, str):
-                raise Untranslated(f"several files of the split `{split}`")
+                raise NotTranslatable(f"several files of the split `{split}`")
             if chosen.startswith(("hf://", "https://")):
                 return chosen
             if path in LOCAL:
                 return Path(chosen).name
             return f"hf://{path}/{chosen}"
         if path.count("/") != 1 or path.startswith((".", "/")):
-            raise Untranslated(f"the data set `{path}` has no owner on the Hub")
+            raise NotTranslatable(f"the data set `{path}` has no owner on the Hub")
         return f"hf://{path}@{PARQUET}/{self.config.get('dataset_name') or 'default'}/{split}/0000.parquet"
 
     def _places(self, split: str, source: str) -> list[Path]:
@@ -303,7 +303,7 @@ def _columns(file: SourceFile) -> TaskColumns:
     try:
         return TaskColumns.of_rows(islice(file.rows(), READ))
     except DataError as error:
-        raise Untranslated(f"the rows of `{file.path.name}` cannot be read: {error.message}") from error
+        raise NotTranslatable(f"the rows of `{file.path.name}` cannot be read: {error.message}") from error
 
 
 # A task as a scenario
@@ -359,7 +359,7 @@ def scenario_of(task: TaskFile, data: TaskData, shots: int | None = None) -> Tas
     notes: list[Note] = []
     try:
         tested = data.tested()
-    except Untranslated as why:
+    except NotTranslatable as why:
         notes.append(Note("data", "not", str(why)))
         tested = TaskSplit("tested", f"rows/{name}.tested.jsonl", TaskColumns())
     count = int(task.get("num_fewshot", 0)) if shots is None else shots
@@ -395,7 +395,7 @@ def _shot_dataset(dataset: str, split: TaskSplit, tested: TaskSplit, name: str) 
 
 
 @dataclass
-class DrawnShots(WorkedExamples):
+class SampledExamples(WorkedExamples):
     """Worked examples and their split."""
 
     split: TaskSplit = field(default_factory=lambda: TaskSplit("", "", TaskColumns()))
@@ -403,14 +403,14 @@ class DrawnShots(WorkedExamples):
 
 def _shots(
     task: TaskFile, data: TaskData, tested: TaskSplit, count: int, name: str, notes: list[Note]
-) -> DrawnShots | None:
+) -> SampledExamples | None:
     own = task.get("fewshot_config", {})
     if isinstance(own, PythonName):
         notes.append(Note("worked examples", "not", "`fewshot_config` is Python"))
         return None
     try:
         split = data.shots(tested)
-    except Untranslated as why:
+    except NotTranslatable as why:
         notes.append(Note("worked examples", "not", str(why)))
         split = TaskSplit("shots", f"rows/{name}.shots.jsonl", TaskColumns())
     same = split is tested
@@ -426,27 +426,29 @@ def _shots(
     indices = own.get("fewshot_indices")
     if indices:
         notes.append(Note("worked examples", "not", "`fewshot_indices`"))
-    return DrawnShots(count, dataset, str(own.get("sampler", "default")), fields, own, split=split)
+    return SampledExamples(count, dataset, str(own.get("sampler", "default")), fields, own, split=split)
 
 
-def _asked(task: TaskFile, fields: TaskFields, shots: WorkedExamples | None) -> tuple[Asking, list[Note]]:
+def _asked(task: TaskFile, fields: TaskFields, shots: WorkedExamples | None) -> tuple[PromptTranslation, list[Note]]:
     try:
-        return asking(task.config, fields, shots), []
-    except Untranslated as why:
+        return translate_prompt(task.config, fields, shots), []
+    except NotTranslatable as why:
         lines = ["  # HOLE: the question. " + str(why).replace("\n", " ")]
         for key in QUESTION:
             if task.get(key) is not None:
                 lines += [f"  {line}" for line in commented(str(task.get(key)), f"{key}: ")]
         lines += ["  ask reply by candidate {", '    prompt "{{ hole_of_the_question }}"', "  }"]
-        return Asking(lines), [Note("question", "not", str(why))]
+        return PromptTranslation(lines), [Note("question", "not", str(why))]
 
 
-def _scored(task: TaskFile, fields: TaskFields, asked: Asking, hole: list[Note]) -> tuple[TaskScores, list[Note]]:
+def _scored(
+    task: TaskFile, fields: TaskFields, asked: PromptTranslation, hole: list[Note]
+) -> tuple[TaskScores, list[Note]]:
     try:
         if hole and (task.get("output_type") == "multiple_choice"):
-            raise Untranslated("there is no question to score")
-        return scored(task.config, fields, asked, FunctionTexts(task.path.parent, task.folder)), []
-    except Untranslated as why:
+            raise NotTranslatable("there is no question to score")
+        return score_lines(task.config, fields, asked, FunctionTexts(task.path.parent, task.folder)), []
+    except NotTranslatable as why:
         lines = ["  # HOLE: the scores. " + str(why).replace("\n", " ")]
         for key in SCORING:
             if task.get(key) is not None:
@@ -463,7 +465,7 @@ def _complete(notes: list[Note]) -> list[Note]:
 
 
 # Groups of tasks
-_OWN = frozenset(("group", "group_alias", "task", "aggregate_metric_list", "metadata", "tag", "include"))
+_GROUP_KEYS = frozenset(("group", "group_alias", "task", "aggregate_metric_list", "metadata", "tag", "include"))
 """Keys of a group that do not apply to its members."""
 _DEEPEST = 20
 MOST_MEMBERS = 20_000
@@ -506,8 +508,8 @@ def group_of(
     """Return a group with its members, looked up by name. Raises `Failure` R0246 if a member is missing."""
     if depth > _DEEPEST:
         raise Failure(CODE, f"the group `{task.name}` is a member of itself", "remove it from its own `task`")
-    said = {key: each for key, each in task.config.items() if key not in _OWN}
-    own = {**said, **{key: each for key, each in changes.items() if key not in _OWN}}
+    said = {key: each for key, each in task.config.items() if key not in _GROUP_KEYS}
+    own = {**said, **{key: each for key, each in changes.items() if key not in _GROUP_KEYS}}
     made = TaskGroup(task.name, str(task.get("group_alias", task.name)), aggregates=_aggregates(task))
     number = count or itertools.count(1)
     for each in as_list(task.get("task", [])):
@@ -536,7 +538,7 @@ def _members(
     if "group" in item:
         inner = TaskFile(name, "group", task.path, dict(item), source=task.source)
         return [group_of(inner, tasks, own, depth + 1, number)]
-    some = tagged(tasks, name)
+    some = tasks_with_tag(tasks, name)
     if some:
         return [each.changed(more) for each in some]
     if "dataset_path" in more:
@@ -672,12 +674,12 @@ def spec_of_group(
         lines += [*each.lines(figures.scores.get(each.name)), ""]
     files = {name: text for each in every for name, text in each.files.items()}
     copies = {name: path for each in every for name, path in each.copies.items()}
-    notes = [*_together(every), *figures.notes]
+    notes = [*_count_notes(every), *figures.notes]
     text = "\n".join([*lines, *figures.measures]) + "\n"
     return ImportedTask(name_of(group.name, tuple(_RESERVED)), text, notes, {**files, **_helpers(every)}, copies)
 
 
-def _together(scenarios: Sequence[TaskScenario]) -> list[Note]:
+def _count_notes(scenarios: Sequence[TaskScenario]) -> list[Note]:
     """Return the notes of several tasks, with equal notes counted."""
     told: dict[Note, int] = {}
     for scenario in scenarios:
@@ -691,7 +693,7 @@ def _opening(task: TaskFile, scenarios: Sequence[TaskScenario], language: str) -
     """Return the first lines of a spec: benchmark, role and aggregates."""
     name = name_of(task.name, tuple(_RESERVED))
     lines = commented(f"Imported by `tripos import task` from `{task.name}` of lm-eval, {task.path.name}.")
-    for note in scenarios[0].notes if len(scenarios) == 1 else _together(scenarios):
+    for note in scenarios[0].notes if len(scenarios) == 1 else _count_notes(scenarios):
         if note.how != "exactly":
             lines += commented(f"{note.part}: {note.how} translated: {note.why}")
     alias = task.get("task_alias", task.get("group_alias", task.name))

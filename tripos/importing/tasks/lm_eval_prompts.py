@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos.importing.spec_text import Code, Note, Pieces, Untranslated, joined, quoted, template
+from tripos.importing.spec_text import Code, Note, NotTranslatable, Pieces, joined, quoted, template
 from tripos.importing.tasks.lm_eval_templates import DIGITS, TaskFields, TemplateValue, edge, item_at
 from tripos.importing.tasks.shapes import as_list
 
@@ -21,7 +21,7 @@ _IGNORED = frozenset(
 
 
 @dataclass
-class Asking:
+class PromptTranslation:
     """The steps that ask, and what scoring needs from them."""
 
     lines: list[str]
@@ -45,22 +45,22 @@ class WorkedExamples:
     """The content of `fewshot_config`."""
 
 
-def asking(config: Mapping[str, Any], fields: TaskFields, shots: WorkedExamples | None) -> Asking:
-    """Return the steps that ask a task's question. Raises `Untranslated`."""
+def translate_prompt(config: Mapping[str, Any], fields: TaskFields, shots: WorkedExamples | None) -> PromptTranslation:
+    """Return the steps that ask a task's question. Raises `NotTranslatable`."""
     kind = config.get("output_type") or "generate_until"
     if config.get("doc_to_image") or config.get("doc_to_audio"):
-        raise Untranslated("images or recordings")
+        raise NotTranslatable("images or recordings")
     if kind == "loglikelihood_rolling":
         return _rolling(config, fields)
     made = {"multiple_choice": _choosing, "loglikelihood": _continuing, "generate_until": _generating}.get(kind)
     if made is None:
-        raise Untranslated(f"output_type {kind}")
+        raise NotTranslatable(f"output_type {kind}")
     return made(config, fields, shots)
 
 
-def _choosing(config: Mapping[str, Any], fields: TaskFields, shots: WorkedExamples | None) -> Asking:
+def _choosing(config: Mapping[str, Any], fields: TaskFields, shots: WorkedExamples | None) -> PromptTranslation:
     if config.get("doc_to_choice") is None:
-        raise Untranslated("multiple_choice without doc_to_choice")
+        raise NotTranslatable("multiple_choice without doc_to_choice")
     options = fields.options()
     asked = config.get("doc_to_text")
     if _is_place(fields, asked):
@@ -69,7 +69,7 @@ def _choosing(config: Mapping[str, Any], fields: TaskFields, shots: WorkedExampl
     link = str(config.get("target_delimiter", " "))
     context = _context(config, fields, shots, link)
     lines = [*context.lines("said", link), f"    likelihood of {options.code}", "  }"]
-    return Asking(lines, context.notes, options, place)
+    return PromptTranslation(lines, context.notes, options, place)
 
 
 def _is_place(fields: TaskFields, asked: Any) -> bool:
@@ -78,17 +78,17 @@ def _is_place(fields: TaskFields, asked: Any) -> bool:
         return True
     try:
         found = fields.value("doc_to_text", asked)
-    except Untranslated:
+    except NotTranslatable:
         return False
     return found.shape.kind == "integer"
 
 
 def _each_context(
     config: Mapping[str, Any], fields: TaskFields, shots: WorkedExamples | None, options: TemplateValue
-) -> Asking:
+) -> PromptTranslation:
     if options.members is None or shots is not None or config.get("gen_prefix") is not None:
-        raise Untranslated("options as contexts whose number a row says, or with worked examples")
-    described = _described(config, fields)
+        raise NotTranslatable("options as contexts whose number a row says, or with worked examples")
+    described = _description(config, fields)
     place = fields.place("doc_to_text", config.get("doc_to_text"), options)
     target = fields.text("doc_to_target", config.get("doc_to_target"))
     link = str(config.get("target_delimiter", " "))
@@ -97,29 +97,29 @@ def _each_context(
         prompt = template([*described, *member.pieces()])
         lines += [f"  ask said_{number} by candidate {{", f"    plain answers after {quoted(link)}"]
         lines += [f"    prompt {prompt}", f"    likelihood of {joined(target)}", "  }"]
-    return Asking(lines, [], options, place, several=len(options.members))
+    return PromptTranslation(lines, [], options, place, several=len(options.members))
 
 
-def _continuing(config: Mapping[str, Any], fields: TaskFields, shots: WorkedExamples | None) -> Asking:
+def _continuing(config: Mapping[str, Any], fields: TaskFields, shots: WorkedExamples | None) -> PromptTranslation:
     target = fields.text("doc_to_target", config.get("doc_to_target"))
     context = _context(config, fields, shots, "")
     lines = [*context.lines("said", ""), f"    likelihood of {joined(target)}", "  }"]
-    return Asking(lines, context.notes)
+    return PromptTranslation(lines, context.notes)
 
 
-def _rolling(config: Mapping[str, Any], fields: TaskFields) -> Asking:
+def _rolling(config: Mapping[str, Any], fields: TaskFields) -> PromptTranslation:
     target = fields.text("doc_to_target", config.get("doc_to_target"))
     why = "a text that is longer than the context of a model is not cut into windows"
     notes = [Note("output_type", "approximately", why)]
     lines = ["  ask said by candidate {", '    plain answers after ""', '    prompt ""']
     lines += [f"    likelihood of {joined(target)}", "  }", f"  let text = {joined(target)}"]
-    return Asking(lines, notes)
+    return PromptTranslation(lines, notes)
 
 
-def _generating(config: Mapping[str, Any], fields: TaskFields, shots: WorkedExamples | None) -> Asking:
+def _generating(config: Mapping[str, Any], fields: TaskFields, shots: WorkedExamples | None) -> PromptTranslation:
     context = _context(config, fields, shots, str(config.get("target_delimiter", " ")), free=True)
     lines, notes = settings(config)
-    return Asking([*context.lines("reply", context.link), *lines, "  }"], [*context.notes, *notes])
+    return PromptTranslation([*context.lines("reply", context.link), *lines, "  }"], [*context.notes, *notes])
 
 
 def settings(config: Mapping[str, Any]) -> tuple[list[str], list[Note]]:
@@ -148,13 +148,13 @@ def settings(config: Mapping[str, Any]) -> tuple[list[str], list[Note]]:
 
 
 def _finite(value: float, name: str) -> float:
-    """Return a setting as a number. Raises `Untranslated` if it is too large or not a number."""
+    """Return a setting as a number. Raises `NotTranslatable` if it is too large or not a number."""
     try:
         found = float(value)
     except OverflowError:
         found = math.inf
     if not math.isfinite(found):
-        raise Untranslated(f"a {name} that is no number")
+        raise NotTranslatable(f"a {name} that is no number")
     return found
 
 
@@ -179,7 +179,7 @@ class _Context:
         return [*lines, *self.shot_lines, f"    prompt {template(self.prompt, 6)}"]
 
 
-def _described(config: Mapping[str, Any], fields: TaskFields) -> Pieces:
+def _description(config: Mapping[str, Any], fields: TaskFields) -> Pieces:
     given = config.get("description")
     if not given:
         return []
@@ -193,7 +193,7 @@ def _context(
     answers of worked examples."""
     notes: list[Note] = []
     parted = str(config.get("fewshot_delimiter", "\n\n"))
-    described = list(_described(config, fields))
+    described = list(_description(config, fields))
     delimiter = str(config.get("target_delimiter", " "))
     question = _prefixed(fields, config.get("doc_to_text"), config.get("gen_prefix"), delimiter)
     if shots is None:
@@ -245,27 +245,27 @@ def _shot_lines(
         why = f"an answer is empty where `{blank}` is, and the Harness puts no delimiters around it then"
         notes.append(Note("worked examples", "approximately", why))
     if prefix and not free:
-        raise Untranslated("worked examples with `gen_prefix` before options")
+        raise NotTranslatable("worked examples with `gen_prefix` before options")
     if prefix:
         reply = [*_between(fields.text("gen_prefix", prefix), reply, " "), *reply]
         delimiter = ""
     chosen = delimiter if free else link
     prompt += [delimiter] if chosen != delimiter and not chosen else []
     if chosen not in ("", delimiter):
-        raise Untranslated("worked examples whose answers stand behind another text than the options")
+        raise NotTranslatable("worked examples whose answers stand behind another text than the options")
     reply += [between] if parted != between else []
     if parted not in ("", between):
-        raise Untranslated("a separator of worked examples that changes")
+        raise NotTranslatable("a separator of worked examples that changes")
     drawn = ""
     if shots.sampler != "first_n":
-        drawn = f' drawn by join(("seed {SEED}", {joined(list(_draw(config, fields)))}), " ")'
+        drawn = f' drawn by join(("seed {SEED}", {joined(list(_sampling_key(config, fields)))}), " ")'
         why = "drawn by the text of the question, and not by lm-eval's seed and the order of questions: other examples"
         notes.append(Note("worked examples", "approximately", why))
     head = f"    shots {shots.count} from {shots.dataset} as shot{drawn} {{"
     return [head, f"      prompt {template(prompt, 8)}", f"      reply {template(reply, 8)}", "    }"], chosen
 
 
-def _draw(config: Mapping[str, Any], fields: TaskFields) -> Pieces:
+def _sampling_key(config: Mapping[str, Any], fields: TaskFields) -> Pieces:
     row = TaskFields(config, fields.columns, "doc", fields.written)
     return row.text("doc_to_text", config.get("doc_to_text"))
 
@@ -283,12 +283,12 @@ def _answer(said: Mapping[str, Any], fields: TaskFields) -> Pieces:
     if found.kind == "list":
         found = TemplateValue(f"first({found.code})", found.shape.items())
     if found.shape.kind == "text":
-        return _said_or_chosen(found, given, options, fields)
+        return _text_or_option(found, given, options, fields)
     place = fields.place("doc_to_target", given, options) if found.kind == "bool" else found
     return [TemplateValue(item_at(options, place, fields.columns.closed), options.shape.items()).hole()]
 
 
-def _said_or_chosen(found: TemplateValue, given: Any, options: TemplateValue, fields: TaskFields) -> Pieces:
+def _text_or_option(found: TemplateValue, given: Any, options: TemplateValue, fields: TaskFields) -> Pieces:
     """Return a text as the answer, or the option at the position that it prints. The Harness uses any other text
     unchanged, even if it is no option."""
     if not (found.shape.digits and fields.columns.closed and "{" in str(given)):

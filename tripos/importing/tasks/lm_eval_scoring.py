@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tripos.importing.spec_text import Note, Untranslated, joined, listed, name_of, quoted
-from tripos.importing.tasks.lm_eval_prompts import Asking
+from tripos.importing.spec_text import Note, NotTranslatable, joined, listed, name_of, quoted
+from tripos.importing.tasks.lm_eval_prompts import PromptTranslation
 from tripos.importing.tasks.lm_eval_templates import ColumnShape, PythonName, TaskFields, TemplateValue, item_at
 from tripos.source_files import SourceFolder
 
@@ -115,28 +115,29 @@ FIGURES = {
 
 
 def figure_of(source: str) -> KnownFigure:
-    """Return the figure that a Python function computes, given its source. Raises `Untranslated` for an unknown one."""
+    """Return the figure that a Python function computes, given its source. Raises `NotTranslatable` for an unknown
+    one."""
     try:
         function = ast.parse(source).body[0]
     except (SyntaxError, IndexError, ValueError, RecursionError, MemoryError) as error:
-        raise Untranslated("an aggregation in Python that cannot be read") from error
+        raise NotTranslatable("an aggregation in Python that cannot be read") from error
     if not isinstance(function, ast.FunctionDef):
-        raise Untranslated("an aggregation that is no function")
+        raise NotTranslatable("an aggregation that is no function")
     calls = [each for each in ast.walk(function) if isinstance(each, ast.Call)]
     known = [each for each in calls if _name(each) in ("f1_score", "matthews_corrcoef")]
     others = {_name(each) for each in calls} - {"f1_score", "matthews_corrcoef", "list", "zip", "max"}
     loops = [each for each in ast.walk(function) if isinstance(each, ast.For | ast.While | ast.If | ast.comprehension)]
     operations = [each for each in ast.walk(function) if isinstance(each, ast.BinOp)]
     if len(known) != 1 or others or loops or operations:
-        raise Untranslated(f"`{function.name}` is an aggregation in Python")
+        raise NotTranslatable(f"`{function.name}` is an aggregation in Python")
     given = {each.arg: each.value for each in known[0].keywords}
     if set(given) - {"average"} or [getattr(each, "id", "") for each in known[0].args] != ["golds", "preds"]:
-        raise Untranslated(f"`{function.name}` is an aggregation in Python")
+        raise NotTranslatable(f"`{function.name}` is an aggregation in Python")
     if _name(known[0]) == "matthews_corrcoef":
         return FIGURES["mcc"]
     average = getattr(given.get("average"), "value", "binary")
     if average not in FIGURES:
-        raise Untranslated(f"`{function.name}` takes the average `{average}`")
+        raise NotTranslatable(f"`{function.name}` takes the average `{average}`")
     return FIGURES[average]
 
 
@@ -150,7 +151,7 @@ INVALID = "[invalid]"
 
 
 @dataclass
-class Filtered:
+class FilteredReply:
     """The result of a filter for a reply, under the name of the filter."""
 
     name: str
@@ -159,21 +160,21 @@ class Filtered:
     """The Python functions that it calls."""
 
 
-def filtered(config: Mapping[str, Any], reply: str, fields: TaskFields) -> list[Filtered]:
-    """Return the results of every filter of a task. Raises `Untranslated`."""
+def apply_filters(config: Mapping[str, Any], reply: str, fields: TaskFields) -> list[FilteredReply]:
+    """Return the results of every filter of a task. Raises `NotTranslatable`."""
     given = config.get("filter_list") or [{"name": "none", "filter": [{"function": "take_first"}]}]
-    return [_one(each, reply, fields) for each in given]
+    return [_apply_filter(each, reply, fields) for each in given]
 
 
-def _one(given: Mapping[str, Any], reply: str, fields: TaskFields) -> Filtered:
-    found = Filtered(name_of(str(given["name"])), reply)
+def _apply_filter(given: Mapping[str, Any], reply: str, fields: TaskFields) -> FilteredReply:
+    found = FilteredReply(name_of(str(given["name"])), reply)
     for step in given["filter"]:
         function = step["function"]
         match function:
             case "take_first":
                 continue
             case "take_first_k" | "majority_vote":
-                raise Untranslated(f"the filter `{function}`, which takes several replies")
+                raise NotTranslatable(f"the filter `{function}`, which takes several replies")
             case "remove_whitespace":
                 found.code = f"trim({found.code})"
             case "lowercase":
@@ -187,7 +188,7 @@ def _one(given: Mapping[str, Any], reply: str, fields: TaskFields) -> Filtered:
             case "multi_choice_regex":
                 _choice(step, found, fields)
             case _:
-                raise Untranslated(f"the filter `{function}`")
+                raise NotTranslatable(f"the filter `{function}`")
     return found
 
 
@@ -199,7 +200,7 @@ def _mapped(step: Mapping[str, Any], code: str) -> str:
     return chosen
 
 
-def _regex(step: Mapping[str, Any], found: Filtered) -> None:
+def _regex(step: Mapping[str, Any], found: FilteredReply) -> None:
     """Apply a regular expression: with the language's function if it always finds the same text, and else with a Python
     function."""
     pattern = str(step.get("regex_pattern") or REGEX)
@@ -212,13 +213,13 @@ def _regex(step: Mapping[str, Any], found: Filtered) -> None:
     found.code = f"found({found.code}, {quoted(pattern)}, {which}, {quoted(str(other))})"
 
 
-def _choice(step: Mapping[str, Any], found: Filtered, fields: TaskFields) -> None:
+def _choice(step: Mapping[str, Any], found: FilteredReply, fields: TaskFields) -> None:
     """Apply the filter that finds a letter, or else the text of an option of the row."""
     pattern, other = str(step.get("regex_pattern") or REGEX), str(step.get("fallback", INVALID))
     options = fields.value("choices", "{{choices}}", shows=False)
     options.shape.items().want("text")
     if options.shape.items().kind != "text":
-        raise Untranslated("the filter `multi_choice_regex` where `choices` is no list of texts")
+        raise NotTranslatable("the filter `multi_choice_regex` where `choices` is no list of texts")
     ignored = [quoted(str(each)) for each in step.get("regexes_to_ignore") or []]
     flags = [str(bool(step.get(each, False))).lower() for each in ("ignore_case", "ignore_punctuation")]
     words = [found.code, options.code, quoted(pattern), str(int(step.get("group_select") or 0)), quoted(other), *flags]
@@ -242,21 +243,21 @@ def is_plain(pattern: str) -> bool:
         return False
     if any(str(operation) in _BEYOND for operation, _ in _nodes(tree)):
         return False
-    return bool(tree.getwidth()[0] > 0) if groups == 0 else _holds(tree)
+    return bool(tree.getwidth()[0] > 0) if groups == 0 else _matches_nonempty_group(tree)
 
 
 _BEYOND = ("ASSERT", "ASSERT_NOT", "GROUPREF", "GROUPREF_EXISTS", "ATOMIC_GROUP", "POSSESSIVE_REPEAT")
 
 
-def _holds(tree: Any) -> bool:
+def _matches_nonempty_group(tree: Any) -> bool:
     """Return true if every match has a group that is not empty."""
     for operation, argument in tree:
         match str(operation):
             case "SUBPATTERN" if argument[0] is not None and argument[-1].getwidth()[0] > 0:
                 return True
-            case "SUBPATTERN" if argument[0] is None and _holds(argument[-1]):
+            case "SUBPATTERN" if argument[0] is None and _matches_nonempty_group(argument[-1]):
                 return True
-            case "BRANCH" if all(_holds(branch) for branch in argument[1]):
+            case "BRANCH" if all(_matches_nonempty_group(branch) for branch in argument[1]):
                 return True
     return False
 
@@ -292,14 +293,14 @@ class FunctionTexts:
     source: SourceFolder
 
     def __call__(self, function: PythonName) -> str:
-        """Return the source of a function. Raises `Untranslated` if it is not in the folder."""
+        """Return the source of a function. Raises `NotTranslatable` if it is not in the folder."""
         module, _, name = str(function).rpartition(".")
         path = self.folder / f"{module.replace('.', '/')}.py"
         try:
             text = self.source.file(path).text()
             tree = ast.parse(text)
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise Untranslated(f"`{function}`: the file `{module}.py` cannot be read") from error
+            raise NotTranslatable(f"`{function}`: the file `{module}.py` cannot be read") from error
         for node in tree.body:
             if isinstance(node, ast.FunctionDef) and node.name == name:
                 return ast.get_source_segment(text, node) or ""
@@ -307,7 +308,7 @@ class FunctionTexts:
                 known = LIBRARY.get((node.module or "", name))
                 if known is not None:
                     return known
-        raise Untranslated(f"`{function}` is not defined in `{module}.py`")
+        raise NotTranslatable(f"`{function}` is not defined in `{module}.py`")
 
 
 # Metrics
@@ -356,15 +357,15 @@ class TaskScores:
         self.measures.append(f"  measure {name} = {code}{' lower is better' if lower else ''}")
 
 
-def scored(config: Mapping[str, Any], fields: TaskFields, asked: Asking, source: Any) -> TaskScores:
+def score_lines(config: Mapping[str, Any], fields: TaskFields, asked: PromptTranslation, source: Any) -> TaskScores:
     """Return the scores and measures of a task, with notes on metrics without counterpart. `source` returns the text of
-    a Python function. Raises `Untranslated` if no metric can be translated."""
+    a Python function. Raises `NotTranslatable` if no metric can be translated."""
     made = TaskScores()
     kind = config.get("output_type") or "generate_until"
     if config.get("process_results") is not None:
-        raise Untranslated(f"`process_results` is a function in Python, `{config['process_results']}`")
+        raise NotTranslatable(f"`process_results` is a function in Python, `{config['process_results']}`")
     if kind not in DEFAULTS:
-        raise Untranslated(f"output_type {kind}")
+        raise NotTranslatable(f"output_type {kind}")
     given = config.get("metric_list") or [{"metric": each} for each in DEFAULTS[kind]]
     for how in given:
         metric = how["metric"]
@@ -379,16 +380,16 @@ def scored(config: Mapping[str, Any], fields: TaskFields, asked: Asking, source:
                 _of_choice(made, fields, asked, metric, how, source)
             else:
                 _of_text(made, kind, metric, how)
-        except Untranslated as why:
+        except NotTranslatable as why:
             made.notes.append(Note(f"metric {metric}", "not", str(why)))
     if not made.measures:
         whys = "; ".join(dict.fromkeys(each.why for each in made.notes if each.how == "not"))
-        raise Untranslated(f"no metric could be said: {whys}")
+        raise NotTranslatable(f"no metric could be said: {whys}")
     return made
 
 
 def _of_choice(
-    made: TaskScores, fields: TaskFields, asked: Asking, metric: str, how: Mapping[str, Any], source: Any
+    made: TaskScores, fields: TaskFields, asked: PromptTranslation, metric: str, how: Mapping[str, Any], source: Any
 ) -> None:
     options, place = asked.options, asked.place
     assert options is not None
@@ -400,7 +401,7 @@ def _of_choice(
         made.mean(metric, _is_right(asked, names[metric], options, place), metric, how)
         return
     if asked.several or place.kind == "list":
-        raise Untranslated(f"`{metric}` with several contexts or several right options")
+        raise NotTranslatable(f"`{metric}` with several contexts or several right options")
     known = fields.columns.closed
     if metric == "exact_match":
         greedy = item_at(TemplateValue("said.greedy", ColumnShape("list")), place, known)
@@ -416,7 +417,7 @@ def _of_choice(
                 made.mean(metric, f"said.likeliest == {place.code}", metric, how)
                 return
             if place.constant is not None:
-                raise Untranslated("a figure of a whole data set in which one option is always right")
+                raise NotTranslatable("a figure of a whole data set in which one option is always right")
             made.figures[figure.name] = figure
             made.measure(metric, figure.call(place.code, "said.likeliest"), metric, how)
         elif metric == "mcc":
@@ -425,10 +426,10 @@ def _of_choice(
             code = f"f1(said.likeliest == 1, {place.code} == 1, average: binary, positive: true)"
             made.measure(metric, code, metric, how)
     else:
-        raise Untranslated(f"the metric `{metric}` of options")
+        raise NotTranslatable(f"the metric `{metric}` of options")
 
 
-def _is_right(asked: Asking, likeliest: str, options: TemplateValue, place: TemplateValue) -> str:
+def _is_right(asked: PromptTranslation, likeliest: str, options: TemplateValue, place: TemplateValue) -> str:
     said = f"said.{likeliest}"
     if asked.several:
         numbers = listed([str(each) for each in range(asked.several)])
@@ -444,7 +445,7 @@ def _is_right(asked: Asking, likeliest: str, options: TemplateValue, place: Temp
 def _check_mean(how: Mapping[str, Any]) -> None:
     aggregation = how.get("aggregation", "mean")
     if aggregation != "mean":
-        raise Untranslated(f"the aggregation `{aggregation}`")
+        raise NotTranslatable(f"the aggregation `{aggregation}`")
 
 
 def _of_text(made: TaskScores, kind: str, metric: str, how: Mapping[str, Any]) -> None:
@@ -462,7 +463,7 @@ def _of_text(made: TaskScores, kind: str, metric: str, how: Mapping[str, Any]) -
         made.figures[figure.name] = figure
         made.measure(metric, f"{figure.name}(nats, {count})", metric, how)
     else:
-        raise Untranslated(f"the metric `{metric}` of {kind}")
+        raise NotTranslatable(f"the metric `{metric}` of {kind}")
 
 
 def _target(config: Mapping[str, Any], fields: TaskFields) -> TemplateValue:
@@ -479,7 +480,7 @@ def _target(config: Mapping[str, Any], fields: TaskFields) -> TemplateValue:
     if not found.shape.kind and isinstance(given, str) and not fields.columns.closed:
         fields.assumed[f"the target `{given}` is a text, and no list"] = None
     if found.shape.brackets and isinstance(given, str) and "{" in given:
-        raise Untranslated("targets in square brackets, which the Harness reads as lists")
+        raise NotTranslatable("targets in square brackets, which the Harness reads as lists")
     return TemplateValue(joined(fields.text("doc_to_target", given, shows=False)), ColumnShape("text"))
 
 
@@ -487,7 +488,7 @@ def _of_reply(
     made: TaskScores, config: Mapping[str, Any], fields: TaskFields, metric: str, how: Mapping[str, Any], source: Any
 ) -> None:
     target = _target(config, fields)
-    filters = filtered(config, "reply.text", fields)
+    filters = apply_filters(config, "reply.text", fields)
     aggregation = how.get("aggregation")
     for each in filters:
         name = name_of(metric.replace("+", "_plus"))
@@ -498,7 +499,7 @@ def _of_reply(
             made.mean(name, _exact(each.code, target, how), metric, how, each.name)
         elif metric in CORPUS and aggregation in (None, metric):
             if target.kind == "list":
-                raise Untranslated(f"`{metric}` with several targets")
+                raise NotTranslatable(f"`{metric}` with several targets")
             made.scores += [] if made.scores else [f"  score length = words({each.code})"]
             made.measure(name, CORPUS[metric].format(each.code, target.code), metric, how)
         elif isinstance(aggregation, PythonName):
@@ -506,7 +507,7 @@ def _of_reply(
             made.figures[figure.name] = figure
             made.measure(name, figure.call(target.code, each.code), metric, how)
         else:
-            raise Untranslated(f"the metric `{metric}` of replies")
+            raise NotTranslatable(f"the metric `{metric}` of replies")
 
 
 def _of_function(
@@ -518,16 +519,18 @@ def _of_function(
     source: Any,
 ) -> None:
     aggregation = how.get("aggregation")
-    raise Untranslated(f"`{metric}` is a function in Python" + (f", and so is `{aggregation}`" if aggregation else ""))
+    raise NotTranslatable(
+        f"`{metric}` is a function in Python" + (f", and so is `{aggregation}`" if aggregation else "")
+    )
 
 
 def _exact(code: str, target: TemplateValue, how: Mapping[str, Any]) -> str:
     if target.kind == "list":
-        return f"any({normal(code, how)} == {normal('t', how)} each t in {target.code})"
-    return f"{normal(code, how)} == {normal(target.code, how)}"
+        return f"any({normalized(code, how)} == {normalized('t', how)} each t in {target.code})"
+    return f"{normalized(code, how)} == {normalized(target.code, how)}"
 
 
-def normal(code: str, how: Mapping[str, Any]) -> str:
+def normalized(code: str, how: Mapping[str, Any]) -> str:
     """Return the code that normalizes a text as `exact_match` does, with the options of a metric."""
     for pattern in how.get("regexes_to_ignore") or []:
         code = f'regex_replace({code}, {quoted(str(pattern))}, "")'

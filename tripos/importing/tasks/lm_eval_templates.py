@@ -4,7 +4,7 @@ A question, target, description or list of options is the name of a column, a te
 function. A function has no translation, unless lm-eval itself wrote the rows: then they have a column with its values.
 
 Jinja's own parser parses the text, and nothing of it is executed. Every value has a code and a shape; a node without
-counterpart raises `Untranslated`. The types of columns come from the data, or from how templates use them: the first
+counterpart raises `NotTranslatable`. The types of columns come from the data, or from how templates use them: the first
 pass learns them, so a task is translated more than once.
 
 An entry of the tables of methods and filters has the kind that it applies to, the maximum number of arguments, the
@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NotRequired
 from pydantic import BeforeValidator, TypeAdapter
 from typing_extensions import TypedDict
 
-from tripos.importing.spec_text import Code, Pieces, Untranslated, joined, listed, name_of, quoted
-from tripos.importing.tasks.shapes import SEVERAL, kind, shaped
+from tripos.importing.spec_text import Code, NotTranslatable, Pieces, joined, listed, name_of, quoted
+from tripos.importing.tasks.shapes import AS_LIST, kind, validate_shape
 
 if TYPE_CHECKING:
     from jinja2 import nodes
@@ -71,7 +71,7 @@ class ColumnShape:
         self.want("record")
         if name not in self.fields:
             if self.certain:
-                raise Untranslated(f"there is no field `{name}` in the data")
+                raise NotTranslatable(f"there is no field `{name}` in the data")
             self.fields[name] = ColumnShape()
         return self.fields[name]
 
@@ -81,7 +81,7 @@ class ColumnShape:
             return ColumnShape("text")
         self.want("list")
         if self.kind != "list":
-            raise Untranslated(f"an item of a {self.kind}")
+            raise NotTranslatable(f"an item of a {self.kind}")
         if self.item is None:
             self.item = ColumnShape()
         return self.item
@@ -122,10 +122,10 @@ class TaskColumns:
         return name in self.shapes or not self.closed
 
     def shape(self, name: str) -> ColumnShape:
-        """Return the shape of a column. Raises `Untranslated` if the data has no column of this name."""
+        """Return the shape of a column. Raises `NotTranslatable` if the data has no column of this name."""
         if name not in self.shapes:
             if self.closed:
-                raise Untranslated(f"there is no column `{name}` in the data")
+                raise NotTranslatable(f"there is no column `{name}` in the data")
             self.shapes[name] = ColumnShape()
         quoted(name)  # raises if the name cannot be written in a spec
         self.names.setdefault(name, name_of(name, (*self.names.values(), *RESERVED)))
@@ -217,11 +217,11 @@ class TemplateValue:
         return self.shape.kind or "text"
 
     def as_text(self) -> str:
-        """Return an expression for the text that Jinja prints. Raises `Untranslated`."""
+        """Return an expression for the text that Jinja prints. Raises `NotTranslatable`."""
         if self.kind == "text" and self.printed:
             return self.printed
         if self.shape.missing:
-            raise Untranslated(f"a {self.kind} that is printed and may be missing")
+            raise NotTranslatable(f"a {self.kind} that is printed and may be missing")
         match self.kind:
             case "text":
                 return self.code
@@ -229,7 +229,7 @@ class TemplateValue:
                 return f"json({self.code})"
             case "bool":
                 return f'choose({self.code}, "True", "False")'
-        raise Untranslated(f"a {self.kind} that is printed")
+        raise NotTranslatable(f"a {self.kind} that is printed")
 
     def hole(self) -> Code:
         """Return the value as an expression in a hole."""
@@ -254,7 +254,7 @@ def item_at(of: TemplateValue, index: TemplateValue, known: bool) -> str:
 
 
 def constant(value: Any) -> TemplateValue:
-    """Return the value of a literal. Raises `Untranslated` for a type without counterpart."""
+    """Return the value of a literal. Raises `NotTranslatable` for a type without counterpart."""
     match value:
         case bool():
             return TemplateValue("true" if value else "false", ColumnShape("bool"), value)
@@ -264,7 +264,7 @@ def constant(value: Any) -> TemplateValue:
             return TemplateValue(repr(value), ColumnShape("number"), value)
         case str():
             return TemplateValue(quoted(value), ColumnShape("text"), value)
-    raise Untranslated(f"the constant `{value}`")
+    raise NotTranslatable(f"the constant `{value}`")
 
 
 def concatenated(values: Sequence[TemplateValue]) -> TemplateValue:
@@ -275,7 +275,7 @@ def concatenated(values: Sequence[TemplateValue]) -> TemplateValue:
     return TemplateValue(joined(parts), ColumnShape("text"), parts=parts)
 
 
-def shape_called(kind: str) -> ColumnShape:
+def result_shape(kind: str) -> ColumnShape:
     """Return the shape of a function's result. `texts` is a list of texts; an integer is a count or a position."""
     if kind == "texts":
         return ColumnShape("list", item=ColumnShape("text"))
@@ -316,7 +316,7 @@ class Conditions:
         return bool((name in self.columns) == (test.name == "defined"))
 
     def condition(self, node: Any) -> str:
-        """Return the code of a condition. Raises `Untranslated` if the value has no truth."""
+        """Return the code of a condition. Raises `NotTranslatable` if the value has no truth."""
         decided = self.decided(node)
         if decided is not None:
             return "true" if decided else "false"
@@ -328,7 +328,7 @@ class Conditions:
             case "Test" if node.name == "none":
                 return self._is_none(node.node)
             case "Test":
-                raise Untranslated(f"the test `is {node.name}`")
+                raise NotTranslatable(f"the test `is {node.name}`")
             case "Compare":
                 return self._compared(node)
         found = self.value(node)
@@ -343,7 +343,7 @@ class Conditions:
 
     def _is_none(self, node: Any) -> str:
         if type(node).__name__ != "Name":
-            raise Untranslated("`is none` of what is no column")
+            raise NotTranslatable("`is none` of what is no column")
         shape = self.columns.shape(node.name)
         if not shape.certain:
             shape.missing = True
@@ -351,14 +351,14 @@ class Conditions:
             return "false"
         found = self.column(node.name)
         if found.kind not in ("text", "integer", "number"):
-            raise Untranslated(f"`is none` of a {found.kind}")
+            raise NotTranslatable(f"`is none` of a {found.kind}")
         if found.kind == "text":
             self.assumed[f"an empty text in `{node.name}` is none"] = None
         return f"({found.code} == {fallback(shape)})"
 
     def _compared(self, node: Any) -> str:
         if len(node.ops) != 1:
-            raise Untranslated("a chain of comparisons")
+            raise NotTranslatable("a chain of comparisons")
         left, operand = self.value(node.expr), node.ops[0]
         right = self.value(operand.expr)
         words = {
@@ -374,20 +374,20 @@ class Conditions:
         if operand.op in ("in", "notin"):
             right.shape.want("list")
             if right.kind == "text":
-                raise Untranslated("`in` of a text")
+                raise NotTranslatable("`in` of a text")
             left.shape.want(right.shape.items().kind or "text")
         else:
             left.shape.want(right.shape.kind or "text")
             right.shape.want(left.shape.kind)
             if left.kind != right.kind and {left.kind, right.kind} != {"integer", "number"}:
-                raise Untranslated(f"a {left.kind} that is compared with a {right.kind}")
+                raise NotTranslatable(f"a {left.kind} that is compared with a {right.kind}")
         return f"({left.code} {words[operand.op]} {right.code})"
 
 
-def bare(condition: str) -> str:
+def strip_parentheses(condition: str) -> str:
     """Return a condition without the parentheses around all of it.
 
-    >>> bare("(a == b)"), bare("(a) or (b)")
+    >>> strip_parentheses("(a == b)"), strip_parentheses("(a) or (b)")
     ('a == b', '(a) or (b)')
     """
     inner = condition[1:-1]
@@ -409,7 +409,7 @@ class Method(NamedTuple):
 
 def _strip(of: Any, *characters: Any) -> str:
     if characters:
-        raise Untranslated("`.strip()` of characters")
+        raise NotTranslatable("`.strip()` of characters")
     return f"trim({of.code})"
 
 
@@ -417,7 +417,7 @@ def _index(of: Any, item: Any) -> str:
     of.shape.items().want("text")
     item.shape.want("text")
     if item.kind != "text" or of.shape.items().kind != "text":
-        raise Untranslated("`.index()` in a list of what is no text")
+        raise NotTranslatable("`.index()` in a list of what is no text")
     return f"rank({item.code}, {of.code})"
 
 
@@ -430,7 +430,7 @@ def _split(of: Any, *separator: Any) -> str:
 def _join(of: Any, *separator: Any) -> str:
     of.shape.items().want("text")
     if of.shape.items().kind != "text":
-        raise Untranslated("`join` of what is no text")
+        raise NotTranslatable("`join` of what is no text")
     return f"join({of.code}, {separator[0].code if separator else quotes})"
 
 
@@ -444,7 +444,7 @@ quotes = '""'
 
 def _replace(of: Any, *texts: Any) -> str:
     if len(texts) != 2:
-        raise Untranslated("`replace` with a count")
+        raise NotTranslatable("`replace` with a count")
     return f"replace({of.code}, {texts[0].code}, {texts[1].code})"
 
 
@@ -455,22 +455,22 @@ def _capitalize(of: Any) -> str:
 def _integer(of: Any) -> str:
     if of.kind == "integer":
         return str(of.code)
-    raise Untranslated("`int` of a text")
+    raise NotTranslatable("`int` of a text")
 
 
 STRIP = Method("text", 1, _strip, "text")
 LOWER = Method("text", 0, lambda of: f"lower({of.code})", "text")
 UPPER = Method("text", 0, lambda of: f"upper({of.code})", "text")
-LEFT = Method("text", 0, lambda of: f'regex_replace({of.code}, "^\\\\s+", "")', "text")
-RIGHT = Method("text", 0, lambda of: f'regex_replace({of.code}, "\\\\s+$", "")', "text")
+LSTRIP = Method("text", 0, lambda of: f'regex_replace({of.code}, "^\\\\s+", "")', "text")
+RSTRIP = Method("text", 0, lambda of: f'regex_replace({of.code}, "\\\\s+$", "")', "text")
 REPLACE = Method("text", 2, _replace, "text")
 CAPITALIZE = Method("text", 0, _capitalize, "text")
 LENGTH = Method("", 0, lambda of: f"length({of.code})", "integer")
 
 METHODS: dict[str, Method] = {
     "strip": STRIP,
-    "lstrip": LEFT,
-    "rstrip": RIGHT,
+    "lstrip": LSTRIP,
+    "rstrip": RSTRIP,
     "lower": LOWER,
     "upper": UPPER,
     "replace": REPLACE,
@@ -525,12 +525,12 @@ class Translator(Conditions):
         return TemplateValue(f"default({code}, {fallback(shape)})", shape, printed=f'default({code}, "None")')
 
     def template(self, text: str) -> Pieces:
-        """Return a template as pieces. Raises `Untranslated`."""
-        return list(self._body(parsed(text).body))
+        """Return a template as pieces. Raises `NotTranslatable`."""
+        return list(self._body(parse_template(text).body))
 
     def single(self, text: str) -> TemplateValue | None:
         """Return the value of a template that is a single expression, or None for any other template."""
-        body = list(parsed(text).body)
+        body = list(parse_template(text).body)
         if len(body) == 1 and type(body[0]).__name__ == "Output":
             parts = body[0].nodes
             if len(parts) == 1 and type(parts[0]).__name__ != "TemplateData":
@@ -553,7 +553,7 @@ class Translator(Conditions):
                 case "Assign":
                     self.names[node.target.name] = self.value(node.node)  # type: ignore[attr-defined]
                 case other:
-                    raise Untranslated(f"`{{% {other.lower()} %}}`")
+                    raise NotTranslatable(f"`{{% {other.lower()} %}}`")
 
     def _branches(self, node: Any) -> Iterator[str | Code]:
         decided = self.decided(node.test)
@@ -562,20 +562,21 @@ class Translator(Conditions):
             if decided:
                 yield from self._body(node.body)
             elif rest:
-                raise Untranslated("`{% elif %}` behind a test of whether a column is there")
+                raise NotTranslatable("`{% elif %}` behind a test of whether a column is there")
             else:
                 yield from self._body(node.else_)
             return
-        condition = bare(self.condition(node.test))
+        condition = strip_parentheses(self.condition(node.test))
         this = joined(list(self._body(node.body)))
         other = joined(list(self._body(node.else_)))
         for each in reversed(node.elif_):
-            other = f"choose({bare(self.condition(each.test))}, {joined(list(self._body(each.body)))}, {other})"
+            test, body = strip_parentheses(self.condition(each.test)), joined(list(self._body(each.body)))
+            other = f"choose({test}, {body}, {other})"
         yield Code(f"choose({condition}, {this}, {other})")
 
     def _loop(self, node: Any) -> str:
         if node.test is not None or node.else_ or type(node.target).__name__ != "Name":
-            raise Untranslated("a loop with a condition, or over pairs")
+            raise NotTranslatable("a loop with a condition, or over pairs")
         self.fresh += 1
         alias = f"x{self.fresh}" if self.fresh > 1 else "x"
         numbers = listed([str(each) for each in range(LONGEST_LOOP)])
@@ -583,7 +584,7 @@ class Translator(Conditions):
         if type(call).__name__ == "Call" and getattr(call.node, "name", "") == "range":
             count = [self.value(each) for each in call.args]
             if len(count) != 1:
-                raise Untranslated("`range` with a beginning")
+                raise NotTranslatable("`range` with a beginning")
             within = {node.target.name: TemplateValue(alias, ColumnShape("integer", least=0))}
             over = f"slice({numbers}, 0, {count[0].code})"
         else:
@@ -611,10 +612,10 @@ class Translator(Conditions):
             self.names = before
 
     def value(self, node: Any) -> TemplateValue:
-        """Return the value of an expression. Raises `Untranslated`."""
+        """Return the value of an expression. Raises `NotTranslatable`."""
         made: Callable[[Any], TemplateValue] | None = getattr(self, f"_{type(node).__name__.lower()}", None)
         if made is None:
-            raise Untranslated(f"`{type(node).__name__}` in an expression")
+            raise NotTranslatable(f"`{type(node).__name__}` in an expression")
         return made(node)
 
     def text_of(self, node: Any) -> str:
@@ -635,7 +636,7 @@ class Translator(Conditions):
     def _list(self, node: Any) -> TemplateValue:
         members = tuple(self.value(each) for each in node.items)
         if not members:
-            raise Untranslated("an empty list")
+            raise NotTranslatable("an empty list")
         kinds = {each.kind for each in members}
         for each in members:
             each.shape.want("text")
@@ -663,13 +664,13 @@ class Translator(Conditions):
             return self._field(of, index.constant)
         index.shape.want("integer")
         if index.kind != "integer":
-            raise Untranslated(f"an index that is a {index.kind}")
+            raise NotTranslatable(f"an index that is a {index.kind}")
         if of.kind == "text" and of.shape.kind:
             return TemplateValue(f"slice({of.code}, {index.code}, 1)", ColumnShape("text"))
         inner = of.shape.items()
         if isinstance(index.constant, int) and index.constant < 0:
             if index.constant != -1:
-                raise Untranslated("an index from the end")
+                raise NotTranslatable("an index from the end")
             return TemplateValue(f"last({of.code})", inner)
         if index.constant is None and not self.columns.closed and index.shape.least is None:
             self.assumed["an index that a row says is not below 0"] = None
@@ -679,7 +680,7 @@ class Translator(Conditions):
         start = self.value(part.start).constant if part.start is not None else 0
         stop = self.value(part.stop).constant if part.stop is not None else None
         if part.step is not None or not isinstance(start, int) or not isinstance(stop, int | None):
-            raise Untranslated("a slice with a step, or whose ends are computed")
+            raise NotTranslatable("a slice with a step, or whose ends are computed")
         if of.kind != "text":
             of.shape.items()
         if stop is None:
@@ -687,13 +688,13 @@ class Translator(Conditions):
         if stop == -1 and start == 0 and of.kind == "list":
             return TemplateValue(f"without_last({of.code})", of.shape.present())
         if start < 0 or stop < start:
-            raise Untranslated("a slice that ends before the end")
+            raise NotTranslatable("a slice that ends before the end")
         return TemplateValue(f"slice({of.code}, {start}, {stop - start})", of.shape.present())
 
     def _call(self, node: Any) -> TemplateValue:
         method = getattr(node.node, "attr", None)
         if method not in METHODS or node.kwargs or node.dyn_args or node.dyn_kwargs:
-            raise Untranslated(f"a call of `{method or getattr(node.node, 'name', 'a value')}`")
+            raise NotTranslatable(f"a call of `{method or getattr(node.node, 'name', 'a value')}`")
         return self._applied(METHODS[method], self.value(node.node.node), node.args, f".{method}()")
 
     def _filter(self, node: Any) -> TemplateValue:
@@ -707,20 +708,20 @@ class Translator(Conditions):
                 found.as_text(), ColumnShape("text"), found.constant if isinstance(found.constant, str) else None
             )
         if node.name not in FILTERS or node.kwargs:
-            raise Untranslated(f"the filter `{node.name}`")
+            raise NotTranslatable(f"the filter `{node.name}`")
         return self._applied(FILTERS[node.name], self.value(node.node), node.args, f"|{node.name}")
 
     def _applied(self, method: Any, of: TemplateValue, args: Sequence[Any], name: str) -> TemplateValue:
         needs, most, code, gives = method
         if len(args) > most:
-            raise Untranslated(f"`{name}` with {len(args)} arguments")
+            raise NotTranslatable(f"`{name}` with {len(args)} arguments")
         if needs:
             of.shape.want(needs)
             if of.kind != needs:
-                raise Untranslated(f"`{name}` of a {of.kind}")
+                raise NotTranslatable(f"`{name}` of a {of.kind}")
         given = [self.value(each) for each in args]
         made = code(of, *given)
-        shape = {"same": of.shape.present(), "item": of.shape.item or ColumnShape()}.get(gives) or shape_called(gives)
+        shape = {"same": of.shape.present(), "item": of.shape.item or ColumnShape()}.get(gives) or result_shape(gives)
         return TemplateValue(made, shape)
 
     def _add(self, node: Any) -> TemplateValue:
@@ -732,7 +733,7 @@ class Translator(Conditions):
         left.shape.want("text")
         right.shape.want("text")
         if "list" in (left.kind, right.kind):
-            raise Untranslated("lists that are added")
+            raise NotTranslatable("lists that are added")
         return concatenated([left, right])
 
     def _concat(self, node: Any) -> TemplateValue:
@@ -743,7 +744,7 @@ class Translator(Conditions):
         for each in (left, right):
             each.shape.want("integer")
             if each.kind not in ("integer", "number"):
-                raise Untranslated(f"a {each.kind} that is subtracted")
+                raise NotTranslatable(f"a {each.kind} that is subtracted")
         known = left.shape.least is not None and isinstance(right.constant, int)
         least = left.shape.least - right.constant if known else None
         return TemplateValue(f"({left.code} - {right.code})", ColumnShape("integer", least=least))
@@ -751,14 +752,14 @@ class Translator(Conditions):
     def _neg(self, node: Any) -> TemplateValue:
         found = self.value(node.node)
         if not isinstance(found.constant, int | float):
-            raise Untranslated("a negative value")
+            raise NotTranslatable("a negative value")
         return constant(-found.constant)
 
     def _condexpr(self, node: Any) -> TemplateValue:
         decided = self.decided(node.test)
         if decided is not None:
             return self.value(node.expr1 if decided else node.expr2)
-        condition, this = bare(self.condition(node.test)), self.value(node.expr1)
+        condition, this = strip_parentheses(self.condition(node.test)), self.value(node.expr1)
         other = self.value(node.expr2) if node.expr2 is not None else constant("")
         if this.kind != other.kind:
             return TemplateValue(f"choose({condition}, {this.as_text()}, {other.as_text()})", ColumnShape("text"))
@@ -778,8 +779,8 @@ def _loop_indices(node: Any) -> Iterator[Any]:
             yield each
 
 
-def parsed(text: str) -> Any:
-    """Parse a template with Jinja's parser. Raises `Untranslated` if Jinja refuses it."""
+def parse_template(text: str) -> Any:
+    """Parse a template with Jinja's parser. Raises `NotTranslatable` if Jinja refuses it."""
     from jinja2 import Environment, TemplateError
 
     environment = Environment(keep_trailing_newline=True, autoescape=False)
@@ -787,7 +788,7 @@ def parsed(text: str) -> Any:
     try:
         return environment.parse(text)
     except (TemplateError, RecursionError) as error:
-        raise Untranslated(f"Jinja refuses it: {error}") from error
+        raise NotTranslatable(f"Jinja refuses it: {error}") from error
 
 
 # The form of a task
@@ -812,7 +813,7 @@ OptionalText = Annotated[Any, A_TEXT_OR_NULL]
 OptionalName = Annotated[Any, kind("a text or a number", str, int, float, NULL)]
 Whole = Annotated[Any, A_WHOLE]
 Number = Annotated[Any, A_NUMBER]
-Texts = Annotated[list[Annotated[Any, A_NAME]], SEVERAL]
+Texts = Annotated[list[Annotated[Any, A_NAME]], AS_LIST]
 
 
 class FilterStep(TypedDict):
@@ -846,7 +847,7 @@ class Metric(TypedDict):
 class Settings(TypedDict, total=False):
     """Settings of the generation of a reply."""
 
-    until: Annotated[list[Annotated[Any, A_SCALAR]], SEVERAL]
+    until: Annotated[list[Annotated[Any, A_SCALAR]], AS_LIST]
     max_gen_toks: Whole
     max_new_tokens: Whole
     max_tokens: Whole
@@ -885,11 +886,11 @@ class TaskConfig(TypedDict, total=False):
     """The configuration of a task or a group, with its includes."""
 
     group: Annotated[Any, A_NAME]
-    task: Annotated[list[Annotated[Any, kind("a text or a mapping", str, int, float, dict)]], SEVERAL]
+    task: Annotated[list[Annotated[Any, kind("a text or a mapping", str, int, float, dict)]], AS_LIST]
     tag: Texts
     task_alias: OptionalName
     group_alias: OptionalName
-    aggregate_metric_list: Annotated[list[Annotated[Metric, A_MAPPING]], SEVERAL]
+    aggregate_metric_list: Annotated[list[Annotated[Metric, A_MAPPING]], AS_LIST]
     dataset_path: OptionalText
     dataset_name: OptionalName
     dataset_kwargs: Annotated[DataSettings | None, A_MAPPING_OR_NULL]
@@ -912,21 +913,21 @@ class TaskConfig(TypedDict, total=False):
     metric_list: Annotated[list[Annotated[Metric, A_MAPPING]] | None, A_LIST_OR_NULL]
 
 
-class Drawn(TypedDict, total=False):
+class TaskWithShots(TypedDict, total=False):
     """A task with its own configuration of worked examples."""
 
     fewshot_config: Shots
 
 
 FORM = TypeAdapter(TaskConfig)
-DRAWN = TypeAdapter(Drawn)
+SHOTS_FORM = TypeAdapter(TaskWithShots)
 
 
 def check_config(config: Mapping[str, Any], path: Path) -> None:
     """Raise `Failure` R0246 if a task, or a task among the members of a group, has another form."""
-    shaped(FORM, config, path)
+    validate_shape(FORM, config, path)
     if isinstance(config.get("fewshot_config"), dict):
-        shaped(DRAWN, config, path)
+        validate_shape(SHOTS_FORM, config, path)
     for each in config["task"] if isinstance(config.get("task"), list) else ():
         if isinstance(each, dict):
             check_config(each, path)
@@ -962,7 +963,7 @@ class TaskFields:
         if is_template and not (self._is_known_column(given) if literal else self._is_column(given, key)):
             try:
                 return self.translator(shows).template(given)
-            except Untranslated:
+            except NotTranslatable:
                 if not self.written:
                     raise
         found = self.value(key, given, shows)
@@ -975,7 +976,7 @@ class TaskFields:
         """Return the value of a field of any type. If it has no translation, return the column that lm-eval wrote."""
         try:
             return self._value(key, given, shows)
-        except Untranslated:
+        except NotTranslatable:
             if not self.written or isinstance(given, PythonName):
                 raise
             return self.translator(shows).column(f"_{key}")
@@ -996,16 +997,16 @@ class TaskFields:
 
             return TemplateValue(joined(pieces), ColumnShape("text"))
         if isinstance(given, list | tuple):
-            return listing([constant(each) for each in given])
+            return list_literal([constant(each) for each in given])
         if isinstance(given, dict):
-            return listing([constant(each) for each in given.values()])
+            return list_literal([constant(each) for each in given.values()])
         return constant(given)
 
     def made(self, key: str, given: PythonName, shows: bool) -> TemplateValue:
-        """Return the column with the results of a Python function. Raises `Untranslated` if lm-eval did not write the
-        rows."""
+        """Return the column with the results of a Python function. Raises `NotTranslatable` if lm-eval did not write
+        the rows."""
         if not self.written:
-            raise Untranslated(f"`{key}` is a function in Python, `{given}`: --run-python writes what it gives")
+            raise NotTranslatable(f"`{key}` is a function in Python, `{given}`: --run-python writes what it gives")
         return self.translator(shows).column(f"_{key}")
 
     def options(self, given: Any = None) -> TemplateValue:
@@ -1013,7 +1014,7 @@ class TaskFields:
         found = self.value("doc_to_choice", self.config.get("doc_to_choice") if given is None else given)
         found.shape.items().want("text")
         if found.kind != "list" or found.shape.items().kind != "text":
-            raise Untranslated("options that are no list of texts")
+            raise NotTranslatable("options that are no list of texts")
         return found
 
     def place(self, key: str, given: Any, options: TemplateValue) -> TemplateValue:
@@ -1030,7 +1031,7 @@ class TaskFields:
                 return found
             case "text":
                 return self._among(found, given, options)
-        raise Untranslated(f"a target that is a {found.kind}")
+        raise NotTranslatable(f"a target that is a {found.kind}")
 
     def _among(self, found: TemplateValue, given: Any, options: TemplateValue) -> TemplateValue:
         """Return the position of a text among the options, or −1 if it is none of them. A number that a template prints
@@ -1056,7 +1057,7 @@ class TaskFields:
 
     def _chosen_number(self, given: Any) -> TemplateValue | None:
         if isinstance(given, str) and not isinstance(given, PythonName) and "{%" in given:
-            body = parsed(given).body
+            body = parse_template(given).body
             if len(body) == 1 and type(body[0]).__name__ == "If" and not body[0].elif_:
                 texts = [_text_of(each) for each in (body[0].body, body[0].else_)]
                 if all(is_digits(each) for each in texts):
@@ -1078,12 +1079,12 @@ class TaskFields:
         return True
 
 
-def listing(values: list[TemplateValue]) -> TemplateValue:
+def list_literal(values: list[TemplateValue]) -> TemplateValue:
     """Return a list literal of a task."""
     if not values:
-        raise Untranslated("an empty list of options")
+        raise NotTranslatable("an empty list of options")
     if {each.kind for each in values} != {"text"}:
-        raise Untranslated("options that are no texts")
+        raise NotTranslatable("options that are no texts")
     return TemplateValue(
         listed([each.code for each in values]), ColumnShape("list", item=ColumnShape("text")), members=tuple(values)
     )

@@ -17,20 +17,20 @@ from tripos.importing.spec_text import (
     Code,
     ImportedTask,
     Note,
+    NotTranslatable,
     Pieces,
-    Untranslated,
     commented,
     name_of,
     template,
     title,
 )
-from tripos.importing.tasks.shapes import CODE, SEVERAL, kind, shaped
+from tripos.importing.tasks.shapes import AS_LIST, CODE, kind, validate_shape
 from tripos.source_files import SourceFile, SourceFolder, read_exact_json
 
 ROWS = "tests.jsonl"
 HOLE = re.compile(r"{{\s*(\w+)\s*}}")
-OTHER = re.compile(r"{[{%#]")
-TAKEN = ("item", "language", "key", "prompt", "reply", "judge", "passed")
+OTHER_JINJA = re.compile(r"{[{%#]")
+RESERVED_NAMES = ("item", "language", "key", "prompt", "reply", "judge", "passed")
 CHECKS = {
     "equals": "{reply} == {value}",
     "contains": "length(split({reply}, {value})) > 1",
@@ -43,10 +43,10 @@ SEVERAL_TEXTS = {"contains-all": ("contains", True), "icontains-all": ("icontain
            "contains-any": ("contains", False), "icontains-any": ("icontains", False)}  # fmt: skip
 """Assertions with several texts: the assertion for each text, and whether all must hold."""
 RUBRIC = "llm-rubric"
-ALLOWED = "  # allow W0320: no text that is looked for is empty, and patterns are those of the tests"
+ALLOW_COMMENT = "  # allow W0320: no text that is looked for is empty, and patterns are those of the tests"
 
 
-MOST_FILLED = 256 * 2**20
+MAX_CHARACTERS = 256 * 2**20
 """Maximum characters of all rows. Shared variables and assertions are repeated in each row."""
 FILE = "file://"
 
@@ -79,7 +79,7 @@ class PromptfooTest(PromptfooPart):
     """A test, or the defaults of all tests."""
 
     vars: Annotated[dict[str, Any] | None, kind("a mapping", dict, type(None))] = None
-    demands: Annotated[list[Annotated[PromptfooAssertion, A_MAPPING]], SEVERAL] = Field([], alias="assert")
+    demands: Annotated[list[Annotated[PromptfooAssertion, A_MAPPING]], AS_LIST] = Field([], alias="assert")
     threshold: Any = None
 
 
@@ -87,8 +87,8 @@ class PromptfooConfig(PromptfooPart):
     """A configuration."""
 
     description: Annotated[str | None, A_TEXT_OR_NULL] = None
-    prompts: Annotated[list[Annotated[Any, TEXT_OR_MAPPING]], SEVERAL] = []
-    tests: Annotated[list[Annotated[Any, TEXT_OR_MAPPING]], SEVERAL] = []
+    prompts: Annotated[list[Annotated[Any, TEXT_OR_MAPPING]], AS_LIST] = []
+    tests: Annotated[list[Annotated[Any, TEXT_OR_MAPPING]], AS_LIST] = []
     shared: Annotated[Any, kind("a mapping or the name of a file", dict, str, type(None))] = Field(
         None, alias="defaultTest"
     )
@@ -115,7 +115,7 @@ def promptfoo_spec(path: Path, language: str = "en", folder: SourceFolder | None
     file cannot be read or has another shape."""
     folder = folder or SourceFolder.around(path)
     document = _document(folder.file(path))
-    config: PromptfooConfig = shaped(_form(PromptfooConfig), document, path)
+    config: PromptfooConfig = validate_shape(_form(PromptfooConfig), document, path)
     notes: list[Note] = []
     name = name_of(path.stem if path.stem != "promptfooconfig" else path.resolve().parent.name)
     given = _tests(config, path, folder)
@@ -185,13 +185,13 @@ def _tests(config: PromptfooConfig, path: Path, folder: SourceFolder) -> list[Pr
     shared = config.shared
     if isinstance(shared, str):
         shared = _document(folder.file(path).beside(shared.removeprefix(FILE)))
-    common: PromptfooTest = shaped(_form(PromptfooTest), shared or {}, path, ("defaultTest",))
+    common: PromptfooTest = validate_shape(_form(PromptfooTest), shared or {}, path, ("defaultTest",))
     found: list[PromptfooTest] = []
     for number, each in enumerate(config.tests or [{}]):
         file = Path(each.removeprefix(FILE)) if isinstance(each, str) else None
         for entry, said in enumerate([each] if file is None else _from_file(each, path, folder)):
             at = ("tests", number) if file is None else (entry,)
-            test: PromptfooTest = shaped(_form(PromptfooTest), said, file or path, at)
+            test: PromptfooTest = validate_shape(_form(PromptfooTest), said, file or path, at)
             test.vars = {**(common.vars or {}), **(test.vars or {})}
             test.demands = [*common.demands, *test.demands]
             found.append(test)
@@ -236,7 +236,7 @@ def _columns(tests: Sequence[PromptfooTest]) -> dict[str, str]:
     for test in tests:
         for variable in test.vars or {}:
             if variable not in found:
-                found[variable] = name_of(variable, (*TAKEN, *map(_column, CHECKS), *found.values()))
+                found[variable] = name_of(variable, (*RESERVED_NAMES, *map(_column, CHECKS), *found.values()))
     return found
 
 
@@ -253,7 +253,7 @@ def _rows(
         for check in test.demands:
             try:
                 name, value = _check(check, test.vars or {}, filling)
-            except Untranslated as error:
+            except NotTranslatable as error:
                 lost.setdefault(str(error), []).append(check.model_dump(by_alias=True, exclude_unset=True))
                 continue
             told.setdefault(name, []).append(value)
@@ -283,16 +283,16 @@ class Filling:
     """Substitution of variables in texts, within the maximum size of all rows."""
 
     def __init__(self) -> None:
-        self.left = MOST_FILLED
+        self.left = MAX_CHARACTERS
 
     def text(self, value: Any) -> str:
         """Return a value as text. Raises `Failure` R0246 if the rows become too large."""
         return self._counted(_text(value))
 
     def filled(self, text: str, variables: Mapping[str, Any]) -> str:
-        """Return a text with its variables filled in. Raises `Untranslated` for a template with more than names."""
-        if OTHER.search(HOLE.sub("", text)):
-            raise Untranslated("a template that is more than names of variables")
+        """Return a text with its variables filled in. Raises `NotTranslatable` for a template with more than names."""
+        if OTHER_JINJA.search(HOLE.sub("", text)):
+            raise NotTranslatable("a template that is more than names of variables")
         pieces = []
         for place, part in enumerate(HOLE.split(text)):
             pieces.append(self._counted(_text(variables.get(part, "")) if place % 2 else part))
@@ -301,22 +301,22 @@ class Filling:
     def _counted(self, text: str) -> str:
         self.left -= len(text)
         if self.left < 0:
-            message = f"the tests have more than {MOST_FILLED:,} characters with all that they share"
+            message = f"the tests have more than {MAX_CHARACTERS:,} characters with all that they share"
             raise Failure(CODE, message, "import fewer tests at a time")
         return text
 
 
 def _check(check: PromptfooAssertion, variables: Mapping[str, Any], filling: Filling) -> tuple[str, Any]:
-    """Return the kind of an assertion, and its value for a test. Raises `Untranslated`."""
+    """Return the kind of an assertion, and its value for a test. Raises `NotTranslatable`."""
     if check.type is None:
-        raise Untranslated("a set of assertions")
+        raise NotTranslatable("a set of assertions")
     plain = check.type.removeprefix("not-")
     if plain not in {*CHECKS, *SEVERAL_TEXTS, RUBRIC} or check.type == f"not-{RUBRIC}":
-        raise Untranslated(f"assertion {check.type}")
+        raise NotTranslatable(f"assertion {check.type}")
     if check.is_own:
-        raise Untranslated(f"assertion {check.type} with a transform, a provider or a prompt of its own")
+        raise NotTranslatable(f"assertion {check.type} with a transform, a provider or a prompt of its own")
     if check.weight != 1:
-        raise Untranslated(f"assertion {check.type} with a weight")
+        raise NotTranslatable(f"assertion {check.type} with a weight")
     value = check.value
     if plain in SEVERAL_TEXTS:
         if isinstance(value, str):
@@ -324,12 +324,12 @@ def _check(check: PromptfooAssertion, variables: Mapping[str, Any], filling: Fil
         texts = value if isinstance(value, list) else [] if value is None else [value]
         return check.type, [filling.filled(_text(each), variables) for each in texts]
     if isinstance(value, str) and value.startswith(FILE):
-        raise Untranslated(f"assertion {check.type} with a value in a file")
+        raise NotTranslatable(f"assertion {check.type} with a value in a file")
     if not isinstance(value, str | int | float):
-        raise Untranslated(f"assertion {check.type} with a value that is no text")
+        raise NotTranslatable(f"assertion {check.type} with a value that is no text")
     text = filling.filled(_text(value), variables)
     if not text and plain != "equals":
-        raise Untranslated(f"assertion {check.type} with an empty text")
+        raise NotTranslatable(f"assertion {check.type} with an empty text")
     return check.type, text
 
 
@@ -372,7 +372,7 @@ def _steps(prompts: Sequence[str], columns: Mapping[str, str], notes: list[Note]
             for role, text in _messages(prompt):
                 lines.append(f"    {role} {template(_pieces(text, columns), 4)}{when}")
             notes.append(Note(part, "exactly"))
-        except Untranslated as error:
+        except NotTranslatable as error:
             notes.append(Note(part, "not", str(error)))
             lines += [f"    {line}" for line in commented(prompt, "HOLE: a prompt: ")]
     return [*lines, "  }"]
@@ -381,7 +381,7 @@ def _steps(prompts: Sequence[str], columns: Mapping[str, str], notes: list[Note]
 def _messages(prompt: str) -> list[tuple[str, str]]:
     """Return the messages of a prompt: a chat if it is JSON, or else one message."""
     if prompt.startswith(("file://", "exec:", "python:")):
-        raise Untranslated("a prompt that a program makes")
+        raise NotTranslatable("a prompt that a program makes")
     try:
         chat = read_exact_json(prompt.encode())
     except ValueError:
@@ -391,9 +391,9 @@ def _messages(prompt: str) -> list[tuple[str, str]]:
     try:
         messages = CHAT.validate_python(chat, strict=True)
     except ValidationError as error:
-        raise Untranslated("a chat other than texts of roles") from error
+        raise NotTranslatable("a chat other than texts of roles") from error
     if [each.role for each in messages] not in (["user"], ["system", "user"]):
-        raise Untranslated("a chat other than a system message and a question")
+        raise NotTranslatable("a chat other than a system message and a question")
     return [("system" if each.role == "system" else "prompt", each.content) for each in messages]
 
 
@@ -413,8 +413,8 @@ def _pieces(text: str, columns: Mapping[str, str]) -> Pieces:
         if place % 2 and part not in columns:
             continue  # promptfoo prints an undefined variable as empty
         found.append(Code(f"item.{columns[part]}") if place % 2 else part)
-    if any(isinstance(each, str) and OTHER.search(each) for each in found):
-        raise Untranslated("a template that is more than names of variables")
+    if any(isinstance(each, str) and OTHER_JINJA.search(each) for each in found):
+        raise NotTranslatable("a template that is more than names of variables")
     return found
 
 
@@ -433,7 +433,7 @@ def _type(kind: str) -> str:
 def _scores(kinds: Sequence[str]) -> list[str]:
     """Return the scores: whether all assertions hold, and a judge's verdict on the rubrics."""
     held = [_holds(kind) for kind in kinds if kind != RUBRIC]
-    lines = [ALLOWED, f"  score passed = {' and '.join(held)}"] if held else []
+    lines = [ALLOW_COMMENT, f"  score passed = {' and '.join(held)}"] if held else []
     if RUBRIC in kinds:
         lines.append('  score rubric = graded(reply.text, join(item.rubrics, "\\n")) when length(item.rubrics) > 0')
     return lines

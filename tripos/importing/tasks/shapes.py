@@ -41,11 +41,11 @@ def as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-SEVERAL = BeforeValidator(as_list)
+AS_LIST = BeforeValidator(as_list)
 """Validator for a list that may be written as its only entry."""
 
 
-def shaped(form: TypeAdapter[T], value: Any, path: Path, at: tuple[str | int, ...] = ()) -> T:
+def validate_shape(form: TypeAdapter[T], value: Any, path: Path, at: tuple[str | int, ...] = ()) -> T:
     """Return a value in its form; `at` are the keys that lead to it. Raises `Failure` R0246 with the position of the
     first deviation."""
     try:

@@ -29,12 +29,12 @@ from tripos_warehouse.exports.replies import place_columns
 from tripos_warehouse.exports.tables import open_fields
 from tripos_warehouse.files import Written, write_lines
 from tripos_warehouse.measures.evaluation import evaluate
-from tripos_warehouse.measures.measure_rows import SEQUENCE, MeasureRow, as_told, mean_of_run
+from tripos_warehouse.measures.measure_rows import SEQUENCE, MeasureRow, mean_of_run, with_sequential_intervals
 from tripos_warehouse.measures.study_design import lower_scores
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.statistics.intervals import mean_of_cells
 from tripos_warehouse.statistics.result import CONFIDENCE
-from tripos_warehouse.views.benchmark_views import are_counted
+from tripos_warehouse.views.benchmark_views import counts_in_figures
 from tripos_warehouse.views.dimensions import arm_columns
 from tripos_warehouse.views.runs import RunRecord
 
@@ -145,7 +145,7 @@ def results_of_measures(connection: Connection, plan: Plan, run: RunRecord, mode
     """Return every value of every measure of a model."""
     found = []
     for measure in plan.measures:
-        for row in as_told(run, evaluate(connection, plan, measure)).rows:
+        for row in with_sequential_intervals(run, evaluate(connection, plan, measure)).rows:
             if row.model == model and row.value is not None:
                 found.append(_measured(plan, run, measure, row, row.value))
     return found
@@ -284,7 +284,7 @@ AGGREGATE, INSTANCES = "eval", "instance_level_eval"
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedFiles:
     """The exported files of a model, and the number of scores without a value, which are in neither."""
 
     model: str
@@ -296,7 +296,7 @@ class Exported:
 
 def write_eee(
     connection: Connection, plan: Plan, run: RunRecord, folder: Path, organization: str, secrets: bool
-) -> list[Exported]:
+) -> list[ExportedFiles]:
     """Write both files of every compared model below `folder`, under the paths of the datastore.
 
     The names depend only on the run and the model, so that the same run gives the same bytes. With `secrets` lines have
@@ -319,7 +319,7 @@ def _write(
     folder: Path,
     by: tuple[str, str],
     secrets: bool,
-) -> Exported | None:
+) -> ExportedFiles | None:
     about = model_info(model)
     ended = run.finished_at or run.started_at
     stamp = str(int(ended.replace(tzinfo=UTC).timestamp()))
@@ -380,7 +380,7 @@ def _write(
     }
     path = folder / f"{stem}.json"
     write_lines(path, [_checked(aggregate, AGGREGATE, orjson.OPT_INDENT_2)])
-    return Exported(model, path, details, len(results), _without_value(connection, run, model))
+    return ExportedFiles(model, path, details, len(results), _without_value(connection, run, model))
 
 
 def _rows(connection: Connection, plan: Plan, run: RunRecord, model: str) -> Iterator[dict[str, Any]]:
@@ -395,7 +395,7 @@ def _rows(connection: Connection, plan: Plan, run: RunRecord, model: str) -> Ite
         from (
           select {", ".join(map(sql.name, keys))}, avg(value) as value
           from {schema}.scores
-          where model = {sql.text(model)} and value is not null and {are_counted(plan)} group by all
+          where model = {sql.text(model)} and value is not null and {counts_in_figures(plan)} group by all
         ) as score
         join {schema}.samples as sample on sample.sample_id = score.sample_id
           and sample.role = {sql.text(run.compared_role)}{f" and {same}" if same else ""}

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from tripos_compiler.language.near_duplicates import ALIKE, NearTexts, runs_of
+from tripos_compiler.language.near_duplicates import NEAR_DUPLICATE_OVERLAP, NearTexts, runs_of
 from tripos_compiler.plan import Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
@@ -48,7 +48,7 @@ class HeldOutItem:
 
 
 @dataclass(frozen=True)
-class Likeness:
+class NearDuplicate:
     """An item that is left out as a near duplicate of a held-out item (`like`); `overlap` is from 0 to 1."""
 
     item: Key
@@ -67,7 +67,7 @@ class HeldOut:
     subsets: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
     items: frozenset[Key] = frozenset()
-    near: Mapping[Key, Likeness] = field(default_factory=dict)
+    near: Mapping[Key, NearDuplicate] = field(default_factory=dict)
     known: Mapping[str, SubsetCount] = field(default_factory=dict)
 
     def kept(self, found: Replies) -> Replies:
@@ -84,7 +84,7 @@ class HeldOut:
         return Replies(tuple(kept), dict(sorted(left_out.items())))
 
 
-NOTHING = HeldOut()
+NOTHING_HELD_OUT = HeldOut()
 
 
 def read_held_out(connection: Connection, plan: Plan, run: RunRecord, wanted: ReplyQuery) -> HeldOut:
@@ -94,7 +94,7 @@ def read_held_out(connection: Connection, plan: Plan, run: RunRecord, wanted: Re
     `StoreError` S0301 if there is no such run.
     """
     if not wanted.hold_out and not wanted.apart_from:
-        return NOTHING
+        return NOTHING_HELD_OUT
     axes = {axis.name for axis in plan.axes}
     scenarios = {each.name for each in plan.scenarios}
     rows = [row for row in _rows(connection, run.run_id) if row.scenario in scenarios]
@@ -102,11 +102,13 @@ def read_held_out(connection: Connection, plan: Plan, run: RunRecord, wanted: Re
     here, held = {row.key for row in rows}, {row.key for row in marked}
     # A field counts if it distinguishes items in this run or among all, so other runs never reduce what is held out.
     others_rows = [row for row in marked if row.key not in here]
-    every = _items(rows + others_rows, axes, _telling(rows, axes) | _telling(rows + others_rows, axes))
+    every = _items(
+        rows + others_rows, axes, _distinguishing_fields(rows, axes) | _distinguishing_fields(rows + others_rows, axes)
+    )
     others: list[HeldOutItem] = []
     for other in (find_run(connection, name) for name in wanted.apart_from):
         of_other = _rows(connection, other.run_id)
-        others += _items(of_other, axes, _telling(of_other, axes))
+        others += _items(of_other, axes, _distinguishing_fields(of_other, axes))
     # A row that several scenarios use has one id, and is the same item in all of them.
     names = {item.key[1] for item in every if item.key in held and item.text} | {item.key[1] for item in others}
     held |= {item.key for item in every if item.key[1] in names}
@@ -155,7 +157,7 @@ def _items(rows: list[StoredItem], axes: set[str], telling: set[tuple[str, str]]
     return found
 
 
-def _telling(rows: list[StoredItem], axes: set[str]) -> set[tuple[str, str]]:
+def _distinguishing_fields(rows: list[StoredItem], axes: set[str]) -> set[tuple[str, str]]:
     """Return the fields that distinguish items, as (scenario, name). A field with repeated texts, such as a passage
     with several questions or an instruction, is common to items, and does not make them near duplicates by itself.
     """
@@ -186,9 +188,9 @@ def _texts(value: Any) -> Iterator[str]:
                 yield from _texts(inner)
 
 
-def _near(held: list[HeldOutItem], items: list[HeldOutItem]) -> Iterator[Likeness]:
+def _near(held: list[HeldOutItem], items: list[HeldOutItem]) -> Iterator[NearDuplicate]:
     """Yield the `items` that are near duplicates of a held-out one, as a whole or in a field that is compared alone."""
-    known = NearTexts[tuple[int, str]](ALIKE)
+    known = NearTexts[tuple[int, str]](NEAR_DUPLICATE_OVERLAP)
     for place, item in enumerate(held):
         known.add((place, ""), item.text)
         for name, text in item.fields.items():
@@ -197,4 +199,4 @@ def _near(held: list[HeldOutItem], items: list[HeldOutItem]) -> Iterator[Likenes
         likes = [found for text in (item.text, *item.fields.values()) if (found := known.find(text)) is not None]
         if likes:
             (place, _), overlap = max(likes, key=lambda found: found[1])
-            yield Likeness(item.key, held[place].key, overlap)
+            yield NearDuplicate(item.key, held[place].key, overlap)

@@ -25,8 +25,8 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.units import (
     SECRET,
     ChatCall,
+    ChatMessage,
     ExportedFigure,
-    KeptMessage,
     RunUnit,
     ScoreMeans,
     UnitScore,
@@ -39,7 +39,7 @@ from tripos_warehouse.exports.units import (
     scored_steps,
     usage_of,
 )
-from tripos_warehouse.files import appearing
+from tripos_warehouse.files import atomic_path
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.views.runs import RunRecord
 
@@ -65,7 +65,7 @@ STOPS = {
 JSON_TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
 
 
-KEPT = (
+SCORE_METADATA = (
     *("metric", "scorer", "evaluator", "round", "element_place", "choice", "status", "error"),
     *("score_id", "judgement_id", "sample_id", "step"),
 )
@@ -215,7 +215,7 @@ def _score(unit: RunUnit, score: UnitScore) -> dict[str, Any]:
         told["reason"] = failed or REASONS.get(score.status, "scoring_failed")
     if explained := score.reason or score.error:
         told["explanation"] = explained
-    told["metadata"] = {name: value for name in KEPT if (value := getattr(score, name)) is not None}
+    told["metadata"] = {name: value for name in SCORE_METADATA if (value := getattr(score, name)) is not None}
     return told | {"history": []}
 
 
@@ -223,7 +223,7 @@ def _messages(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [_message(each, f"{reply['sample_id']}-{n}") for n, each in enumerate(chat_of(reply).messages)]
 
 
-def _message(kept: KeptMessage, name: str) -> dict[str, Any]:
+def _message(kept: ChatMessage, name: str) -> dict[str, Any]:
     role = ROLES.get(kept.role, "user")
     told: dict[str, Any] = {"id": name, "content": kept.content, "role": role}
     if role != kept.role:
@@ -401,7 +401,7 @@ class _InspectWriter:
         place = path if single else path / self._file_name()
         measures = measure_figures(self.connection, self.plan, self.run, self.model)
         with (
-            appearing(place) as new,
+            atomic_path(place) as new,
             tempfile.TemporaryFile() as summaries,
             zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as archive,
         ):
@@ -453,7 +453,7 @@ class _InspectWriter:
         results = {
             "total_samples": self.samples,
             "completed_samples": self.samples - self.failed,
-            "scores": [_inspect_log_score(each) for each in figures],
+            "scores": [_header_score(each) for each in figures],
             "metadata": {
                 "figures": "of Tripos: measures of the spec, and means of scores with errors by item",
                 "calls_without_usage": self.usage.unknown,
@@ -525,7 +525,7 @@ class _InspectWriter:
         return list(found.values())
 
 
-def _inspect_log_score(figure: ExportedFigure) -> dict[str, Any]:
+def _header_score(figure: ExportedFigure) -> dict[str, Any]:
     details = figure.details()
     metrics: dict[str, Any] = {}
     if figure.value is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from tripos_compiler.language.rendering import count_left_out, seen_by
+from tripos_compiler.language.rendering import count_left_out, dialogue_from_side
 from tripos_compiler.library.types import Turn
 from tripos_compiler.replies.text import ReplyText
 from tripos_compiler.source.data_classes import dataclass
@@ -66,7 +66,7 @@ def sent_turns(connection: Connection, wanted: Mapping[str, Any], batch: int) ->
 
 def _sent(begin: list[dict[str, str]], role: str, said: list[Turn], left_out: int) -> str:
     """Return the messages of a turn as JSON; `begin` are those before the dialogue."""
-    messages = [(each["role"], each["content"]) for each in begin] + seen_by(role, said, None, left_out)
+    messages = [(each["role"], each["content"]) for each in begin] + dialogue_from_side(role, said, None, left_out)
     return orjson.dumps([{"role": who, "content": text} for who, text in messages]).decode()
 
 

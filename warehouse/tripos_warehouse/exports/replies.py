@@ -18,11 +18,11 @@ from tripos_warehouse.views.dimensions import LANGUAGE, arm_columns, dimension_p
 from tripos_warehouse.views.runs import RunRecord
 
 Message = Mapping[str, str]
-Keep = Callable[[Mapping[str, str | None]], bool]
+ReplyFilter = Callable[[Mapping[str, str | None]], bool]
 """A filter of replies by place: `scenario`, `language` and the axes by name."""
 
 
-NO_TEXT = {"option": "likelihoods", "tool": "calls of tools"}
+NON_TEXT_ROLES = {"option": "likelihoods", "tool": "calls of tools"}
 """Message roles whose reply is not a text by the model, with what it is instead."""
 
 
@@ -44,7 +44,7 @@ class ReplyQuery:
     margin: float = 0.0
     format: Literal["chat", "completion"] = "chat"
     name: str | None = None
-    keep: Keep = lambda place: True
+    keep: ReplyFilter = lambda place: True
     told: tuple[str, ...] = ()
     hold_out: tuple[str, ...] = ()
     apart_from: tuple[str, ...] = ()
@@ -134,8 +134,8 @@ def read_replies(connection: Connection, plan: Plan, run: RunRecord, wanted: Rep
                 left_out["empty"] += 1
             elif (prompt := _prompt(messages)) is None:
                 left_out["no prompt"] += 1
-            elif said := {each["role"] for each in prompt} & NO_TEXT.keys():
-                left_out[NO_TEXT[said.pop()]] += 1
+            elif said := {each["role"] for each in prompt} & NON_TEXT_ROLES.keys():
+                left_out[NON_TEXT_ROLES[said.pop()]] += 1
             else:
                 found.append(ExportedReply(sample, item, model, number, prompt, text, where))
     return Replies(tuple(sorted(found, key=_order(plan, columns, wanted.models))), dict(sorted(left_out.items())))

@@ -27,9 +27,9 @@ import pyarrow.parquet as pq
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.exports.replies import place_columns
-from tripos_warehouse.files import appearing
+from tripos_warehouse.files import atomic_path
 from tripos_warehouse.measures.evaluation import evaluate
-from tripos_warehouse.measures.measure_rows import as_told
+from tripos_warehouse.measures.measure_rows import with_sequential_intervals
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.results import cell, export_cell
 from tripos_warehouse.views.dimensions import arm_columns
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 TABLES = ("items", "samples", "scores", "measures")
 BATCH = 10_000
 """Rows in memory at once."""
-TOLD = ("reply", "parsed", "logprobs", "messages", "error")
+CALL_COLUMNS = ("reply", "parsed", "logprobs", "messages", "error")
 """The columns of a sample with the content of the call."""
 
 
@@ -89,7 +89,7 @@ def _samples(schema: str, plan: Plan, run: RunRecord, secrets: bool) -> str:
     if secrets:
         return f"from {schema}.samples {order}"
     own = f"role = {sql.text(run.compared_role)}"
-    columns = ", ".join(f"case when {own} then {name} end as {name}" for name in TOLD)
+    columns = ", ".join(f"case when {own} then {name} end as {name}" for name in CALL_COLUMNS)
     return f"select * replace ({columns}) from {schema}.samples {order}"
 
 
@@ -131,7 +131,7 @@ def _text(value: Any) -> str | None:
 
 
 def _measures(connection: Connection, plan: Plan, run: RunRecord) -> TableSource:
-    tables = [as_told(run, evaluate(connection, plan, measure)) for measure in plan.measures]
+    tables = [with_sequential_intervals(run, evaluate(connection, plan, measure)) for measure in plan.measures]
     rows = [row for table in tables for row in table.to_rows()]
     dims = list(dict.fromkeys(name for measure in plan.measures for name in measure.by))
     numbers = {"value": pa.float64(), "standard_error": pa.float64(), "low": pa.float64(), "high": pa.float64()}
@@ -155,7 +155,7 @@ class WrittenTable:
 def write_parquet(source: TableSource, path: Path) -> WrittenTable:
     """Write a table as Parquet. Raises `StoreError` S0604 if the disk refuses."""
     rows = 0
-    with appearing(path) as new, pq.ParquetWriter(new, source.schema, compression="zstd") as writer:
+    with atomic_path(path) as new, pq.ParquetWriter(new, source.schema, compression="zstd") as writer:
         for batch in source.batches:
             writer.write_batch(batch)
             rows += batch.num_rows
@@ -167,7 +167,7 @@ def write_csv(source: TableSource, path: Path, raw: bool) -> WrittenTable:
     an apostrophe; numbers are not. Raises `StoreError` S0604 if the disk refuses.
     """
     rows = marked = 0
-    with appearing(path) as new, new.open("w", encoding="utf-8", newline="") as file:
+    with atomic_path(path) as new, new.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(source.schema.names)
         for batch in source.batches:
@@ -195,11 +195,11 @@ _ESCAPED = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\ufffe\uffff]")
 
 
-def written(text: str) -> str:
+def escape_xml(text: str) -> str:
     """Return a text in the escaping of workbook XML, which also covers texts that look like an escape. Half of a
     surrogate pair becomes U+FFFD.
 
-    >>> written("a\\x07b"), written("a_x0007_b"), written("two\\r\\nlines")
+    >>> escape_xml("a\\x07b"), escape_xml("a_x0007_b"), escape_xml("two\\r\\nlines")
     ('a_x0007_b', 'a_x005F_x0007_b', 'two_x000D_\\nlines')
     """
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -210,7 +210,7 @@ def put_text(cell: Cell, text: str) -> None:
     """Store a text of at most 32,767 characters in a cell, so that it is never a formula, a number or an escape."""
     cell.value = ""
     # Set as a value, it would be parsed, and cut if its escapes make it too long.
-    cell._value = written(text)  # type: ignore[attr-defined]
+    cell._value = escape_xml(text)  # type: ignore[attr-defined]
     cell.data_type = "s"
 
 
@@ -261,7 +261,7 @@ def write_workbook(
     # Rows go to the disk one by one. The packed file is in memory: on a full disk it could not be closed.
     book = Workbook(write_only=True)
     packed = io.BytesIO()
-    with appearing(path) as new:
+    with atomic_path(path) as new:
         told = [_write(book, source, path, longest(source.name), most_rows) for source in tables]
         book.save(packed)
         new.write_bytes(packed.getbuffer())

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.exports.units import KeptMessage, RunUnit, UnitScore, chat_of, left_out, read_units
+from tripos_warehouse.exports.units import ChatMessage, RunUnit, UnitScore, chat_of, left_out, read_units
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.views.runs import RunRecord
 
@@ -294,7 +294,7 @@ def _call(model: str, sent: int | None, got: int | None, cost: float | None) -> 
     return told | {name: value for name, value in more.items() if value is not None}
 
 
-def _message(kept: KeptMessage) -> dict[str, Any]:
+def _message(kept: ChatMessage) -> dict[str, Any]:
     if kept.answers is not None:
         answer = {"type": "tool_call_response", "id": kept.answers.id, "response": kept.content}
         return {"role": kept.role, "parts": [answer]}

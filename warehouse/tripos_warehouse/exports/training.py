@@ -15,12 +15,12 @@ from typing import Any
 
 import orjson
 
-from tripos_compiler.language.near_duplicates import ALIKE
+from tripos_compiler.language.near_duplicates import NEAR_DUPLICATE_OVERLAP
 from tripos_compiler.plan import Ask, Column, Compare, Grade, Measure, Plan, Score
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.exports.held_out import NOTHING, HeldOut, read_held_out
+from tripos_warehouse.exports.held_out import NOTHING_HELD_OUT, HeldOut, read_held_out
 from tripos_warehouse.exports.replies import (
     ExportedReply,
     Replies,
@@ -33,9 +33,9 @@ from tripos_warehouse.exports.replies import (
 )
 from tripos_warehouse.files import Written
 from tripos_warehouse.measures.evaluation import evaluate
-from tripos_warehouse.measures.figures import is_called, looked_at
+from tripos_warehouse.measures.figures import gives_score, scored_names
 from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.views.benchmark_views import are_counted
+from tripos_warehouse.views.benchmark_views import counts_in_figures
 from tripos_warehouse.views.dimensions import dimension_place
 from tripos_warehouse.views.runs import RunRecord
 
@@ -78,7 +78,7 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingSet:
     """Training data: `examples` in a stable order, the `best` models if they were chosen, the numbers of replies or
     pairs left out by reason, and what was held out.
     """
@@ -86,13 +86,13 @@ class Training:
     examples: tuple[Example, ...]
     left_out: Mapping[str, int]
     best: tuple[Best, ...] = ()
-    held: HeldOut = NOTHING
+    held: HeldOut = NOTHING_HELD_OUT
     replies_of: tuple[str, ...] = ()
     """The runs of the replies, if these are not of the run whose scores chose the models."""
 
 
 @dataclass(frozen=True)
-class Replied:
+class SourceRun:
     """A run whose replies are used: `connection` shows it alone, and `plan` is its own."""
 
     connection: Connection
@@ -100,13 +100,13 @@ class Replied:
     run: RunRecord
 
 
-def distil(
+def best_replies(
     connection: Connection,
     plan: Plan,
     run: RunRecord,
     wanted: ReplyQuery,
-    replied: Sequence[Replied] = (),
-) -> Training:
+    replied: Sequence[SourceRun] = (),
+) -> TrainingSet:
     """Return the replies of the best models. `connection` shows `run` alone. With `replied`, `run` only decides which
     models are best, and the replies are those of these other runs, graded or not, without any item of `run`.
 
@@ -127,21 +127,21 @@ def distil(
     places = [dimension_place(plan, name) for name in wanted.per]
     best.sort(key=lambda each: [place(value) for place, value in zip(places, each.cell, strict=True)])
     winners = {each.cell: each for each in best}
-    held, found = _replies(Replied(connection, plan, run), wanted) if not replied else _others(replied, run, wanted)
+    held, found = _replies(SourceRun(connection, plan, run), wanted) if not replied else _others(replied, run, wanted)
     resting = _scenarios_behind(plan, wanted.by)
     scored = _scored_cells(connection, run, wanted.per) if graded else None
     examples, left_out = _examples(found, wanted, winners, scored, resting)
-    return Training(tuple(examples), left_out, tuple(best), held, tuple(each.run.run_id for each in replied))
+    return TrainingSet(tuple(examples), left_out, tuple(best), held, tuple(each.run.run_id for each in replied))
 
 
-def _replies(of: Replied, wanted: ReplyQuery) -> tuple[HeldOut, Replies]:
+def _replies(of: SourceRun, wanted: ReplyQuery) -> tuple[HeldOut, Replies]:
     held = read_held_out(of.connection, of.plan, of.run, wanted)
     return held, held.kept(read_replies(of.connection, of.plan, of.run, wanted))
 
 
-def _others(replied: Sequence[Replied], run: RunRecord, wanted: ReplyQuery) -> tuple[HeldOut, Replies]:
+def _others(replied: Sequence[SourceRun], run: RunRecord, wanted: ReplyQuery) -> tuple[HeldOut, Replies]:
     """Return the replies of other runs, without those to items of `run` or of their own subsets."""
-    held, replies = NOTHING, Replies((), {})
+    held, replies = NOTHING_HELD_OUT, Replies((), {})
     for each in replied:
         models = tuple(name for name in wanted.models if name in each.run.models)
         if not models:
@@ -213,7 +213,7 @@ def _values(
         raise StoreError("S0602", f"there is no `{wrong[0]}` to be best per", f"there is {some}")
     columns = "".join(f", {sql.name(name)}" for name in wanted.per)
     weight = "1.0" if "metric" in wanted.per else weight_of_score(plan)
-    graders = "true" if "evaluator" in wanted.per else are_counted(plan)
+    graders = "true" if "evaluator" in wanted.per else counts_in_figures(plan)
     rows = connection.execute(
         f"""select model{columns}, sum({weight} * value) / sum({weight}) from {sql.name(run.benchmark)}.scores
         where {score_condition(wanted.by)} and value is not null and {graders} group by all order by all"""
@@ -238,7 +238,7 @@ def _scenarios_behind(plan: Plan, name: str) -> frozenset[str]:
     """Return the scenarios of a measure, or of the scores of a name; it says nothing about others."""
     measure = next((each for each in plan.measures if each.name == name), None)
     if measure is not None:
-        wanted = list(looked_at(plan, measure.figure))
+        wanted = list(scored_names(plan, measure.figure))
     else:
         scenario, _, bare = name.rpartition(".")
         wanted = [(scenario or None, bare)]
@@ -247,7 +247,7 @@ def _scenarios_behind(plan: Plan, name: str) -> frozenset[str]:
         for scenario in plan.scenarios
         for step in scenario.steps
         if isinstance(step, Score | Column | Grade | Compare)
-        if any(within in (None, scenario.name) and is_called(step, each) for within, each in wanted)
+        if any(within in (None, scenario.name) and gives_score(step, each) for within, each in wanted)
     )
 
 
@@ -370,14 +370,14 @@ def _line(reply: ExportedReply, wanted: ReplyQuery) -> bytes:
 
 
 # Preferences
-Marks = Mapping[tuple[str, str | None], float]
+ReplyScores = Mapping[tuple[str, str | None], float]
 """The scores of a reply, by metric and evaluator."""
 
 ROUNDING = 1e-9
 """Smaller differences are rounding errors."""
 
 
-def pairs(connection: Connection, plan: Plan, run: RunRecord, wanted: ReplyQuery) -> Training:
+def preference_pairs(connection: Connection, plan: Plan, run: RunRecord, wanted: ReplyQuery) -> TrainingSet:
     """Return the pairs of replies to one prompt of which one is better by at least `margin`, and by more than nothing.
 
     Two replies are compared on the scores that both have, by metric and judge: the difference is the mean over these,
@@ -387,18 +387,18 @@ def pairs(connection: Connection, plan: Plan, run: RunRecord, wanted: ReplyQuery
     """
     held = read_held_out(connection, plan, run, wanted)
     found = held.kept(read_replies(connection, plan, run, wanted))
-    marks = _marks(connection, plan, run, wanted.by)
+    marks = _reply_scores(connection, plan, run, wanted.by)
     if not marks:
         raise no_such_score(plan, wanted.by)
     chosen, left_out = choose_pairs(found.replies, marks, metric_weights(plan), wanted.margin)
     left_out.update(found.left_out)
     examples = tuple(_example(*pair, wanted) for pair in chosen)
-    return Training(examples, {reason: count for reason, count in sorted(left_out.items()) if count}, held=held)
+    return TrainingSet(examples, {reason: count for reason, count in sorted(left_out.items()) if count}, held=held)
 
 
 def choose_pairs(
     replies: Iterable[ExportedReply],
-    marks: Mapping[str, Marks],
+    marks: Mapping[str, ReplyScores],
     weights: Mapping[str, Mapping[str, float]],
     margin: float,
 ) -> tuple[list[tuple[ExportedReply, ExportedReply, float]], Counter[str]]:
@@ -439,7 +439,7 @@ def choose_pairs(
     return agreed, left_out
 
 
-def difference(one: Marks, two: Marks, weights: Mapping[str, float]) -> float | None:
+def difference(one: ReplyScores, two: ReplyScores, weights: Mapping[str, float]) -> float | None:
     """Return how much better the first is, over the scores that both have; `None` if there are none.
 
     >>> difference({("CLEAR", "j"): 8, ("RIGHT", "j"): 4}, {("CLEAR", "j"): 5}, {})
@@ -452,7 +452,7 @@ def difference(one: Marks, two: Marks, weights: Mapping[str, float]) -> float | 
     return sum(weights.get(key[0], 1.0) * (one[key] - two[key]) for key in both) / total
 
 
-def _marks(connection: Connection, plan: Plan, run: RunRecord, by: str) -> dict[str, Marks]:
+def _reply_scores(connection: Connection, plan: Plan, run: RunRecord, by: str) -> dict[str, ReplyScores]:
     """Return the scores of replies, except for asks about single list elements, whose scores are over all elements."""
     apart = ""
     if names := asked_of_elements(plan):
@@ -462,7 +462,8 @@ def _marks(connection: Connection, plan: Plan, run: RunRecord, by: str) -> dict[
         )
     rows = connection.execute(
         f"""select sample_id, metric, evaluator, avg(value) from {sql.name(run.benchmark)}.scores
-        where {score_condition(by)} and value is not null and {are_counted(plan)} {apart} group by all order by all"""
+        where {score_condition(by)} and value is not null and {counts_in_figures(plan)} {apart}
+        group by all order by all"""
     ).fetchall()
     found: dict[str, dict[tuple[str, str | None], float]] = {}
     for sample, metric, evaluator, value in rows:
@@ -496,7 +497,7 @@ TERMS = (
 )
 
 
-def provenance(plan: Plan, run: RunRecord, wanted: ReplyQuery, made: Training, written: Written) -> dict[str, Any]:
+def provenance(plan: Plan, run: RunRecord, wanted: ReplyQuery, made: TrainingSet, written: Written) -> dict[str, Any]:
     """Return the provenance as JSON values; `lines` has an entry for every line, the better of two replies first."""
     steps = steps_of(plan, wanted.rows)
     revealed = [each for each in plan.reveals if each.step in steps]
@@ -539,7 +540,7 @@ def provenance(plan: Plan, run: RunRecord, wanted: ReplyQuery, made: Training, w
             "runs": list(made.held.runs),
             "items": len(made.held.items),
             "known": {name: {"items": each.there, "of": each.of} for name, each in made.held.known.items()},
-            "alike": ALIKE,
+            "alike": NEAR_DUPLICATE_OVERLAP,
             "near": [
                 {
                     "item": each.item[1],
@@ -553,7 +554,7 @@ def provenance(plan: Plan, run: RunRecord, wanted: ReplyQuery, made: Training, w
         "revealed": [{"scenario": each.scenario, "step": each.step, "secret": each.secret} for each in revealed],
         "licence": plan.benchmark.license,
         "terms": TERMS,
-        "lines": [_origins_line(wanted, each) for each in made.examples],
+        "lines": [_provenance_line(wanted, each) for each in made.examples],
     }
 
 
@@ -568,7 +569,7 @@ def _settings(plan: Plan, wanted: ReplyQuery) -> dict[str, Any]:
     }
 
 
-def _origins_line(wanted: ReplyQuery, example: Example) -> dict[str, Any]:
+def _provenance_line(wanted: ReplyQuery, example: Example) -> dict[str, Any]:
     """Return the origin of a line, and the reason for its choice."""
     line = {
         "samples": list(example.sample_ids),
@@ -582,7 +583,7 @@ def _origins_line(wanted: ReplyQuery, example: Example) -> dict[str, Any]:
     return {**line, "won": won}
 
 
-def counts(plan: Plan, made: Training) -> dict[str, int]:
+def counts(plan: Plan, made: TrainingSet) -> dict[str, int]:
     """Return the number of examples of each scenario, in plan order."""
     found = Counter(each.scenario for each in made.examples)
     return {each.name: found[each.name] for each in plan.scenarios if found[each.name]}

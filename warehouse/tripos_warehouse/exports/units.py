@@ -20,13 +20,13 @@ from typing import Any
 import orjson
 
 from tripos_compiler.language.references import expressions_of, paths_in
-from tripos_compiler.plan import Ask, Compare, Grade, Plan, Scenario, Score, ToolCall, said_calls
+from tripos_compiler.plan import Ask, Compare, Grade, Plan, Scenario, Score, ToolCall, split_text_and_calls
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.exports.every_eval_ever import scale
 from tripos_warehouse.exports.tables import open_fields
 from tripos_warehouse.measures.evaluation import evaluate
-from tripos_warehouse.measures.measure_rows import as_told, mean_of_run
+from tripos_warehouse.measures.measure_rows import mean_of_run, with_sequential_intervals
 from tripos_warehouse.measures.study_design import lower_scores
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.statistics.intervals import mean_of_cells
@@ -327,7 +327,7 @@ class ChatCall:
 
 
 @dataclass(frozen=True)
-class KeptMessage:
+class ChatMessage:
     """A message of a chat. `answers` is the call whose result it is."""
 
     role: str
@@ -337,15 +337,15 @@ class KeptMessage:
 
 
 @dataclass(frozen=True)
-class KeptChat:
+class Chat:
     """The messages sent to a model, and its reply; `tools` are the descriptions of the available tools."""
 
-    messages: tuple[KeptMessage, ...]
+    messages: tuple[ChatMessage, ...]
     tools: tuple[Mapping[str, Any], ...]
-    reply: KeptMessage | None
+    reply: ChatMessage | None
 
 
-def chat_of(reply: Mapping[str, Any]) -> KeptChat:
+def chat_of(reply: Mapping[str, Any]) -> Chat:
     """Return the chat of a row of samples with `messages` and `reply`.
 
     >>> sent = [{"role": "user", "content": "Cold?"}, {"role": "tool", "content": '{"name": "ping"}'}]
@@ -356,32 +356,32 @@ def chat_of(reply: Mapping[str, Any]) -> KeptChat:
     """
     sent = json.loads(reply["messages"])
     tools = tuple(json.loads(each["content"]) for each in sent if each["role"] == TOOL)
-    found: list[KeptMessage] = []
+    found: list[ChatMessage] = []
     waiting: list[ChatCall] = []
     made = 0
     for each in sent:
         if each["role"] == TOOL:
             continue
         if each["role"] == CALLED:
-            text, calls = _said(each["content"], made)
+            text, calls = _parse_calls(each["content"], made)
             made, waiting = made + len(calls), list(calls)
-            found.append(KeptMessage("assistant", text, calls))
+            found.append(ChatMessage("assistant", text, calls))
         elif each["role"] == RESULT and waiting:
-            found.append(KeptMessage(TOOL, each["content"], answers=waiting.pop(0)))
+            found.append(ChatMessage(TOOL, each["content"], answers=waiting.pop(0)))
         else:
-            found.append(KeptMessage(each["role"], each["content"]))
+            found.append(ChatMessage(each["role"], each["content"]))
     if reply["reply"] is None:
-        return KeptChat(tuple(found), tools, None)
-    text, calls = _said(reply["reply"], made) if tools else (reply["reply"], ())
-    return KeptChat(tuple(found), tools, KeptMessage("assistant", text, calls))
+        return Chat(tuple(found), tools, None)
+    text, calls = _parse_calls(reply["reply"], made) if tools else (reply["reply"], ())
+    return Chat(tuple(found), tools, ChatMessage("assistant", text, calls))
 
 
-def _said(content: str, before: int) -> tuple[str, tuple[ChatCall, ...]]:
-    text, calls = said_calls(content)
+def _parse_calls(content: str, before: int) -> tuple[str, tuple[ChatCall, ...]]:
+    text, calls = split_text_and_calls(content)
     return text, tuple(ChatCall(f"call{number:05d}", call) for number, call in enumerate(calls, before + 1))
 
 
-def as_openai(messages: Sequence[KeptMessage]) -> list[dict[str, Any]]:
+def as_openai(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
     """Return messages in OpenAI's chat format. Arguments that are no JSON object are passed as the model wrote them."""
     found: list[dict[str, Any]] = []
     for each in messages:
@@ -540,7 +540,7 @@ def measure_figures(connection: Connection, plan: Plan, run: RunRecord, model: s
     """Return every value of every measure of a model, as in the run's report."""
     found = []
     for measure in plan.measures:
-        for row in as_told(run, evaluate(connection, plan, measure)).rows:
+        for row in with_sequential_intervals(run, evaluate(connection, plan, measure)).rows:
             if row.model != model:
                 continue
             by = {name: str(value) for name, value in zip(measure.by, row.by, strict=True) if value is not None}

@@ -17,13 +17,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from tripos_compiler.plan import digest
-from tripos_warehouse.errors import StoreError, unwritable
-from tripos_warehouse.ledger.ledger import RowBatch, RunLedger, remember
+from tripos_warehouse.errors import StoreError, store_write_error
+from tripos_warehouse.ledger.ledger import RowBatch, RunLedger, add_uncommitted
 from tripos_warehouse.store.bucket.bucket import Bucket
 from tripos_warehouse.store.bucket.session import LATE, Session
 from tripos_warehouse.store.commits import Commit
 from tripos_warehouse.store.journal import SUFFIX, read_segment
-from tripos_warehouse.store.locks import SEGMENT, place_of
+from tripos_warehouse.store.locks import SEGMENT, lock_offset
 from tripos_warehouse.store.parts import Row
 from tripos_warehouse.store.schemas import JUDGEMENTS, SAMPLES, TABLES, TURNS
 from tripos_warehouse.store.store import Store
@@ -137,7 +137,7 @@ class BucketLedger(RunLedger):
         if news is not None:
             self._tails = {}
             for table, rows in news.items():
-                remember(self._tails, table, rows)
+                add_uncommitted(self._tails, table, rows)
         is_new = super().refresh() or news is not None
         return self._take_late() or is_new
 
@@ -206,19 +206,19 @@ class BucketLedger(RunLedger):
         (future, batches), self._committing = self._committing, None
         commit = future.result()
         if commit is not None and commit.name not in self._commits:
-            self._mine.append(commit)
+            self._own_commits.append(commit)
         self._closed = [batch for batch in self._closed if all(batch is not done for done in batches)]
-        self._fresh = {}
+        self._uncommitted_rows = {}
         for batch in (*self._closed, self._batch):
             for table, some in batch.rows.items():
-                remember(self._fresh, table, some)
+                add_uncommitted(self._uncommitted_rows, table, some)
         try:
             for batch in batches:
                 if batch.segment is not None:
                     batch.segment.remove()
-                    self._locks.free(place_of(SEGMENT, batch.segment.name))
+                    self._locks.free(lock_offset(SEGMENT, batch.segment.name))
         except OSError as error:
-            raise unwritable(self._store.root, error) from error
+            raise store_write_error(self._store.root, error) from error
         return commit
 
     def _added(self, line: bytes, rows: Mapping[str, Sequence[Row]]) -> None:

@@ -17,10 +17,10 @@ import orjson
 
 from tripos_compiler.plan import Grade, digest
 from tripos_warehouse import sql
-from tripos_warehouse.errors import StoreError, unwritable
-from tripos_warehouse.store.bucket.bucket import only_one
-from tripos_warehouse.store.locks import IMPORT, Locks, place_of
-from tripos_warehouse.store.parts import reading
+from tripos_warehouse.errors import StoreError, store_write_error
+from tripos_warehouse.store.bucket.bucket import exclusive
+from tripos_warehouse.store.locks import IMPORT, Locks, lock_offset
+from tripos_warehouse.store.parts import open_part
 from tripos_warehouse.store.schemas import HUMAN
 from tripos_warehouse.store.store import Store
 
@@ -47,7 +47,7 @@ class ElementShown:
 
 
 @dataclass(frozen=True)
-class GivenScore:
+class ImportedScore:
     """A score of one reply by one evaluator, or, with `other`, a verdict on two replies.
 
     `value` of a verdict is 1 if the first is better, 0 if the second is, 0.5 for a tie. If the evaluator chose a name,
@@ -120,23 +120,23 @@ class GivenScore:
         return orjson.dumps([{"place": self.element.place, "element": orjson.loads(self.element.value)}]).decode()
 
 
-def is_given(evaluator: str, round: str) -> str:
+def imported_condition(evaluator: str, round: str) -> str:
     """Return the SQL condition that a row comes from outside a run, given the expressions of its evaluator and its
     round.
     """
     return f"({round} is not null or starts_with({evaluator}, {sql.text(HUMAN)}))"
 
 
-def any_given(paths: Iterable[Path], prints: Collection[str]) -> bool:
-    """Return true if the parts contain a judgement from outside a run (`is_given`) with one of the fingerprints. Raises
-    `StoreError` S0103 if a part cannot be read.
+def has_imported(paths: Iterable[Path], prints: Collection[str]) -> bool:
+    """Return true if the parts contain a judgement from outside a run (`imported_condition`) with one of the
+    fingerprints. Raises `StoreError` S0103 if a part cannot be read.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     wanted = pa.array(sorted(prints), pa.string())
     for path in paths:
-        with reading(path) as file:
+        with open_part(path) as file:
             names = [name for name in ("fingerprint", "evaluator", "round") if name in file.schema_arrow.names]
             for batch in file.iter_batches(columns=names, use_threads=False):
                 rows = batch.filter(pc.is_in(batch["fingerprint"], value_set=wanted))
@@ -160,12 +160,12 @@ def imported_score(
     name: str | None = None,
     status: str = SCORED,
     error: str | None = None,
-) -> GivenScore:
+) -> ImportedScore:
     """Return a score of an imported file in place of the `step`. `said` is the value in the file, `name` the chosen
     name, `told` the score in a log. With a `status` other than "scored" it has no value.
     """
     about = evaluator, round, sample["sample_id"], sample["binding"]
-    return GivenScore(
+    return ImportedScore(
         score_id=digest(["imported score", step.fingerprint, metric, *about]),
         judgement_id=digest(["imported judgement", step.judgement, *about]),
         sample=sample,
@@ -192,14 +192,14 @@ class ScoreChanges:
     rationale, each with the stored value.
     """
 
-    new: tuple[GivenScore, ...]
-    changed: tuple[tuple[GivenScore, float | str | None], ...]
-    same: tuple[GivenScore, ...]
+    new: tuple[ImportedScore, ...]
+    changed: tuple[tuple[ImportedScore, float | str | None], ...]
+    same: tuple[ImportedScore, ...]
     judgements: Mapping[str, Mapping[str, Any]]
     """The stored judgements of these scores, by id and key: `{"score": 7, "reason": "…"}`."""
 
     @property
-    def fresh(self) -> tuple[GivenScore, ...]:
+    def fresh(self) -> tuple[ImportedScore, ...]:
         """The scores that are new or changed."""
         return *self.new, *(each for each, _ in self.changed)
 
@@ -214,14 +214,14 @@ class KeptCounts:
 
 
 @contextmanager
-def alone(store: Store) -> Iterator[None]:
+def exclusive_import(store: Store) -> Iterator[None]:
     """Exclude other imports of scores while the block runs, since each builds on what it finds in the store.
 
     Raises `StoreError`: S0506 if another import is running, S0102 if the store cannot be written.
     """
     busy = StoreError("S0506", "another import of scores into this store is under way", "wait for its end")
     if store.bucket is not None:
-        with only_one(store.bucket, "scores") as alone:
+        with exclusive(store.bucket, "scores") as alone:
             if not alone:
                 raise busy
             yield
@@ -229,25 +229,25 @@ def alone(store: Store) -> Iterator[None]:
     try:
         locks = Locks(store.root)
     except OSError as error:
-        raise unwritable(store.root, error) from error
+        raise store_write_error(store.root, error) from error
     try:
-        if not locks.hold(place_of(IMPORT, "scores")):
+        if not locks.hold(lock_offset(IMPORT, "scores")):
             raise busy
         yield
     finally:
         locks.close()
 
 
-def difference(store: Store, given: Sequence[GivenScore]) -> ScoreChanges:
+def compare_with_store(store: Store, given: Sequence[ImportedScore]) -> ScoreChanges:
     """Compare scores with the store. Raises what `Store.rows` raises."""
     kept = store.rows("scores", {each.score_id for each in given if each.other is None}, ["score_id", "value"])
     if compared := {each.score_id for each in given if each.other is not None}:
         kept = {**kept, **store.rows("comparisons", compared, ["comparison_id", "value"])}
     judged = store.rows("judgements", {each.judgement_id for each in given}, ["judgement_id", "parsed"])
     told = {name: orjson.loads(row["parsed"] or "{}") for name, row in judged.items()}
-    new: list[GivenScore] = []
-    changed: list[tuple[GivenScore, float | str | None]] = []
-    same: list[GivenScore] = []
+    new: list[ImportedScore] = []
+    changed: list[tuple[ImportedScore, float | str | None]] = []
+    same: list[ImportedScore] = []
     for each in given:
         row, part = kept.get(each.score_id), told.get(each.judgement_id, {}).get(each.key) or {}
         if row is None:
@@ -259,7 +259,7 @@ def difference(store: Store, given: Sequence[GivenScore]) -> ScoreChanges:
     return ScoreChanges(tuple(new), tuple(changed), tuple(same), told)
 
 
-def rows_of(found: ScoreChanges, source: str | None, now: datetime) -> dict[str, list[Row]]:
+def changed_rows(found: ScoreChanges, source: str | None, now: datetime) -> dict[str, list[Row]]:
     """Return the rows of `judgements`, `scores` and `comparisons` that add the new and changed scores. `source` is the
     imported file.
     """
@@ -276,31 +276,31 @@ def rows_of(found: ScoreChanges, source: str | None, now: datetime) -> dict[str,
     return rows if not compared else {**rows, "comparisons": compared}
 
 
-def keep(store: Store, given: Sequence[GivenScore], now: datetime) -> KeptCounts:
+def store_scores(store: Store, given: Sequence[ImportedScore], now: datetime) -> KeptCounts:
     """Store scores in one commit, all or none. Unchanged scores are not written again; a score with another value or
     reason replaces the earlier one. `now` has a zone.
 
     Raises `StoreError`: S0102 if the disk refuses, S0105 if a row does not fit its table.
     """
-    found = difference(store, given)
+    found = compare_with_store(store, given)
     fresh, every = ({each.judgement_id for each in some} for some in (found.fresh, given))
     if fresh:
-        store.append(rows_of(found, None, now))
+        store.append(changed_rows(found, None, now))
     return KeptCounts(len(fresh - found.judgements.keys()), len(fresh & found.judgements.keys()), len(every - fresh))
 
 
-def _common(each: GivenScore, now: datetime) -> Row:
+def _common(each: ImportedScore, now: datetime) -> Row:
     names = ("sample_id", "run_id", "benchmark", "scenario", "item_id", "binding")
     own = {"scorer": each.scorer, "evaluator": each.evaluator, "round": each.round, "created_at": now}
     return {**{name: each.sample[name] for name in names}, **own, "judgement_id": each.judgement_id}
 
 
-def _judgement(each: GivenScore, source: str | None, now: datetime) -> Row:
+def _judgement(each: ImportedScore, source: str | None, now: datetime) -> Row:
     own = {"fingerprint": each.judgement, "source": source, "drawn_of": each.drawn_of, "reply": each.told}
     return {**_common(each, now), **own, "messages": "[]", "status": "ok", "attempts": 0}
 
 
-def _score(each: GivenScore, now: datetime) -> Row:
+def _score(each: ImportedScore, now: datetime) -> Row:
     own = {"score_id": each.score_id, "model": each.sample["model"]}
     told = {
         "scorer": each.scorer if each.element is None else each.metric,  # scores of elements come from an expression
@@ -315,7 +315,7 @@ def _score(each: GivenScore, now: datetime) -> Row:
     return {**_common(each, now), **own, **told}
 
 
-def _comparison(each: GivenScore, other: OtherShown, now: datetime) -> Row:
+def _comparison(each: ImportedScore, other: OtherShown, now: datetime) -> Row:
     own = {"comparison_id": each.score_id, "step": other.step, "fingerprint": each.fingerprint, "status": "scored"}
     own |= {"first_model": each.sample["model"], "second_model": other.model}
     own |= {"first_sample_id": each.sample["sample_id"], "second_sample_id": other.sample_id}

@@ -26,17 +26,17 @@ import numpy as np
 import orjson
 
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.errors import StoreError, is_full, unwritable
-from tripos_warehouse.ledger.replies import Draws, RowLookup, rows_of
+from tripos_warehouse.errors import StoreError, is_full, store_write_error
+from tripos_warehouse.ledger.replies import RepliesByRequest, RowLookup, rows_of
 from tripos_warehouse.store.bucket.leases import Leases
 from tripos_warehouse.store.commits import Commit, check_name, new_name, sync
-from tripos_warehouse.store.index import FAILED, RESULTS, SIZE, RowIndex, has_all, pack
+from tripos_warehouse.store.index import FAILED, RESULT_TABLES, SIZE, RowIndex, has_all, pack
 from tripos_warehouse.store.journal import JOURNAL, JournalSegment, Reserve, to_line
-from tripos_warehouse.store.locks import LIST, SEGMENT, Claims, Locks, Peers, Ticks, place_of
-from tripos_warehouse.store.parts import Row, check_columns, check_part, count_rows, get_table, reading, to_arrow
+from tripos_warehouse.store.locks import LIST, SEGMENT, ChangeCounter, Claims, Locks, Peers, lock_offset
+from tripos_warehouse.store.parts import Row, check_columns, check_part, count_rows, get_table, open_part, to_arrow
 from tripos_warehouse.store.paths import open_plain
 from tripos_warehouse.store.schemas import BATCHES, DRAFTS, JUDGEMENTS, RELEASE, RUN_ITEMS, SAMPLES, TABLES, TableSchema
-from tripos_warehouse.store.store import WORKS, Store
+from tripos_warehouse.store.store import FINISHED_WORK, Store
 
 # Batches of rows
 FLUSH_ROWS = 5000
@@ -82,12 +82,12 @@ IsKept = Callable[[bytes], bool]
 """Whether a store has every one of some packed names, with a status that needs no retry."""
 
 
-class WorkList:
+class FinishedWork:
     """The list of one piece of work; `name` is a digest of the work."""
 
     def __init__(self, root: Path, name: str, locks: Locks, is_kept: IsKept) -> None:
         self._root = root
-        self._path = root / WORKS / f"{check_name(name)}{RUN_CACHE_SUFFIX}"
+        self._path = root / FINISHED_WORK / f"{check_name(name)}{RUN_CACHE_SUFFIX}"
         self._locks = locks
         self._is_kept = is_kept
         self._new: Path | None = None
@@ -100,7 +100,7 @@ class WorkList:
         """Return the summary of the finished work if the store still has all of its results and none failed; otherwise
         None.
         """
-        return said_of(self._path, self._is_kept)
+        return read_summary(self._path, self._is_kept)
 
     def add(self, ids: Iterable[str]) -> None:
         """Add names. Raises `StoreError` S0102 if the disk refuses."""
@@ -134,7 +134,7 @@ class WorkList:
             new.replace(self._path)
             sync(self._path.parent)
         except OSError as error:
-            raise unwritable(self._root, error) from error
+            raise store_write_error(self._root, error) from error
         self._new = None
         self._locks.free(self._place)
         self._forget()
@@ -158,7 +158,7 @@ class WorkList:
             if self._new is None:
                 new = self._path.with_suffix(f".{uuid.uuid4().hex[:12]}.tmp")
                 new.parent.mkdir(exist_ok=True)
-                self._place = place_of(LIST, new.name)
+                self._place = lock_offset(LIST, new.name)
                 self._locks.hold(self._place)
                 new.write_bytes(_header({}))
                 self._new = new
@@ -167,17 +167,17 @@ class WorkList:
                 file.seek(HEADER_BYTES + SIZE * self._count)
                 file.write(packed)
         except OSError as error:
-            raise unwritable(self._root, error) from error
+            raise store_write_error(self._root, error) from error
         self._hash.update(packed)
         self._count += len(self._waiting)
         self._waiting.clear()
 
 
-def said_of(path: Path, is_kept: IsKept) -> Mapping[str, Any] | None:
+def read_summary(path: Path, is_kept: IsKept) -> Mapping[str, Any] | None:
     """Return the summary at the end of a list; `None` if the list is missing or damaged, or one of its names is not
     stored.
 
-    >>> said_of(Path("nowhere.ids"), lambda packed: True) is None
+    >>> read_summary(Path("nowhere.ids"), lambda packed: True) is None
     True
     """
     try:
@@ -213,7 +213,9 @@ class RunLedger:
 
     def __init__(self, store: Store, fingerprints: Collection[str], release: str | None = None) -> None:
         self._store = store
-        self._unset = {table.name: _unset(table, release) for table in TABLES.values() if RELEASE in table.schema.names}
+        self._defaults = {
+            table.name: _default_values(table, release) for table in TABLES.values() if RELEASE in table.schema.names
+        }
         """Defaults of the columns that a row may omit, by table."""
         self._fingerprints = frozenset(fingerprints)
         self._batch = RowBatch()
@@ -222,25 +224,25 @@ class RunLedger:
         self.lost = 0
         """Results that could be written nowhere, known once the ledger is closed."""
         self._done: list[JournalSegment] = []
-        self._fresh: dict[str, dict[str, Row]] = {}
+        self._uncommitted_rows: dict[str, dict[str, Row]] = {}
         self._lookup = RowLookup()
         self._names = {table.name: frozenset(table.schema.names) for table in TABLES.values()}
         try:
             (store.root / JOURNAL).mkdir(exist_ok=True)
-            (store.root / WORKS).mkdir(exist_ok=True)
+            (store.root / FINISHED_WORK).mkdir(exist_ok=True)
             self._locks = Locks(store.root)
-            self._ticks = Ticks(store.root)
+            self._ticks = ChangeCounter(store.root)
         except OSError as error:
-            raise unwritable(store.root, error) from error
+            raise store_write_error(store.root, error) from error
         self._claims: Claims | Leases = Claims(self._locks)
         self._peers = Peers(store.root, self._locks, self._ticks)
         store.recover()
         self._seen = -1
         self._commits: dict[str, Commit] = {}
-        self._mine: list[Commit] = []
+        self._own_commits: list[Commit] = []
         """Commits of this ledger that are not in the indexes."""
         self._indexes: dict[str, RowIndex] = {}
-        self._draws = Draws(lambda table: self._paths(table, self._commits.values()), self._lookup)
+        self._draws = RepliesByRequest(lambda table: self._paths(table, self._commits.values()), self._lookup)
         self.refresh()
 
     def __enter__(self) -> RunLedger:
@@ -267,9 +269,9 @@ class RunLedger:
 
     def held(self) -> set[str]:
         """Return the fingerprints of all stored results, including those that wait for a flush."""
-        layers = (layer for table in RESULTS for layer in self._uncommitted(table))
+        layers = (layer for table in RESULT_TABLES for layer in self._uncommitted(table))
         fresh = {row["fingerprint"] for layer in layers for row in layer.values()}
-        return fresh.union(*(self._index(table).fingerprints for table in RESULTS))
+        return fresh.union(*(self._index(table).fingerprints for table in RESULT_TABLES))
 
     def rows(self, table: str, ids: Iterable[str]) -> dict[str, Row]:
         """Return whole rows by id, including those that wait for a flush. Rows that are not stored are absent, and so
@@ -322,7 +324,7 @@ class RunLedger:
 
     def item_count(self, run_id: str) -> int:
         """Return the number of committed items of a run. Raises `StoreError` S0103 if a part cannot be read."""
-        return count_rows(self._paths(RUN_ITEMS.name, [*self._commits.values(), *self._mine]), "run_id", run_id)
+        return count_rows(self._paths(RUN_ITEMS.name, [*self._commits.values(), *self._own_commits]), "run_id", run_id)
 
     def refresh(self) -> bool:
         """Take in what others committed since the last call, and commit the journals of processes that died. Return
@@ -338,11 +340,11 @@ class RunLedger:
         if count == self._seen:
             return False
         commits = {commit.name: commit for commit in self._store.commits()}
-        mine = {commit.name for commit in self._mine}
+        mine = {commit.name for commit in self._own_commits}
         if all(name in self._commits or name in mine for name in commits) and self._commits.keys() <= commits.keys():
             self._seen = count
             return False
-        self._mine.clear()
+        self._own_commits.clear()
         new = [commit for name, commit in commits.items() if name not in self._commits]
         if self._commits.keys() <= commits.keys():
             for table, index in self._indexes.items():
@@ -359,7 +361,7 @@ class RunLedger:
 
     def _recover(self) -> None:
         """Commit the journals of processes that died."""
-        while self._peers.one_died(self._own()):  # another process may die during recovery
+        while self._peers.has_dead_owner(self._own()):  # another process may die during recovery
             self._store.recover()
             self._peers.recovered()
 
@@ -373,7 +375,7 @@ class RunLedger:
         refuses for another reason, rows stay in memory, and a later `flush` may succeed.
         """
         rows = {
-            table: [{**self._unset[table], **row} for row in some] if table in self._unset else some
+            table: [{**self._defaults[table], **row} for row in some] if table in self._defaults else some
             for table, some in rows.items()
         }
         for table, some in rows.items():
@@ -385,7 +387,7 @@ class RunLedger:
         batch = self._batch
         batch.add(rows, len(line))
         for table, some in rows.items():
-            remember(self._fresh, table, some)
+            add_uncommitted(self._uncommitted_rows, table, some)
         try:
             self._write(batch, line)
         except OSError as error:
@@ -394,7 +396,7 @@ class RunLedger:
                 batch.unwritten += 1
                 self._close_batch()  # a line after a partial one would be lost
             self._added(line, rows)
-            raise unwritable(self._store.root, error) from error
+            raise store_write_error(self._store.root, error) from error
         self._added(line, rows)
         if batch.is_full:
             self.flush()
@@ -430,18 +432,18 @@ class RunLedger:
                 trouble = trouble or error
         if self._seen < 0:
             self.refresh()
-        self._fresh = {}
+        self._uncommitted_rows = {}
         for batch in self._closed:
             for table, some in batch.rows.items():
-                remember(self._fresh, table, some)
+                add_uncommitted(self._uncommitted_rows, table, some)
         try:
             while self._done:
                 self._done[-1].remove()
-                self._locks.free(place_of(SEGMENT, self._done.pop().name))
+                self._locks.free(lock_offset(SEGMENT, self._done.pop().name))
             if trouble is None:
                 self._claims.let_go()
         except OSError as error:
-            raise trouble or unwritable(self._store.root, error) from error
+            raise trouble or store_write_error(self._store.root, error) from error
         if trouble is not None:
             raise trouble
         return commit
@@ -479,16 +481,16 @@ class RunLedger:
             if not self._claims.take(key, later=later):
                 return False
         except OSError as error:
-            raise unwritable(self._store.root, error) from error
+            raise store_write_error(self._store.root, error) from error
         return True
 
     def release(self, key: str) -> None:
         """Give `key` to other workers after the next flush."""
         self._claims.release(key)
 
-    def work(self, name: str) -> WorkList:
+    def work(self, name: str) -> FinishedWork:
         """Return the work list with this name, a digest."""
-        return WorkList(self._store.root, name, self._locks, self._has_all)
+        return FinishedWork(self._store.root, name, self._locks, self._has_all)
 
     def _own(self) -> frozenset[str]:
         batches = (self._batch, *self._closed)
@@ -499,7 +501,7 @@ class RunLedger:
 
     def _new_segment(self) -> JournalSegment:
         name = self._segment_name()
-        place = place_of(SEGMENT, name)
+        place = lock_offset(SEGMENT, name)
         if self._reserve is None:
             self._reserve = Reserve(self._store.root)
         self._locks.hold(place)  # before the file exists, or recovery could take it as abandoned
@@ -527,23 +529,23 @@ class RunLedger:
         if commit.repeated:
             self._seen = -1
         else:
-            self._mine.append(commit)
+            self._own_commits.append(commit)
         return commit
 
     def _uncommitted(self, table: str) -> list[dict[str, Row]]:
         """Return the uncommitted rows by name, in layers; later layers take precedence."""
-        return [self._fresh[table]] if table in self._fresh else []
+        return [self._uncommitted_rows[table]] if table in self._uncommitted_rows else []
 
     # The index
 
     def _index(self, table: str) -> RowIndex:
         if (index := self._indexes.get(table)) is None:
-            index = self._indexes[table] = self._load(table, [*self._commits.values(), *self._mine])
+            index = self._indexes[table] = self._load(table, [*self._commits.values(), *self._own_commits])
             for other, known in self._indexes.items():
                 if other != table:
-                    known.load(self._paths(other, self._mine))
-            self._commits |= {commit.name: commit for commit in self._mine}
-            self._mine.clear()
+                    known.load(self._paths(other, self._own_commits))
+            self._commits |= {commit.name: commit for commit in self._own_commits}
+            self._own_commits.clear()
         return index
 
     def _load(self, table: str, commits: Iterable[Commit]) -> RowIndex:
@@ -556,17 +558,17 @@ class RunLedger:
         return [check_part(root, part, commit) for commit in commits for part in commit.parts if part.table == table]
 
     def _has_all(self, packed: bytes) -> bool:
-        return has_all((self._index(table) for table in RESULTS), packed)
+        return has_all((self._index(table) for table in RESULT_TABLES), packed)
 
     def _committed(self, table: str, names: list[str]) -> dict[str, Row]:
         return rows_of(self._index(table), names, self._lookup)
 
 
-def _unset(table: TableSchema, release: str | None) -> dict[str, Any]:
+def _default_values(table: TableSchema, release: str | None) -> dict[str, Any]:
     return {**{field.name: None for field in table.schema if field.nullable}, RELEASE: release}
 
 
-def remember(fresh: dict[str, dict[str, Row]], table: str, rows: Sequence[Row]) -> None:
+def add_uncommitted(fresh: dict[str, dict[str, Row]], table: str, rows: Sequence[Row]) -> None:
     """Add rows to a layer of uncommitted rows, by name."""
     if table not in TABLES or len(key := TABLES[table].key) != 1:
         return
@@ -584,7 +586,7 @@ class StoredBatches:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._read: set[str] = set()
-        self._ticks: Ticks | None = None
+        self._ticks: ChangeCounter | None = None
 
     def add(self, row: Row) -> None:
         """Commit a row. Raises `StoreError` S0102 if the store cannot be written."""
@@ -594,9 +596,9 @@ class StoredBatches:
         """Return the change counter of the store, as far as this machine has seen it. Raises `StoreError` S0102."""
         if self._ticks is None:
             try:
-                self._ticks = Ticks(self._store.root)
+                self._ticks = ChangeCounter(self._store.root)
             except OSError as error:
-                raise unwritable(self._store.root, error) from error
+                raise store_write_error(self._store.root, error) from error
         return self._ticks.count()
 
     def new_rows(self) -> list[dict[str, Any]]:
@@ -608,7 +610,7 @@ class StoredBatches:
         found: list[dict[str, Any]] = []
         for path in self._store.parts(BATCHES.name):
             if path.name not in self._read:
-                with reading(path) as file:
+                with open_part(path) as file:
                     found += file.read().to_pylist()
                 self._read.add(path.name)
         return sorted(found, key=lambda row: row["created_at"])

@@ -21,13 +21,22 @@ import numpy.typing as npt
 import orjson
 import pyarrow as pa
 
-from tripos_compiler.plan import Ending, words_of
+from tripos_compiler.plan import Ending, finish_reasons_of
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.index import AGAIN, RESULTS, Halves, RowIndex, halves, pack, pack_column, rows_by_part
-from tripos_warehouse.store.parts import Row, check_schema, conform, content_problem, get_table, reading
+from tripos_warehouse.store.index import (
+    RESULT_TABLES,
+    RETRIED_STATUSES,
+    Halves,
+    RowIndex,
+    halves,
+    pack,
+    pack_column,
+    rows_by_part,
+)
+from tripos_warehouse.store.parts import Row, check_schema, conform, content_problem, get_table, open_part
 from tripos_warehouse.store.paths import address_of
 from tripos_warehouse.store.schemas import DRAFTS, REQUEST, TABLES, TURNS
-from tripos_warehouse.store.store import Store, Tell
+from tripos_warehouse.store.store import DamageListener, Store
 
 # Rows by location
 CACHED_BYTES = 64 * 2**20
@@ -88,7 +97,7 @@ class RowLookup:
 
     def _ends_of(self, path: Path) -> list[int]:
         if path not in self._ends:
-            with reading(path) as file:
+            with open_part(path) as file:
                 sizes = (file.metadata.row_group(group).num_rows for group in range(file.num_row_groups))
                 self._ends[path] = list(accumulate(sizes))
         return self._ends[path]
@@ -98,7 +107,7 @@ class RowLookup:
         if (content := self._groups.get(key)) is not None:
             self._groups.move_to_end(key)
             return content
-        with reading(path) as file:
+        with open_part(path) as file:
             content = conform(table, TABLES[table].schema.names, file.read_row_group(group))
         self._groups[key] = content
         self._size += content.nbytes
@@ -111,7 +120,7 @@ class RowLookup:
 Places = npt.NDArray[np.uint64]
 Paths = Callable[[str], Iterable[Path]]
 """Returns the parts of a table, in the order of their commits."""
-OF_NAME = frozenset(
+UNREAD_COLUMNS = frozenset(
     [
         "run_id",
         "benchmark",
@@ -131,16 +140,16 @@ has its own.
 """
 _ROW_BITS = 32
 _BATCH = 65536
-_AGAIN = pa.array(AGAIN, type=pa.string())
-_BROKEN = pa.array(words_of(Ending.ERROR), type=pa.string())
+_AGAIN = pa.array(RETRIED_STATUSES, type=pa.string())
+_BROKEN = pa.array(finish_reasons_of(Ending.ERROR), type=pa.string())
 
 
-class Draws:
+class RepliesByRequest:
     """The replies in the parts of a store. `paths` is called when a table is first used."""
 
     def __init__(self, paths: Paths, lookup: RowLookup) -> None:
         self._paths, self._lookup = paths, lookup
-        self._sent: dict[str, _Sent] = {}
+        self._sent: dict[str, _RequestIndex] = {}
         self._drafts: RowIndex | None = None
 
     def models(self, table: str) -> Collection[str]:
@@ -185,14 +194,14 @@ class Draws:
         self._sent.clear()
         self._drafts = None
 
-    def _of(self, table: str) -> _Sent:
+    def _of(self, table: str) -> _RequestIndex:
         if table not in self._sent:
-            sent = self._sent[table] = _Sent(table)
+            sent = self._sent[table] = _RequestIndex(table)
             sent.load(self._paths(table))
         return self._sent[table]
 
 
-class _Sent:
+class _RequestIndex:
     """The replies of one table, by the upper half of their request digests, without those that a later run would
     request again.
     """
@@ -200,7 +209,7 @@ class _Sent:
     def __init__(self, table: str) -> None:
         names = get_table(table).schema.names
         self._model = "model" if "model" in names else "evaluator"
-        self.columns = tuple(name for name in names if name not in OF_NAME)
+        self.columns = tuple(name for name in names if name not in UNREAD_COLUMNS)
         self.models: set[str] = set()
         self._parts: list[Path] = []
         self._runs: list[tuple[Halves, Places]] = []
@@ -212,7 +221,7 @@ class _Sent:
 
             number = len(self._parts)
             self._parts.append(path)
-            with reading(path) as file:
+            with open_part(path) as file:
                 if REQUEST not in file.schema_arrow.names:
                     continue  # an earlier schema version
                 row = 0
@@ -283,10 +292,10 @@ Found = TypeVar("Found")
 class OtherStores:
     """Stores that are only read. Raises `StoreError` as `Store.open` does if one cannot be opened."""
 
-    def __init__(self, places: Sequence[str], own: str | Path, tell: Tell) -> None:
+    def __init__(self, places: Sequence[str], own: str | Path, on_damage: DamageListener) -> None:
         """Open the stores at `places`, without the run's `own`. `tell` is called with each damage."""
         own_place = address_of(own) or str(Path(own).expanduser().resolve())
-        opened = [Store.open(place, create=False, tell=tell, tolerant=True, writes=False) for place in places]
+        opened = [Store.open(place, create=False, on_damage=on_damage, tolerant=True, writes=False) for place in places]
         others = {each.place: each for each in opened if each.place != own_place}
         self._stores = [_OtherStore(each) for each in others.values()]
 
@@ -317,7 +326,7 @@ class _OtherStore:
     def _begin(self) -> None:
         """Read the commits again."""
         self._lookup = RowLookup()
-        self._draws = Draws(self._paths, self._lookup)
+        self._draws = RepliesByRequest(self._paths, self._lookup)
         self._vectors: RowIndex | None = None
         root = self._store.root
         self._commits = {root / part.path: each.name for each in self._store.commits() for part in each.parts}
@@ -326,7 +335,7 @@ class _OtherStore:
         """Return the parts of a table that have only its columns."""
         for path in self._store.parts(table):
             try:
-                with reading(path) as file:
+                with open_part(path) as file:
                     check_schema(table, path, file.schema_arrow)
             except StoreError as error:
                 self._store.leave_out(error)
@@ -350,7 +359,7 @@ class _OtherStore:
         return {
             name: (row, (self.place, self._commits[path]))
             for name, (row, path) in found.items()
-            if row["status"] not in AGAIN and self._is_sound(VECTORS, row, "vector_id")
+            if row["status"] not in RETRIED_STATUSES and self._is_sound(VECTORS, row, "vector_id")
         }
 
     def _vector_rows(self, names: list[str]) -> dict[str, tuple[Row, Path]]:
@@ -422,13 +431,13 @@ def shown_place(place: str) -> str:
 
 
 # Read-only stores
-class Committed:
+class CommittedResults:
     """The committed rows of a read-only store."""
 
     def __init__(self, store: Store, fingerprints: Collection[str]) -> None:
         self._store, self._fingerprints = store, fingerprints
         self._indexes: dict[str, RowIndex] = {}
-        self._draws = Draws(store.parts, RowLookup())
+        self._draws = RepliesByRequest(store.parts, RowLookup())
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
         """Return the status of each row; `None` for those that are not stored."""
@@ -437,7 +446,7 @@ class Committed:
 
     def held(self) -> set[str]:
         """Return the fingerprints of all stored results."""
-        return set[str]().union(*(self._index(table).fingerprints for table in RESULTS))
+        return set[str]().union(*(self._index(table).fingerprints for table in RESULT_TABLES))
 
     def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
         """Return whole rows by id."""

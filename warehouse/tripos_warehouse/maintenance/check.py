@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.maintenance.compaction import Numbers, lost_rows, open_database, without
+from tripos_warehouse.maintenance.compaction import Numbers, drop_rows, open_database, superseded_rows
 from tripos_warehouse.maintenance.media import damaged_annotations, damaged_media
 from tripos_warehouse.store.commits import COMMITS, Commit, ParquetPart, read_commit
 from tripos_warehouse.store.journal import JOURNAL, REJECTED, SUFFIX, segments
-from tripos_warehouse.store.locks import SEGMENT, place_of
-from tripos_warehouse.store.parts import check_rows, conform, reading, verify_part
+from tripos_warehouse.store.locks import SEGMENT, lock_offset
+from tripos_warehouse.store.parts import check_rows, conform, open_part, verify_part
 from tripos_warehouse.store.schemas import TABLES, TableSchema
 from tripos_warehouse.store.store import Store
 
@@ -44,7 +44,7 @@ NO_TURNS = "(select NULL::varchar as conversation_id, NULL::bigint as number, NU
 NO_SAMPLES = "(select NULL::varchar as sample_id, NULL::varchar as parsed, NULL::varchar as status where false)"
 
 
-def turns_lacking(
+def find_missing_turns(
     database: duckdb.DuckDBPyConnection, samples: str | None, turns: str | None
 ) -> Iterator[tuple[int, str, str]]:
     """Yield how many conversations lack turns, one of them, and the fault. `samples` and `turns` are `from` items of
@@ -81,7 +81,7 @@ class Damage:
 
 
 @dataclass(frozen=True)
-class Content:
+class TableContent:
     """The content of a table.
 
     `rows` count, `doubles` are superseded. `digest` is equal for any two stores with the same results: SHA-256 over the
@@ -96,7 +96,7 @@ class Content:
 
 
 @dataclass(frozen=True)
-class Checkup:
+class StoreCheck:
     """The result of a check. `live` and `left`: journal segments with and without a living owner. `without_digest`:
     parts of earlier Tripos versions, whose bytes cannot be verified.
     """
@@ -105,12 +105,12 @@ class Checkup:
     replaced: int
     live: int
     left: int
-    tables: tuple[Content, ...]
+    tables: tuple[TableContent, ...]
     damages: tuple[Damage, ...] = field(default=())
     without_digest: int = 0
 
 
-def check_store(store: Store) -> Checkup:
+def check_store(store: Store) -> StoreCheck:
     """Read and check everything that is committed. Raises `StoreError` S0102 only if the journal cannot be read."""
     damages: list[Damage] = []
     every = _commits(store, damages)
@@ -135,7 +135,7 @@ def check_store(store: Store) -> Checkup:
     damages += (Damage(each.code, each.message, each.hint) for each in others)
     live, left = _journal(store, damages)
     old = sum(part.sha256 is None for commit in commits for part in commit.parts)
-    return Checkup(len(commits), len(every) - len(commits), live, left, tables, tuple(damages), old)
+    return StoreCheck(len(commits), len(every) - len(commits), live, left, tables, tuple(damages), old)
 
 
 def _checked(
@@ -145,15 +145,15 @@ def _checked(
     paths: list[Path],
     parts: int,
     damages: list[Damage],
-) -> Content:
+) -> TableContent:
     """Return the content of a table with `parts` committed parts; an unreadable part is added to `damages`."""
     try:
-        rows, doubles, digest = _content(table, paths, lost_rows(database, table, paths))
+        rows, doubles, digest = _content(table, paths, superseded_rows(database, table, paths))
     except StoreError as error:
         damages.append(_damaged(store, error.message))
         rows, doubles, digest = 0, 0, ""
     whole = digest and parts == len(paths)
-    return Content(table.name, parts, rows, doubles, digest if whole else None)
+    return TableContent(table.name, parts, rows, doubles, digest if whole else None)
 
 
 def _commits(store: Store, damages: list[Damage]) -> list[Commit]:
@@ -175,7 +175,7 @@ def _part(store: Store, part: ParquetPart, commit: Commit, damages: list[Damage]
         return None
     try:
         path = verify_part(store.root, part, commit)
-        with reading(path) as file:
+        with open_part(path) as file:
             rows = file.metadata.num_rows
     except StoreError as error:
         damages.append(_damaged(store, error.message))
@@ -197,9 +197,9 @@ def _content(table: TableSchema, paths: list[Path], lost: dict[Path, Numbers]) -
     digests = []
     for path in paths:
         row = 0
-        with reading(path) as file:
+        with open_part(path) as file:
             for batch in file.iter_batches(columns=[name for name in names if name in file.schema_arrow.names]):
-                content = pa.Table.from_batches([without(batch, row, lost.get(path))])
+                content = pa.Table.from_batches([drop_rows(batch, row, lost.get(path))])
                 row += batch.num_rows
                 columns = (
                     column.to_pylist(maps_as_pydicts="lossy") for column in conform(table.name, names, content).columns
@@ -227,7 +227,7 @@ def _dangling(database: duckdb.DuckDBPyConnection, paths: dict[str, list[Path]])
             message = f"{count:,} rows of `{table}` are about rows that `{other}` lacks, such as `{first}`"
             found.append(Damage("S0403", message, TAKEN_AWAY))
     sources = [_source(paths[name]) if paths[name] else None for name in ("samples", "turns")]
-    for count, first, wrong in turns_lacking(database, *sources):
+    for count, first, wrong in find_missing_turns(database, *sources):
         message = f"{count:,} {'conversations' if count > 1 else 'conversation'} {wrong}, such as `{first}`"
         found.append(Damage("S0403", message, TAKEN_AWAY))
     return found
@@ -241,7 +241,7 @@ def _journal(store: Store, damages: list[Damage]) -> tuple[int, int]:
     """Return how many segments have a living owner, and how many have none."""
     live = left = 0
     for name in segments(store.root):
-        if store.locks.others_hold(place_of(SEGMENT, name)):
+        if store.locks.others_hold(lock_offset(SEGMENT, name)):
             live += 1
         else:
             left += 1

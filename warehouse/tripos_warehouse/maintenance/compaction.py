@@ -28,31 +28,31 @@ from obstore.exceptions import BaseError
 
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
-from tripos_warehouse.errors import StoreError, unwritable
-from tripos_warehouse.ledger.ledger import RUN_CACHE_SUFFIX, said_of
+from tripos_warehouse.errors import StoreError, store_write_error
+from tripos_warehouse.ledger.ledger import RUN_CACHE_SUFFIX, read_summary
 from tripos_warehouse.maintenance.media import collect_media, unneeded_media
 from tripos_warehouse.query.connection import as_relation, duckdb
 from tripos_warehouse.store.bucket.bucket import collect_objects
 from tripos_warehouse.store.commits import COMMITS, ParquetPart, number_of
-from tripos_warehouse.store.derived import INDEX_CACHE_SUFFIX, SHELF, UNUSED_S
-from tripos_warehouse.store.index import RESULTS, RowIndex, has_all, is_failed
+from tripos_warehouse.store.derived import INDEX_CACHE_SUFFIX, INDEX_FOLDER, UNUSED_S
+from tripos_warehouse.store.index import RESULT_TABLES, RowIndex, failed_condition, has_all
 from tripos_warehouse.store.journal import JOURNAL, REJECTED, segments
-from tripos_warehouse.store.locks import COMPACTION, LIST, PARTS_LOCK, place_of
+from tripos_warehouse.store.locks import COMPACTION, LIST, PARTS_LOCK, lock_offset
 from tripos_warehouse.store.parts import (
     GROUP_ROWS,
     PARTS,
     check_part,
     check_schema,
     conform,
+    has_wrong_statistics,
     layout,
-    misleads,
     new_part,
-    reading,
+    open_part,
     stem_of,
 )
 from tripos_warehouse.store.paths import lies_in
 from tripos_warehouse.store.schemas import TABLES, TableSchema
-from tripos_warehouse.store.store import WORKS, Store
+from tripos_warehouse.store.store import FINISHED_WORK, Store
 from tripos_warehouse.views.derived import stale_files
 from tripos_warehouse.views.view_cache import CACHE
 
@@ -67,7 +67,9 @@ def open_database() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(":memory:", config={"temp_directory": folder, "autoload_known_extensions": False})
 
 
-def lost_rows(database: duckdb.DuckDBPyConnection, table: TableSchema, paths: Sequence[Path]) -> dict[Path, Numbers]:
+def superseded_rows(
+    database: duckdb.DuckDBPyConnection, table: TableSchema, paths: Sequence[Path]
+) -> dict[Path, Numbers]:
     """Return the numbers of the superseded rows of each part, ascending; parts without any are absent.
 
     `database` is that of `open_database`; `paths` are in the order of their commits. Of the rows of one key, the last
@@ -77,7 +79,7 @@ def lost_rows(database: duckdb.DuckDBPyConnection, table: TableSchema, paths: Se
         return {}
     source = f"read_parquet({sql.texts([str(path) for path in paths])}, union_by_name = true)"
     key = ", ".join(table.key)
-    failed_last = f"{is_failed(table.schema.names)}, " if "status" in table.schema.names else ""
+    failed_last = f"{failed_condition(table.schema.names)}, " if "status" in table.schema.names else ""
     query = f"""select file_index, file_row_number from (
           select file_index, file_row_number,
             row_number() over (partition by {key}
@@ -94,7 +96,7 @@ def lost_rows(database: duckdb.DuckDBPyConnection, table: TableSchema, paths: Se
     return {paths[part]: rows[parts == part] for part in np.unique(parts).tolist()}
 
 
-def without(batch: pa.RecordBatch, first: int, lost: Numbers | None) -> pa.RecordBatch:
+def drop_rows(batch: pa.RecordBatch, first: int, lost: Numbers | None) -> pa.RecordBatch:
     """Return the rows of a batch that are not superseded; its first row has the number `first` in its part."""
     if lost is None:
         return batch
@@ -127,12 +129,13 @@ class Compacted:
 
 def compact(store: Store, big_bytes: int = BIG_BYTES) -> Compacted | None:
     """Merge the small parts of every table, drop superseded rows, and rewrite parts that have misleading statistics
-    (`misleads`) or no digest. `None` if there is nothing to gain, or another process is compacting or was first.
+    (`has_wrong_statistics`) or no digest. `None` if there is nothing to gain, or another process is compacting or was
+    first.
 
     Readers see the state before or the state after. The old files stay until `collect` removes them. Raises
     `StoreError`: S0102 if the disk refuses, S0103 for a part that is damaged or has changed, S0104 for a newer schema.
     """
-    place = place_of(COMPACTION, "")
+    place = lock_offset(COMPACTION, "")
     try:
         if not store.locks.hold(place):
             return None
@@ -144,7 +147,7 @@ def compact(store: Store, big_bytes: int = BIG_BYTES) -> Compacted | None:
         message = f"rows of a part do not fit their table ({' '.join(str(error).split())})"
         raise StoreError("S0103", message, "find the part with `tripos store check`") from error
     except (OSError, BaseError) as error:
-        raise unwritable(store.root, error) from error
+        raise store_write_error(store.root, error) from error
 
 
 def compact_if_needed(store: Store) -> Compacted | None:
@@ -167,15 +170,15 @@ def _compact(store: Store, big_bytes: int) -> Compacted | None:
         for part in commit.parts:
             if part.table in TABLES:
                 path = check_part(store.root, part, commit)
-                with reading(path) as file:
+                with open_part(path) as file:
                     check_schema(part.table, path, file.schema_arrow)
-                    if part.sha256 is None or misleads(part.table, file):
+                    if part.sha256 is None or has_wrong_statistics(part.table, file):
                         lost[path] = NO_ROWS  # it is rewritten, with all of its rows
             parts.setdefault(part.table, []).append(part)
     with closing(open_database()) as database:
         for table, some in parts.items():
             if table in TABLES:
-                lost.update(lost_rows(database, TABLES[table], [store.root / part.path for part in some]))
+                lost.update(superseded_rows(database, TABLES[table], [store.root / part.path for part in some]))
     small = [part for some in parts.values() for part in some if part.size < big_bytes]
     # Each table may keep one part that is not big.
     if not commits or (not lost and len(small) <= len(parts) and len(commits) <= 1):
@@ -235,10 +238,10 @@ def _groups(root: Path, table: str, parts: Iterable[ParquetPart], lost: Mapping[
     count = 0
     for part in parts:
         path = root / part.path
-        with reading(path) as file:
+        with open_part(path) as file:
             row = 0
             for batch in file.iter_batches(GROUP_ROWS):
-                content = pa.Table.from_batches([without(batch, row, lost.get(path))])
+                content = pa.Table.from_batches([drop_rows(batch, row, lost.get(path))])
                 row += batch.num_rows
                 waiting.append(conform(table, TABLES[table].schema.names, content))
                 count += content.num_rows
@@ -295,7 +298,7 @@ def collect(store: Store, grace_s: float = GRACE_S, *, dry_run: bool = False) ->
             gone += [Removed(*each) for each in collect_objects(store.bucket, dry_run=dry_run)]
         return gone
     except OSError as error:
-        raise unwritable(store.root, error) from error
+        raise store_write_error(store.root, error) from error
 
 
 def _remove(store: Store, found: Iterator[tuple[Path, str]], dry_run: bool) -> Iterator[Removed]:
@@ -346,7 +349,7 @@ def _orphans(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
         if path.relative_to(store.root).as_posix() not in listed and _age(store, path) > grace_s:
             orphans.setdefault(stem_of(path), []).append(path)
     for stem, paths in orphans.items():
-        place = place_of(PARTS_LOCK, stem)
+        place = lock_offset(PARTS_LOCK, stem)
         if not store.locks.hold(place):
             continue
         try:
@@ -361,16 +364,16 @@ def _orphans(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
 
 def _temporary(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
     """Yield temporary files whose writer is dead."""
-    below = (COMMITS, f"{JOURNAL}/{REJECTED}", WORKS, CACHE)
+    below = (COMMITS, f"{JOURNAL}/{REJECTED}", FINISHED_WORK, CACHE)
     folders = [*sorted((store.root / PARTS).glob("*")), *(store.root / each for each in below)]
-    finished = {COMMITS: ".json", CACHE: ".json", REJECTED: ".jsonl", WORKS: RUN_CACHE_SUFFIX}
+    finished = {COMMITS: ".json", CACHE: ".json", REJECTED: ".jsonl", FINISHED_WORK: RUN_CACHE_SUFFIX}
     for folder in folders:
         for path in sorted(folder.glob("*")):
             if path.suffix == finished.get(folder.name, ".parquet"):
                 continue
             if not path.is_file() or _age(store, path) <= grace_s:
                 continue
-            place = place_of(LIST, path.name)
+            place = lock_offset(LIST, path.name)
             if store.locks.hold(place):
                 try:
                     yield path, "half written"
@@ -380,7 +383,7 @@ def _temporary(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
 
 def _unused_indexes(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
     """Yield indexes that were not read for a long time, and incomplete ones."""
-    for path in sorted((store.root / SHELF).glob("*")):
+    for path in sorted((store.root / INDEX_FOLDER).glob("*")):
         age_s = _age(store, path)
         if path.suffix == INDEX_CACHE_SUFFIX and age_s > max(grace_s, UNUSED_S):
             yield path, "an index that was not used for 30 days"
@@ -397,11 +400,15 @@ def _of_gone(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
 
 def _stale_works(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
     """Yield lists of finished work of which a result is missing: they save no calls."""
-    lists = [path for path in sorted((store.root / WORKS).glob(f"*{RUN_CACHE_SUFFIX}")) if _age(store, path) > grace_s]
+    lists = [
+        path
+        for path in sorted((store.root / FINISHED_WORK).glob(f"*{RUN_CACHE_SUFFIX}"))
+        if _age(store, path) > grace_s
+    ]
     if not lists:
         return
     indexes = []
-    for table in RESULTS:
+    for table in RESULT_TABLES:
         index = RowIndex(table, None, store.root)
         index.load(store.parts(table))
         indexes.append(index)
@@ -410,5 +417,5 @@ def _stale_works(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
         return has_all(indexes, packed)
 
     for path in lists:
-        if said_of(path, is_kept) is None:
+        if read_summary(path, is_kept) is None:
             yield path, "some of its results are not there"

@@ -18,12 +18,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tripos_warehouse.errors import StoreError, unwritable
+from tripos_warehouse.errors import StoreError, store_write_error
 from tripos_warehouse.store.bucket.bucket import Bucket
 from tripos_warehouse.store.digests import unsealed
 from tripos_warehouse.store.journal import segments
-from tripos_warehouse.store.locks import SHOWN, Locks, place_of
-from tripos_warehouse.store.parts import reading
+from tripos_warehouse.store.locks import SHOWN, Locks, lock_offset
+from tripos_warehouse.store.parts import open_part
 from tripos_warehouse.store.paths import read_plain
 from tripos_warehouse.store.store import Store
 
@@ -32,7 +32,7 @@ ANNOTATIONS = "annotations"
 """The folder of records of what people were given to grade, as sealed JSON."""
 
 
-def keep_document(store: Store, folder: str, name: str, content: bytes) -> None:
+def write_document(store: Store, folder: str, name: str, content: bytes) -> None:
     """Store a document, unless one of that name exists. Raises `StoreError` S0102 if the disk refuses, and what
     `Objects.create` raises.
     """
@@ -50,7 +50,7 @@ def keep_document(store: Store, folder: str, name: str, content: bytes) -> None:
                 os.fsync(file.fileno())
             new.replace(path)
     except OSError as error:
-        raise unwritable(store.root, error) from error
+        raise store_write_error(store.root, error) from error
 
 
 def read_document(store: Store, folder: str, name: str) -> bytes | None:
@@ -100,9 +100,9 @@ class MediaKeeper:
         self._locks: Locks | None = None
 
     def keep(self, name: str, content: bytes) -> None:
-        """Store a content under its SHA-256. Raises what `keep_document` raises."""
+        """Store a content under its SHA-256. Raises what `write_document` raises."""
         self.stay()
-        keep_document(self._store, MEDIA_FOLDER, name, content)
+        write_document(self._store, MEDIA_FOLDER, name, content)
 
     def read(self, name: str) -> bytes | None:
         """Return the content with this SHA-256; None if it is missing, unreadable or changed."""
@@ -113,9 +113,9 @@ class MediaKeeper:
         if self._locks is None:
             try:
                 self._locks = Locks(self._store.root)
-                self._locks.await_share(place_of(SHOWN, ""))
+                self._locks.await_share(lock_offset(SHOWN, ""))
             except OSError as error:
-                raise unwritable(self._store.root, error) from error
+                raise store_write_error(self._store.root, error) from error
 
     def close(self) -> None:
         """Release the lock. By now the stored media are in rows, or not needed."""
@@ -135,7 +135,7 @@ def read_medium(store: Store, name: str) -> bytes | None:
 
 def copy_media(source: Store, target: Store) -> None:
     """Copy the media of another store that this one lacks. Damaged ones are skipped. Raises what `leave_out` of the
-    source and `keep_document` raise.
+    source and `write_document` raise.
     """
     names = _names(source)
     with closing(MediaKeeper(target)) as keeper:
@@ -163,7 +163,7 @@ def unneeded_media(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
     """
     latest = store.now.timestamp() - grace_s
     old = [path for path in sorted((store.root / MEDIA_FOLDER).glob("*")) if path.lstat().st_mtime < latest]
-    place = place_of(SHOWN, "")
+    place = lock_offset(SHOWN, "")
     # Journal rows may name any of them; without locks it is unknown who works.
     if not old or segments(store.root) or not store.locks.hold(place) or not store.locks.real:
         return
@@ -219,7 +219,7 @@ def named_media(store: Store) -> set[str]:
 def _texts_with_marks(path: Path) -> Iterable[str]:
     import pyarrow.compute as pc  # 9 MB and 60 ms, which a run does not need
 
-    with reading(path) as part:
+    with open_part(path) as part:
         texts = [field.name for field in part.schema_arrow if pa.types.is_string(field.type)]
         for batch in part.iter_batches(columns=texts):
             for column in batch.columns:

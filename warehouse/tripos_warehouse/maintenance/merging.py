@@ -30,34 +30,41 @@ from obstore.exceptions import BaseError
 
 from tripos_compiler.plan import digest
 from tripos_warehouse import sql
-from tripos_warehouse.errors import StoreError, unwritable
-from tripos_warehouse.ledger.imported_scores import is_given
-from tripos_warehouse.maintenance.compaction import BIG_BYTES, Numbers, lost_rows, open_database, rewritten, without
+from tripos_warehouse.errors import StoreError, store_write_error
+from tripos_warehouse.ledger.imported_scores import imported_condition
+from tripos_warehouse.maintenance.compaction import (
+    BIG_BYTES,
+    Numbers,
+    drop_rows,
+    open_database,
+    rewritten,
+    superseded_rows,
+)
 from tripos_warehouse.maintenance.media import copy_media
-from tripos_warehouse.store.bucket.bucket import only_one
+from tripos_warehouse.store.bucket.bucket import exclusive
 from tripos_warehouse.store.commits import Commit, ParquetPart, new_name, number_of
-from tripos_warehouse.store.index import AGAIN, FAILED, is_failed
-from tripos_warehouse.store.locks import COMPACTION, place_of
-from tripos_warehouse.store.parts import GROUP_ROWS, conform, layout, new_part, reading
+from tripos_warehouse.store.index import FAILED, RETRIED_STATUSES, failed_condition
+from tripos_warehouse.store.locks import COMPACTION, lock_offset
+from tripos_warehouse.store.parts import GROUP_ROWS, conform, layout, new_part, open_part
 from tripos_warehouse.store.schemas import RUNS, TABLES
 from tripos_warehouse.store.store import Store
 
 # Rows of several stores under one key
-VERSIONS: Mapping[str, tuple[str, ...]] = {
+REPLY_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "samples": ("status", "reply", "parsed"),
     "turns": ("status", "text"),
     "drafts": ("reply",),
     "judgements": ("status", "reply", "parsed"),
 }
 """The tables of replies, with the columns by which two rows are the same reply."""
-ABOUT = ("samples", "turns", "drafts", "judgements", "scores", "comparisons", "conditions")
+DEPENDENT_TABLES = ("samples", "turns", "drafts", "judgements", "scores", "comparisons", "conditions")
 """The tables whose rows are replies or refer to replies."""
 MOST_TRIES = 20_000
 """The number of attempts to reconstruct the inputs of an id."""
-REPLY = ("conversation_id", "unit_id", "result_id")
+REPLY_KEYS = ("conversation_id", "unit_id", "result_id")
 """The columns that name the reply to which a row belongs."""
 FACTS = (
-    *(*REPLY, "sample_id", "judgement_id", "first_sample_id", "second_sample_id"),
+    *(*REPLY_KEYS, "sample_id", "judgement_id", "first_sample_id", "second_sample_id"),
     *("item_id", "fingerprint", "model", "identity", "evaluator", "sample_number", "metric", "judged_by"),
 )
 
@@ -71,7 +78,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Held:
+class RowCopy:
     """A row of a store. `order` sorts the rows of one key; the first counts."""
 
     place: Place
@@ -86,12 +93,12 @@ class Held:
     @property
     def reply(self) -> str:
         """The id of the reply that this row belongs to; for a reply, its own id."""
-        return next((str(self.facts[name]) for name in REPLY if self.facts.get(name)), self.key)
+        return next((str(self.facts[name]) for name in REPLY_KEYS if self.facts.get(name)), self.key)
 
 
-def held_rows(
+def read_row_copies(
     database: duckdb.DuckDBPyConnection, table: str, stores: Sequence[Sequence[Path]], where: str
-) -> list[Held]:
+) -> list[RowCopy]:
     """Return the rows of a table in each store's parts that satisfy the condition `where`, in which `{source}`, `{key}`
     and `{store}` are filled in. Raises `StoreError` S0103.
     """
@@ -105,9 +112,9 @@ def held_rows(
         there = set(database.sql(f"select * from {source} limit 0").columns)
         key = f"concat_ws(chr(31), {', '.join(schema.key)})"
         content = _hash(name for name in schema.content if name in there)
-        version = _hash(VERSIONS[table]) if table in VERSIONS else content
-        status = f"if({is_failed(there)}, {sql.text(FAILED)}, status)" if "status" in there else "''"
-        given = is_given("evaluator", "round") if {"evaluator", "round"} <= there else "false"
+        version = _hash(REPLY_COLUMNS[table]) if table in REPLY_COLUMNS else content
+        status = f"if({failed_condition(there)}, {sql.text(FAILED)}, status)" if "status" in there else "''"
+        given = imported_condition("evaluator", "round") if {"evaluator", "round"} <= there else "false"
         at = "epoch_us(created_at)" if "created_at" in there else "0"
         facts = [name for name in FACTS if name in there]
         # `file_index` numbers the parts in the given order.
@@ -125,10 +132,10 @@ def held_rows(
     rows = []
     for part, number, name, version_, content_, status_, given_, at_, *values in found:
         place = Place(numbers[paths[part]], Path(paths[part]), number)
-        failed = status_ in AGAIN
+        failed = status_ in RETRIED_STATUSES
         order = (failed, -at_ if given_ else at_, content_)
         facts_ = dict(zip(facts, values, strict=True))
-        rows.append(Held(place, table, name, version_, failed, bool(given_), order, facts_))
+        rows.append(RowCopy(place, table, name, version_, failed, bool(given_), order, facts_))
     return rows
 
 
@@ -139,53 +146,53 @@ def _hash(columns: Iterable[str]) -> str:
 
 def shared_rows(
     database: duckdb.DuckDBPyConnection, table: str, stores: Sequence[Sequence[Path]], doubles: Mapping[Path, set[int]]
-) -> list[list[Held]]:
+) -> list[list[RowCopy]]:
     """Return the rows of each key that more than one store has, without superseded rows."""
     if sum(map(bool, stores)) < 2:
         return []
     where = "{key} in (select {key} from {source} group by all having count(distinct {store}) > 1)"
-    by_key: dict[str, list[Held]] = defaultdict(list)
-    for row in held_rows(database, table, stores, where):
+    by_key: dict[str, list[RowCopy]] = defaultdict(list)
+    for row in read_row_copies(database, table, stores, where):
         if row.place.row not in doubles.get(row.place.path, ()):
             by_key[row.key].append(row)
     return [rows for rows in by_key.values() if len({row.place.store for row in rows}) > 1]
 
 
-def winner(rows: Sequence[Held]) -> Held:
+def winner(rows: Sequence[RowCopy]) -> RowCopy:
     """Return the row of a key that counts. Of equal rows it is that of the first store, which need not be written. For
     replies and imported scores it is the row whose time decides; otherwise that of a third store might count.
     """
-    if rows[0].table in VERSIONS or any(row.given for row in rows):
+    if rows[0].table in REPLY_COLUMNS or any(row.given for row in rows):
         return min(rows, key=lambda row: (row.order, row.place.store))
     content = min(row.order for row in rows)[-1]
     return min((row for row in rows if row.order[-1] == content), key=lambda row: row.place.store)
 
 
-def has_conflict(rows: Sequence[Held]) -> bool:
+def has_conflict(rows: Sequence[RowCopy]) -> bool:
     """Return true if the rows are different replies under one id."""
-    return rows[0].table in VERSIONS and len({row.version for row in rows if not row.failed}) > 1
+    return rows[0].table in REPLY_COLUMNS and len({row.version for row in rows if not row.failed}) > 1
 
 
-class Losses:
+class DependentRows:
     """Rows about some items, in all stores, that do not count because a reply which they build on does not count."""
 
-    def __init__(self, rows: Iterable[Held]) -> None:
+    def __init__(self, rows: Iterable[RowCopy]) -> None:
         self._rows = list(rows)
-        self._by_item: dict[tuple[int, Any], list[Held]] = defaultdict(list)
+        self._by_item: dict[tuple[int, Any], list[RowCopy]] = defaultdict(list)
         """The replies of a store about an item."""
         for row in self._rows:
             if row.table in ("samples", "judgements"):
                 self._by_item[row.place.store, row.facts.get("item_id")].append(row)
         self._origins: dict[Place, frozenset[str] | None] = {}
 
-    def find(self) -> list[Held]:
+    def find(self) -> list[RowCopy]:
         """Return the rows that do not count."""
         outdone: set[tuple[int, str]] = set()
         before: list[set[tuple[int, str]]] = []
         while True:
             invalid = self._invalid(outdone)
-            gone = {(row.place.store, row.reply) for row in invalid if row.table in VERSIONS}
-            now = self._outdone(gone)
+            gone = {(row.place.store, row.reply) for row in invalid if row.table in REPLY_COLUMNS}
+            now = self._superseded(gone)
             if now in before:  # each store supersedes what the other builds on: drop both
                 now |= outdone
             if now == outdone:
@@ -194,11 +201,11 @@ class Losses:
             before.append(outdone)
             outdone = now
 
-    def _outdone(self, gone: set[tuple[int, str]]) -> set[tuple[int, str]]:
+    def _superseded(self, gone: set[tuple[int, str]]) -> set[tuple[int, str]]:
         """Return the replies, by store and id, that are superseded by those of another store."""
-        by_reply: dict[str, dict[int, dict[tuple[str, str], Held]]] = defaultdict(lambda: defaultdict(dict))
+        by_reply: dict[str, dict[int, dict[tuple[str, str], RowCopy]]] = defaultdict(lambda: defaultdict(dict))
         for row in self._rows:
-            if row.table in VERSIONS and not row.failed and (row.place.store, row.reply) not in gone:
+            if row.table in REPLY_COLUMNS and not row.failed and (row.place.store, row.reply) not in gone:
                 by_reply[row.reply][row.place.store][row.table, row.key] = row
         lost = set()
         for reply, stores in by_reply.items():
@@ -209,14 +216,14 @@ class Losses:
                     lost.add((store, reply))
         return lost
 
-    def _invalid(self, lost: set[tuple[int, str]]) -> list[Held]:
+    def _invalid(self, lost: set[tuple[int, str]]) -> list[RowCopy]:
         """Return the rows of each store that build on its superseded replies."""
-        found: list[Held] = []
+        found: list[RowCopy] = []
         gone = set(lost)
         items = {
             (row.place.store, row.facts.get("item_id")) for row in self._rows if (row.place.store, row.reply) in lost
         }
-        for table in ABOUT:
+        for table in DEPENDENT_TABLES:
             # Repeat until no further reply builds on one that is gone.
             while True:
                 more = [
@@ -229,13 +236,13 @@ class Losses:
                 ]
                 found += [row for row in more if row not in found]
                 before = len(gone)
-                if table in VERSIONS:
+                if table in REPLY_COLUMNS:
                     gone |= {(row.place.store, row.reply) for row in more}
                 if len(gone) == before:
                     break
         return found
 
-    def _is_about(self, row: Held, gone: set[tuple[int, str]]) -> bool:
+    def _is_about(self, row: RowCopy, gone: set[tuple[int, str]]) -> bool:
         """Return true if a row builds, or may build, on a reply of its store that is gone."""
         store, facts = row.place.store, row.facts
         named = ("sample_id", "judgement_id", "first_sample_id", "second_sample_id")
@@ -248,13 +255,13 @@ class Losses:
             return True  # its inputs are unknown, and a reply about its item is gone
         return any((store, name) in gone for name in origins)
 
-    def _origins_of(self, row: Held) -> frozenset[str] | None:
+    def _origins_of(self, row: RowCopy) -> frozenset[str] | None:
         """Return the ids of the replies that a row builds on; None if they cannot be determined."""
         if row.place not in self._origins:
             self._origins[row.place] = self._search(row)
         return self._origins[row.place]
 
-    def _search(self, row: Held) -> frozenset[str] | None:
+    def _search(self, row: RowCopy) -> frozenset[str] | None:
         facts = row.facts
         item = facts.get("item_id")  # an input of ids that build on no reply
         replies = [each.key for each in self._by_item[row.place.store, item] if each.key != row.key]
@@ -336,17 +343,17 @@ def merge_stores(target: Store, sources: Sequence[Store]) -> Merged:
         message = f"rows of a part do not fit their table ({' '.join(str(error).split())})"
         raise StoreError("S0103", message, "find the part with `tripos store check`") from error
     except (OSError, BaseError) as error:
-        raise unwritable(target.root, error) from error
+        raise store_write_error(target.root, error) from error
 
 
 @contextmanager
 def _alone(target: Store) -> Iterator[bool]:
     """Exclude other merges, and in a folder compactions; yield false if one is running."""
     if target.bucket is not None:
-        with only_one(target.bucket, "merge") as alone:
+        with exclusive(target.bucket, "merge") as alone:
             yield alone
         return
-    place = place_of(COMPACTION, "")
+    place = lock_offset(COMPACTION, "")
     alone = target.locks.hold(place)
     try:
         yield alone
@@ -364,10 +371,10 @@ def _merge(database: DuckDBPyConnection, target: Store, sources: Sequence[Store]
     lost: dict[Path, set[int]] = defaultdict(set)
     for store in files:
         for schema in TABLES.values():
-            for path, numbers in lost_rows(database, schema, store[schema.name]).items():
+            for path, numbers in superseded_rows(database, schema, store[schema.name]).items():
                 lost[path].update(numbers.tolist())
-    conflicts, out = _left_out(database, files, lost)
-    outdone = {row.place for row in out}
+    conflicts, conflicting = _conflicting_rows(database, files, lost)
+    outdone = {row.place for row in conflicting}
     for place in outdone:
         lost[place.path].add(place.row)
     for table in TABLES:
@@ -388,17 +395,17 @@ def _merge(database: DuckDBPyConnection, target: Store, sources: Sequence[Store]
         commit = _write(target, replaces, files[1:], [table for table in TABLES if table in added], dropped)
         if commit.repeated:
             return None
-    left_out = Counter(row.table for row in out)
-    return Merged(added, conflicts, dict(left_out), sum(row.given for row in out))
+    left_out = Counter(row.table for row in conflicting)
+    return Merged(added, conflicts, dict(left_out), sum(row.given for row in conflicting))
 
 
-def _left_out(
+def _conflicting_rows(
     database: DuckDBPyConnection, files: Sequence[Files], doubles: Mapping[Path, set[int]]
-) -> tuple[int, list[Held]]:
+) -> tuple[int, list[RowCopy]]:
     """Return the number of reply ids with a conflict, and the rows that do not count because of it."""
     items: set[str] = set()
     names: set[str] = set()
-    for table in VERSIONS:
+    for table in REPLY_COLUMNS:
         for rows in shared_rows(database, table, [store[table] for store in files], doubles):
             if has_conflict(rows):
                 names.add(rows[0].reply)
@@ -407,19 +414,19 @@ def _left_out(
         return 0, []
     of_items = f"item_id in {sql.texts(sorted(items)) if items else '(null)'}"
     rows = []
-    for table in ABOUT:
+    for table in DEPENDENT_TABLES:
         columns = TABLES[table].schema.names
-        name = next((each for each in REPLY if each in columns), TABLES[table].key[0])
+        name = next((each for each in REPLY_KEYS if each in columns), TABLES[table].key[0])
         named = f"{name} in {sql.texts(sorted(names))}"
         where = f"({of_items} or {named})" if "item_id" in columns else named
-        for row in held_rows(database, table, [store[table] for store in files], where):
+        for row in read_row_copies(database, table, [store[table] for store in files], where):
             if row.place.row not in doubles.get(row.place.path, ()):
                 rows.append(row)
-    return len(names), Losses(rows).find()
+    return len(names), DependentRows(rows).find()
 
 
 def _count(path: Path, dropped: Mapping[Path, Numbers]) -> int:
-    with reading(path) as file:
+    with open_part(path) as file:
         return int(file.metadata.num_rows) - len(dropped.get(path, ()))
 
 
@@ -456,9 +463,9 @@ def _copied(root: Path, table: str, name: str, paths: Sequence[Path], dropped: D
     ):
         for path in paths:
             row = 0
-            with reading(path) as part:
+            with open_part(path) as part:
                 for batch in part.iter_batches(GROUP_ROWS):
-                    content = pa.Table.from_batches([without(batch, row, dropped.get(path))])
+                    content = pa.Table.from_batches([drop_rows(batch, row, dropped.get(path))])
                     row += batch.num_rows
                     count += content.num_rows
                     if content.num_rows:

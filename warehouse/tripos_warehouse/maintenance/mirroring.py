@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
-from tripos_warehouse.errors import StoreError, unwritable
+from tripos_warehouse.errors import StoreError, store_write_error
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
 
@@ -147,4 +147,4 @@ def _library(module: str, extra: str, folder: Path) -> Iterator[None]:
     except ModuleNotFoundError as error:
         raise StoreError("S0114", f"a mirror needs `{module}`", f"pip install 'tripos[{extra}]'") from error
     except OSError as error:
-        raise unwritable(folder, error) from error
+        raise store_write_error(folder, error) from error

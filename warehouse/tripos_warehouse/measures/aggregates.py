@@ -24,28 +24,28 @@ from tripos_compiler.language.scored_values import ScoredStep, conversations_bef
 from tripos_compiler.plan import Aggregate, ChoiceType, Compare, Grade, Metric, Plan, Plugin, Type
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.query import (
-    OF_TALK,
+    CONVERSATION,
+    ELEMENT_PLACE,
     PAIR,
-    PLACE,
     REPLY_TO_ITEM,
     UNREAD,
-    Cut,
     FigureTables,
+    RowSelection,
     by_pair,
     columns,
     compared_sql,
-    for_every_model,
     indented,
-    models_as_one,
     ordered,
+    pool_models,
+    repeat_by_model,
     same,
-    with_numbers,
-    with_talks,
+    with_conversation,
+    with_sample_numbers,
     without_pair,
 )
 from tripos_warehouse.measures.rows import (
+    CATEGORY_AGGREGATES,
     JUDGED,
-    OF_CATEGORIES,
     OF_NUMBERS,
     OF_TEXTS,
     PYTHON,
@@ -55,14 +55,14 @@ from tripos_warehouse.measures.rows import (
     labelled_comparisons,
 )
 from tripos_warehouse.sql import name as named, text as quoted
-from tripos_warehouse.statistics.intervals import FEW_OF_A_CLASS
+from tripos_warehouse.statistics.intervals import MIN_CLASS_ITEMS
 from tripos_warehouse.views.dimensions import arm_columns
 
 Category = str | float | tuple[int, int]
 """A name, a number, or all integers between two ends."""
 
 
-def categories_sql(plan: Plan, figure: Aggregate, scored: Sequence[ScoredStep], cut: Cut) -> str:
+def categories_sql(plan: Plan, figure: Aggregate, scored: Sequence[ScoredStep], cut: RowSelection) -> str:
     """Return the SQL of the declared categories of a cell, as the JSON that `tripos_statistic` takes.
 
     They are the levels of a rubric, the names of a choice, or true and false, as Gwet's coefficients need them. If
@@ -121,7 +121,7 @@ def _json(categories: Sequence[Category]) -> str:
     return json.dumps(categories, ensure_ascii=False)
 
 
-CLASSED = {"precision": ("tp", "tp + fp"), "recall": ("tp", "tp + fn"), "f1": ("2 * tp", "2 * tp + fp + fn")}
+CLASS_RATIOS = {"precision": ("tp", "tp + fp"), "recall": ("tp", "tp + fn"), "f1": ("2 * tp", "2 * tp + fp + fn")}
 """Measures of classes, as one sum over another."""
 
 
@@ -130,7 +130,7 @@ class ClassMeasures(AggregateTables):
     """The tables of precision, recall and F1 over classes."""
 
     def _classed(self, function: str) -> FigureTables:
-        over, under = CLASSED[function]
+        over, under = CLASS_RATIOS[function]
         average = str(self.figure.named.get("average", "macro"))
         pairs = self.pairs()
         used = "gold is not null" if self.missing == "zero" else '"has value"'
@@ -180,8 +180,8 @@ group by {self._by}{", class" if group else ""}""",
             f"""select {columns(self.cut.dims, "c")}, {ordered("avg", none)} as value,
   count(r."under") as "classes of cell",
   any_value(c.n) as n, any_value(c.total) as total, false as "is share",
-  case when {ordered("avg", none)} is null then '{lacking}' end as reason, min(r."items of class") < {FEW_OF_A_CLASS}
-    or min(r."items of class" * {none}) < {FEW_OF_A_CLASS / 2} as few,
+  case when {ordered("avg", none)} is null then '{lacking}' end as reason, min(r."items of class") < {MIN_CLASS_ITEMS}
+    or min(r."items of class" * {none}) < {MIN_CLASS_ITEMS / 2} as few,
   list({{'share': {none}, 'items': r."items of class"}}) filter (r."under" is not null) as classes
 from {counted} as c left join {ratios} as r on {same("c", "r", self.cut.dims)}
 group by {columns(self.cut.dims, "c")}""",
@@ -200,12 +200,12 @@ group by {columns(self.cut.dims, "rows")}, rows.cluster_id
 having sum(rows."under") > 0""",
         )
         node = self._leaf(cells, units, weighted=not group)
-        return self._of_few(node, cells) if average == "macro" else node
+        return self._few_items_mean(node, cells) if average == "macro" else node
 
-    def _of_few(self, node: FigureTables, ratios: str) -> FigureTables:
+    def _few_items_mean(self, node: FigureTables, ratios: str) -> FigureTables:
         """Return the mean over classes of which some may have too few items for their influences to show an error; then
         the cells have the column `classes`."""
-        told = f"'a class has fewer than {FEW_OF_A_CLASS} items, or is right in fewer than {FEW_OF_A_CLASS // 2}'"
+        told = f"'a class has fewer than {MIN_CLASS_ITEMS} items, or is right in fewer than {MIN_CLASS_ITEMS // 2}'"
         cells = self.parts.add(
             "cells",
             f"""select c.* replace (c.known and not r.few as known,
@@ -362,12 +362,12 @@ group by {self._by}""",
         scores = self.scored[0].kind != "column"
         told = ["scenario", "metric", *(("evaluator", "scorer") if scores else ()), *arm_columns(self.plan)]
         apart = [name for name in told if name not in self.cut.dims]
-        talks = [OF_TALK] if conversations_before(self.scored[0]) else []
+        talks = [CONVERSATION] if conversations_before(self.scored[0]) else []
         group = ", ".join([self._by, "item_id", *map(named, apart), *talks])
         wrong = self._worst_end is not None
         rows = self._single(*apart, *(["round"] if scores else []), *([UNREAD] if wrong else []))
-        rows = with_talks(self.plan, self.parts, rows, self.scored[0])
-        rows = with_numbers(self.plan, self.parts, rows) if first else rows
+        rows = with_conversation(self.plan, self.parts, rows, self.scored[0])
+        rows = with_sample_numbers(self.plan, self.parts, rows) if first else rows
         tried = ", list(value order by sample_number) filter (value is not null) as tried" if first else ""
         grade = _latest_grade('"has value"')
         latest = f"\n  qualify row_number() over (partition by {group}, sample_id order by {grade} desc) = 1"
@@ -430,7 +430,7 @@ from {node.cells} as c join {cells} as i on {same("c", "i", self.cut.dims)}""",
 
     def _judged(self, function: str) -> FigureTables:
         level = quoted(str(self.figure.named.get("level", "interval")))
-        if function in OF_CATEGORIES:
+        if function in CATEGORY_AGGREGATES:
             level = categories_sql(self.plan, self.figure, self.scored, self.cut)
         rows = replace(self, cut=replace(self.cut, dims=without_pair(self.cut.dims)))._rated()
         if PAIR in self.cut.dims:
@@ -438,12 +438,12 @@ from {node.cells} as c join {cells} as i on {same("c", "i", self.cut.dims)}""",
         if not self.figure.of_all_models:
             return self._opened(self._called(function, rows, "subject", "rater", level))
         subject = REPLY_TO_ITEM if function == "mean_tau_agreement" else "subject"
-        found = self._called(function, models_as_one(self.parts, rows), subject, "rater", level)
-        return for_every_model(self.parts, self._opened(found), rows)
+        found = self._called(function, pool_models(self.parts, rows), subject, "rater", level)
+        return repeat_by_model(self.parts, self._opened(found), rows)
 
     def _rated(self) -> str:
         """Return one row per rating: the rater, and what is rated."""
-        placed = [PLACE] if self.scored[0].scores_elements else []
+        placed = [ELEMENT_PLACE] if self.scored[0].scores_elements else []
         element = "".join(f", {name}" for name in placed)
         if len(self.scored) == 2:
             pairs = self.pairs()
@@ -549,10 +549,10 @@ def _typed(of: str, kind: str) -> str:
     return f"{prefix}given" if kind in ("text", "choice") else f"{prefix}value::varchar"
 
 
-ORDERS = ("position_bias", "flip_rate")
+ORDER_AGGREGATES = ("position_bias", "flip_rate")
 """Aggregates that compare the two orders of the same replies."""
 
-SEEN = {
+LIST_COLUMNS = {
     "item": "cluster_id",
     "subject": "first_model",
     "rater": "second_model",
@@ -581,7 +581,7 @@ class CompareSql(LeafSql):
                 return self._mean(self._sides(self._compared()))
             case "count":
                 return self._sum(self._sides(self._compared()))
-            case function if function in ORDERS:
+            case function if function in ORDER_AGGREGATES:
                 return self._mean(self._orders(function), NO_ORDERS)
             case "bradley_terry" | "self_preference" as function:
                 return self._found(function)
@@ -693,13 +693,13 @@ from (
             compared, weight = self._compared(dims, ["choice"]), self._margins()
         else:
             compared = self._compared(dims)
-        seen, counting = SEEN, compared
+        seen, counting = LIST_COLUMNS, compared
         if function == "self_preference":  # it compares verdicts on the same replies, so it needs items
-            seen = {**SEEN, "item": ITEM_OF_CLUSTER}
+            seen = {**LIST_COLUMNS, "item": ITEM_OF_CLUSTER}
         if halved:
             compared, weight = self._halves(compared, weight or "1"), '"its share"'
         if weight:
-            seen, function = {**SEEN, "key": f"({weight})::varchar"}, f"weighted_{function}"
+            seen, function = {**LIST_COLUMNS, "key": f"({weight})::varchar"}, f"weighted_{function}"
         cell = "".join(f"{named(dim)}, " for dim in dims)
         every = self.parts.add(
             "every",

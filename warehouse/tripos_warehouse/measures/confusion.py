@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tripos_compiler.diagnostics.i18n import localized
-from tripos_compiler.language.scored_values import ScoredStep, scored_by, scored_values_of
+from tripos_compiler.language.scored_values import ScoredStep, scored_inputs, scored_values_of
 from tripos_compiler.plan import Aggregate, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.figure_sql import pairs_sql
@@ -85,7 +85,7 @@ def figure_tables(connection: Connection, plan: Plan) -> list[FigureTable]:
             key = (figure.scenario, figure.values, figure.function in OF_CHANCES)
             if not taken or key in seen:
                 continue
-            scored = scored_by(values, figure)
+            scored = scored_inputs(values, figure)
             if key[2] or all(_kind(each) in KINDS for each in scored):
                 seen.add(key)
                 found += _tables(connection, plan, measure.name, figure, scored)

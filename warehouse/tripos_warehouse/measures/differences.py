@@ -41,41 +41,57 @@ from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, 
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures.evaluation import ThreeFigures, evaluate, three_figures
+from tripos_warehouse.measures.evaluation import CorrectedInputs, evaluate, read_corrected_inputs
 from tripos_warehouse.measures.figure_sql import BY_CHANCE, CUT_OFF, ROOT_OF_ZERO, sql_of
-from tripos_warehouse.measures.figures import MEANS, aggregates, cut_of, degree, has_curve, of_formula, slices_of_sum
+from tripos_warehouse.measures.figures import (
+    MEANS,
+    aggregates,
+    clamp_of,
+    degree,
+    has_transform,
+    is_over_formula,
+    slices_of_sum,
+)
 from tripos_warehouse.measures.products import pooled_mean
 from tripos_warehouse.measures.query import NODES, path_of
 from tripos_warehouse.measures.random_facets import faceted_differences
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.resampling import join_texts
 from tripos_warehouse.query.results import run_query
-from tripos_warehouse.statistics.intervals import ALIKE, ROUNDING, bounded, flipped_p, mean_of_cells, with_t, with_test
-from tripos_warehouse.statistics.prediction_powered import Pulled
-from tripos_warehouse.statistics.result import Floats, StatisticResult
-from tripos_warehouse.views.benchmark_views import are_counted, axis_columns, clusters_of
-from tripos_warehouse.views.derived import sums_with
+from tripos_warehouse.statistics.intervals import (
+    NO_SPREAD,
+    ROUNDING,
+    bounded,
+    mean_of_cells,
+    sign_flip_p,
+    with_t_interval,
+    with_test,
+)
+from tripos_warehouse.statistics.prediction_powered import InfluencedEstimate
+from tripos_warehouse.statistics.result import Estimate, Floats
+from tripos_warehouse.views.benchmark_views import axis_columns, clusters_of, counts_in_figures
+from tripos_warehouse.views.derived import score_sums_by
 from tripos_warehouse.views.dimensions import LANGUAGE, arm_columns, dimension_label
 from tripos_warehouse.views.runs import RunRecord
 
 Cell = tuple[Any, ...]
-Threes = dict[tuple[Cell, str], ThreeFigures]
+InputsByCell = dict[tuple[Cell, str], CorrectedInputs]
 
 
-def three_by_cell(connection: Connection, plan: Plan, measure: Measure) -> Threes:
+def corrected_inputs(connection: Connection, plan: Plan, measure: Measure) -> InputsByCell:
     """Return the correction inputs of each cell and model of a corrected measure, if they exist. Raises `StoreError` if
     the SQL fails."""
-    found: Threes = {}
+    found: InputsByCell = {}
     for each in run_query(connection, sql_of(plan, measure)).to_pylist():
-        three, _ = three_figures(each)
+        three, _ = read_corrected_inputs(each)
         if three is not None:
             found[tuple(each[name] for name in measure.by), str(each["model"])] = three
     return found
 
 
 def corrected_difference(
-    first: Sequence[ThreeFigures], second: Sequence[ThreeFigures], ends: tuple[float, float] | None
-) -> tuple[StatisticResult, float]:
+    first: Sequence[CorrectedInputs], second: Sequence[CorrectedInputs], ends: tuple[float, float] | None
+) -> tuple[Estimate, float]:
     """Return how far the mean of `second` is above that of `first`, with a test against 0, and λ.
 
     `n` is the number of graded replies of the side with fewer of them, and the degrees of freedom are those of the side
@@ -91,13 +107,13 @@ def corrected_difference(
     for three, share in parts:
         at = np.array([names[name] for name in three.names], dtype=np.intp)
         graded[at] |= three.graded
-        for kind, figure in enumerate((three.judge, three.on_graded, three.people)):
-            sums[kind][at] += share * figure.pulls
+        for kind, figure in enumerate((three.judge, three.judge_labelled, three.people)):
+            sums[kind][at] += share * figure.influences
             values[kind] += share * figure.value
     counts = [sum(each.n for each in side) for side in (first, second)]
     every = [each for each, _ in parts]
-    judge, on_graded, people = map(Pulled, values, sums)
-    whole = ThreeFigures(
+    judge, on_graded, people = map(InfluencedEstimate, values, sums)
+    whole = CorrectedInputs(
         judge,
         on_graded,
         people,
@@ -107,39 +123,39 @@ def corrected_difference(
         df=min(min(each.df, each.items - 1) for each in every),
         units=min(each.units for each in every),
     )
-    found, power = whole.corrected(ends, null=0.0)
-    shows_none = found.standard_error is not None and found.standard_error <= ROUNDING
-    if found.reason == ALIKE or shows_none:
+    result, power = whole.corrected(ends, null=0.0)
+    shows_none = result.standard_error is not None and result.standard_error <= ROUNDING
+    if result.reason == NO_SPREAD or shows_none:
         # All graded items have the same sign: the probability of that under random signs (Fisher 1935).
-        differs = abs(found.value or 0.0) > ROUNDING
-        found = with_test(found, min(1.0, 2.0 ** (1 - whole.items)) if differs else 1.0)
-    return found, power
+        differs = abs(result.value or 0.0) > ROUNDING
+        result = with_test(result, min(1.0, 2.0 ** (1 - whole.items)) if differs else 1.0)
+    return result, power
 
 
 MOST_GROUPS = 20
 """The most groups. More would hardly improve the error, and each computes every measure twice."""
-JUMPING = frozenset(("median", "min", "max"))
+DISCONTINUOUS = frozenset(("median", "min", "max"))
 """Aggregates that change in steps as items leave, so that the jackknife gives no error."""
 VIEWS = ("scores", "columns", "comparisons")
 """The views that measures read. A row belongs to one item and one model, in comparisons to two models."""
-KNOWN = 1e6
+EXACT_DF = 1e6
 """The degrees of freedom of an error that does not come from data."""
 DEALT = "items dealt"
-WHOLE = -1
+ALL_GROUPS = -1
 """The number of the group that leaves out nothing."""
 MOST_ROWS = 400_000
 """The most rows that one query reads: as many groups are left out side by side as fit in."""
-JUMPS = "it jumps from value to value: no interval"
-CUT = "a number in `min` or `max` cuts a value off: no interval"
-MOST_MOVED = 0.25
+CHANGES_IN_STEPS = "it jumps from value to value: no interval"
+CLAMPED = "a number in `min` or `max` cuts a value off: no interval"
+MAX_BIAS = 0.25
 """The largest accepted bias of a difference, in standard errors: a 95 % interval then covers 94.3 % of the time."""
 UNKNOWN = frozenset((CUT_OFF, ROOT_OF_ZERO))
 """Reasons for which the jackknife gives no error either."""
-GROWS_IN_PART = "only a part of it grows with the items: no interval"
+MIXED_DEGREE = "only a part of it grows with the items: no interval"
 
 
 @dataclass(frozen=True)
-class Half:
+class ModelSide:
     """One side: a connection that shows its run, the schema there, and its models, each at the position of its
     counterpart."""
 
@@ -149,13 +165,13 @@ class Half:
 
 
 @dataclass(frozen=True)
-class Remeasured:
+class JackknifedDifference:
     """The value of a measure on both sides, in the cell named by `labels`, and their difference (`b` less `a`)."""
 
     labels: tuple[str, ...]
     a: float
     b: float
-    difference: StatisticResult
+    difference: Estimate
     farthest: float | None = None
     """The largest difference of a group of items, in either direction, if the groups show one."""
 
@@ -174,15 +190,15 @@ class _Value:
 Values = dict[tuple[Cell, str], _Value]
 
 
-def remeasure(
-    one: Half, two: Half, plan: Plan, measure: Measure, items: Sequence[str], seed: int = 0
-) -> list[Remeasured]:
+def jackknife_difference(
+    one: ModelSide, two: ModelSide, plan: Plan, measure: Measure, items: Sequence[str], seed: int = 0
+) -> list[JackknifedDifference]:
     """Return the values of a measure over the shared `items`, one row per cell in which all models of both sides have a
     value; no rows if a side cannot run its SQL. `n` of a difference is the number of scores behind the smaller value.
 
     If there is no interval, there is a reason: a single item, differences that are all alike, a median, a sum plus a
     constant, or a cell that depends on few items alone. The p-value is that of all sign flips of groups if at most 12
-    of them differ (`flipped_p`), otherwise that of Student's t; it is below 0.05 if and only if the interval excludes
+    of them differ (`sign_flip_p`), otherwise that of Student's t; it is below 0.05 if and only if the interval excludes
     0.
     """
     if measure.corrected:
@@ -190,14 +206,16 @@ def remeasure(
     if measure.random:
         return _remeasure_faceted(one, two, plan, measure, items)
     groups, power = _groups(items, clusters_of(two.connection, plan), seed), degree(plan, measure.figure)
-    bent = any(map(of_formula, aggregates(plan, measure.figure)))
+    bent = any(map(is_over_formula, aggregates(plan, measure.figure)))
     several = len(list(aggregates(plan, measure.figure))) > 1  # for a single one, pairs of items show the difference
-    reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
+    reason = CHANGES_IN_STEPS if _is_discontinuous(plan, measure) else MIXED_DEGREE if power is None else None
     wanted = range(len(groups)) if len(groups) > 1 and reason is None else range(0)
     try:
-        all_a, without_a = _dealt_values(one, plan, measure, groups, wanted, power or 0)
+        all_a, without_a = _values_by_group(one, plan, measure, groups, wanted, power or 0)
         same = one.connection is two.connection and one.models == two.models
-        all_b, without_b = (all_a, without_a) if same else _dealt_values(two, plan, measure, groups, wanted, power or 0)
+        all_b, without_b = (
+            (all_a, without_a) if same else _values_by_group(two, plan, measure, groups, wanted, power or 0)
+        )
     except StoreError:
         return []
     whole = _differences(one, two, all_a, all_b)
@@ -205,42 +223,42 @@ def remeasure(
     found = []
     for cell, (a, b) in whole.items():
         rest = _of_groups_in(cell, (a, b), without)
-        base = StatisticResult(b.value - a.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
+        base = Estimate(b.value - a.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
         labels = tuple(dimension_label(plan, name, value) for name, value in zip(measure.by, cell, strict=True))
-        why = reason or _cut_off(measure, a, b)
+        why = reason or _clamp_reason(measure, a, b)
         still = _bounds_alike(plan, measure, cell, base)
         unseen = math.hypot(a.unseen, b.unseen) if several else 0.0
         difference = _with_error(base, cell, rest, why, _ends(measure), bent, still, unseen)
-        found.append(Remeasured(labels, a.value, b.value, difference, _farthest(base, cell, rest)))
+        found.append(JackknifedDifference(labels, a.value, b.value, difference, _farthest(base, cell, rest)))
     return found
 
 
-def remeasure_pairs(
-    half: Half, plan: Plan, measure: Measure, items: Sequence[str], seed: int = 0
-) -> dict[tuple[str, str], StatisticResult]:
+def jackknife_pair_differences(
+    half: ModelSide, plan: Plan, measure: Measure, items: Sequence[str], seed: int = 0
+) -> dict[tuple[str, str], Estimate]:
     """Return how every two models of `half` differ (first less second) in a measure without dimensions, over `items`.
-    See `remeasure_cells`."""
-    found = remeasure_cells(half, plan, measure, items, seed)
+    See `jackknife_model_differences`."""
+    found = jackknife_model_differences(half, plan, measure, items, seed)
     return {(first, second): difference for (_, first, second), difference in found.items()}
 
 
-def remeasure_cells(
-    half: Half, plan: Plan, measure: Measure, items: Sequence[str], seed: int = 0
-) -> dict[tuple[Cell, str, str], StatisticResult]:
+def jackknife_model_differences(
+    half: ModelSide, plan: Plan, measure: Measure, items: Sequence[str], seed: int = 0
+) -> dict[tuple[Cell, str, str], Estimate]:
     """Return how every two models of `half` differ (first less second) in each cell of a measure, over `items`, which
     all of them should have. A pair is missing if a value is missing, and all are if the SQL cannot be run. Reasons are
-    those of `remeasure`."""
+    those of `jackknife_difference`."""
     if measure.corrected:
         return _remeasure_corrected_cells(half, plan, measure, items)
     if measure.random:
         return _remeasure_faceted_cells(half, plan, measure, items)
     groups, power = _groups(items, clusters_of(half.connection, plan), seed), degree(plan, measure.figure)
-    bent = any(map(of_formula, aggregates(plan, measure.figure)))
+    bent = any(map(is_over_formula, aggregates(plan, measure.figure)))
     several = len(list(aggregates(plan, measure.figure))) > 1  # for a single one, pairs of items show the difference
-    reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
+    reason = CHANGES_IN_STEPS if _is_discontinuous(plan, measure) else MIXED_DEGREE if power is None else None
     wanted = range(len(groups)) if len(groups) > 1 and reason is None else range(0)
     try:
-        whole, without = _dealt_values(half, plan, measure, groups, wanted, power or 0)
+        whole, without = _values_by_group(half, plan, measure, groups, wanted, power or 0)
     except StoreError:
         return {}
     found = {}
@@ -250,24 +268,26 @@ def remeasure_cells(
             if any(key not in whole for key in ends):
                 continue
             b, a = (whole[key] for key in ends)
-            base = StatisticResult(a.value - b.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
+            base = Estimate(a.value - b.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
             both = [
                 {cell: (each[ends[0]], each[ends[1]])} if all(key in each for key in ends) else {} for each in without
             ]
             rest = _of_groups_in(cell, (whole[ends[0]], whole[ends[1]]), both)
-            why = reason or _cut_off(measure, a, b)
+            why = reason or _clamp_reason(measure, a, b)
             still = _bounds_alike(plan, measure, cell, base)
             unseen = math.hypot(a.unseen, b.unseen) if several else 0.0
             found[cell, first, second] = _with_error(base, cell, rest, why, _ends(measure), bent, still, unseen)
     return found
 
 
-def _remeasure_corrected(one: Half, two: Half, plan: Plan, measure: Measure, items: Sequence[str]) -> list[Remeasured]:
+def _remeasure_corrected(
+    one: ModelSide, two: ModelSide, plan: Plan, measure: Measure, items: Sequence[str]
+) -> list[JackknifedDifference]:
     """Return the same for a measure that people correct: its differences have their own error and λ."""
     try:
-        before = _threes(one, plan, measure, items)
+        before = _corrected_inputs_over(one, plan, measure, items)
         after = before if one.connection is two.connection and one.models == two.models else None
-        after = _threes(two, plan, measure, items) if after is None else after
+        after = _corrected_inputs_over(two, plan, measure, items) if after is None else after
     except StoreError:
         return []
     found = []
@@ -279,15 +299,15 @@ def _remeasure_corrected(one: Half, two: Half, plan: Plan, measure: Measure, ite
         difference, _ = corrected_difference(a, b, _ends(measure))
         before_it, after_it = (fmean(each.corrected(None)[0].value or 0.0 for each in side) for side in (a, b))
         labels = tuple(dimension_label(plan, name, value) for name, value in zip(measure.by, cell, strict=True))
-        found.append(Remeasured(labels, before_it, after_it, difference))
+        found.append(JackknifedDifference(labels, before_it, after_it, difference))
     return found
 
 
 def _remeasure_corrected_cells(
-    half: Half, plan: Plan, measure: Measure, items: Sequence[str]
-) -> dict[tuple[Cell, str, str], StatisticResult]:
+    half: ModelSide, plan: Plan, measure: Measure, items: Sequence[str]
+) -> dict[tuple[Cell, str, str], Estimate]:
     try:
-        threes = _threes(half, plan, measure, items)
+        threes = _corrected_inputs_over(half, plan, measure, items)
     except StoreError:
         return {}
     return {
@@ -298,7 +318,9 @@ def _remeasure_corrected_cells(
     }
 
 
-def _remeasure_faceted(one: Half, two: Half, plan: Plan, measure: Measure, items: Sequence[str]) -> list[Remeasured]:
+def _remeasure_faceted(
+    one: ModelSide, two: ModelSide, plan: Plan, measure: Measure, items: Sequence[str]
+) -> list[JackknifedDifference]:
     """Return the same for a measure with random facets, whose scores are paired one by one."""
     connections = one.connection, two.connection
     try:
@@ -306,7 +328,7 @@ def _remeasure_faceted(one: Half, two: Half, plan: Plan, measure: Measure, items
     except StoreError:
         return []
     return [
-        Remeasured(
+        JackknifedDifference(
             tuple(dimension_label(plan, name, value) for name, value in zip(measure.by, cell, strict=True)),
             each.a,
             each.b,
@@ -317,8 +339,8 @@ def _remeasure_faceted(one: Half, two: Half, plan: Plan, measure: Measure, items
 
 
 def _remeasure_faceted_cells(
-    half: Half, plan: Plan, measure: Measure, items: Sequence[str]
-) -> dict[tuple[Cell, str, str], StatisticResult]:
+    half: ModelSide, plan: Plan, measure: Measure, items: Sequence[str]
+) -> dict[tuple[Cell, str, str], Estimate]:
     pairs = list(combinations(half.models, 2))
     sides = [((second,), (first,)) for first, second in pairs]
     try:
@@ -332,11 +354,11 @@ def _remeasure_faceted_cells(
     }
 
 
-def _threes(half: Half, plan: Plan, measure: Measure, items: Sequence[str]) -> Threes:
+def _corrected_inputs_over(half: ModelSide, plan: Plan, measure: Measure, items: Sequence[str]) -> InputsByCell:
     """Return the correction inputs of each cell and model, over some items only."""
-    with _dealt(half, plan, measure, [items]) as (leave_out, _):
-        leave_out([WHOLE])
-        return three_by_cell(half.connection, plan, measure)
+    with _fold_views(half, plan, measure, [items]) as (leave_out, _):
+        leave_out([ALL_GROUPS])
+        return corrected_inputs(half.connection, plan, measure)
 
 
 def _of_groups_in(
@@ -344,24 +366,24 @@ def _of_groups_in(
 ) -> Sequence[Mapping[Cell, tuple[_Value, _Value]]]:
     """Return the values without each group that has items of a cell. Leaving out any other group changes nothing, so it
     would count as a group that agrees exactly with the cell."""
-    return [each for each in without if cell not in each or any(map(_is_moved, whole, each[cell]))]
+    return [each for each in without if cell not in each or any(map(_is_changed, whole, each[cell]))]
 
 
-def _is_moved(whole: _Value, rest: _Value) -> bool:
+def _is_changed(whole: _Value, rest: _Value) -> bool:
     same = (whole.items, whole.n) == (rest.items, rest.n)
     return not (same and math.isclose(whole.value, rest.value, rel_tol=ROUNDING, abs_tol=ROUNDING))
 
 
 def _with_error(
-    base: StatisticResult,
+    base: Estimate,
     cell: Cell,
     without: Sequence[Mapping[Cell, tuple[_Value, _Value]]],
     reason: str | None,
     ends: tuple[float, float] | None,
-    bent: bool,
-    still: bool,
+    is_nonlinear: bool,
+    bounds_if_alike: bool,
     unseen: float,
-) -> StatisticResult:
+) -> Estimate:
     """Return a difference with its error.
 
     `bent`: the figure is nonlinear, so it is biased, the more the fewer items there are; the jackknife shows by how
@@ -382,57 +404,53 @@ def _with_error(
     value = base.value or 0.0
     shares = _shares(base, cell, without)
     if shares is None:  # Tukey's pseudo-values (1958), shifted to add up to the difference
-        p = flipped_p(value / many + (many - 1) / many * moved)
+        p = sign_flip_p(value / many + (many - 1) / many * moved)
     else:  # those of unequal groups, each weighted by its share (Busing, Meijer and van der Leeden 1999)
-        p = flipped_p(value - (1 - shares) * differences)
+        p = sign_flip_p(value - (1 - shares) * differences)
     if error <= ROUNDING and unseen <= ROUNDING:
-        within = bounded(base, 0.0, many - 1, ends) if still and ends is not None else base
-        told = within if within.low is not None else base.without_interval(ALIKE)
-        return with_test(told, 2.0 ** (1 - many) if p is None else p)
-    if bent and abs((many - 1) * (float(differences.mean()) - value)) > MOST_MOVED * error:
+        within = bounded(base, 0.0, many - 1, ends) if bounds_if_alike and ends is not None else base
+        result = within if within.low is not None else base.without_interval(NO_SPREAD)
+        return with_test(result, 2.0 ** (1 - many) if p is None else p)
+    if is_nonlinear and abs((many - 1) * (float(differences.mean()) - value)) > MAX_BIAS * error:
         return base.without_interval(BY_CHANCE)
-    df = KNOWN
+    df = EXACT_DF
     if error > ROUNDING:
         carrying = squares**2 / float((moved**4).sum())
         df = min(many - 1.0, max(1.0, 3 * carrying - 4))
         # Only the part of the variance that groups show has limited degrees of freedom (Satterthwaite 1946).
-        df = min(df * (1 + (unseen / error) ** 2) ** 2, KNOWN)
+        df = min(df * (1 + (unseen / error) ** 2) ** 2, EXACT_DF)
     error = math.hypot(error, unseen)
-    told = with_t(base, error, df) if ends is None else bounded(base, error, df, ends, null=0.0)
+    result = with_t_interval(base, error, df) if ends is None else bounded(base, error, df, ends, null=0.0)
     # Sign flips of groups do not include the part of the error that no group shows.
-    if p is None or (unseen > ROUNDING and told.p is not None):
-        p = told.p if p is None else max(p, told.p or 0.0)
-    return with_test(told, p)
+    if p is None or (unseen > ROUNDING and result.p is not None):
+        p = result.p if p is None else max(p, result.p or 0.0)
+    return with_test(result, p)
 
 
-def _shares(
-    base: StatisticResult, cell: Cell, without: Sequence[Mapping[Cell, tuple[_Value, _Value]]]
-) -> Floats | None:
+def _shares(base: Estimate, cell: Cell, without: Sequence[Mapping[Cell, tuple[_Value, _Value]]]) -> Floats | None:
     """Return the share of the items of a cell in each group; None if the shares do not add up to 1."""
     rest = np.array([min(value.items for value in each[cell]) for each in without], dtype=float)
     shares = 1 - rest / (base.clusters or 1)
     return None if np.any(shares <= 0) or abs(float(shares.sum()) - 1) > ROUNDING else shares
 
 
-def _bounds_alike(plan: Plan, measure: Measure, cell: Cell, difference: StatisticResult) -> bool:
+def _bounds_alike(plan: Plan, measure: Measure, cell: Cell, difference: Estimate) -> bool:
     """Return true if items that are all alike bound a difference between the ends of its scale: for a figure that
     averages over items; for others without curves, at an end of the scale."""
     figure, ends = measure.figure, _ends(measure)
     if ends is None or difference.value is None:
         return False
-    if isinstance(figure, Aggregate) and not of_formula(figure):
+    if isinstance(figure, Aggregate) and not is_over_formula(figure):
         return figure.function in MEANS
     slices = slices_of_sum(plan, figure)
     own = dict(zip(measure.by, cell, strict=True))
     if slices is not None:  # the difference to the base is 0 in the cell of the base, for any items
         return not any(str(own.get(name)) == value for each in slices for name, value in each.items())
     at_an_end = min(abs(difference.value - end) for end in ends) <= ROUNDING
-    return at_an_end and not has_curve(plan, figure)
+    return at_an_end and not has_transform(plan, figure)
 
 
-def _farthest(
-    base: StatisticResult, cell: Cell, without: Sequence[Mapping[Cell, tuple[_Value, _Value]]]
-) -> float | None:
+def _farthest(base: Estimate, cell: Cell, without: Sequence[Mapping[Cell, tuple[_Value, _Value]]]) -> float | None:
     """Return the largest difference of a group: its pseudo-value G D − (G − 1) D(g) (Tukey 1958), where G is the number
     of items of all groups divided by that of this group."""
     if not without or any(cell not in each for each in without):
@@ -443,12 +461,12 @@ def _farthest(
     return float(np.abs(times * whole - (times - 1) * differences).max())
 
 
-def _cut_off(measure: Measure, *values: _Value) -> str | None:
+def _clamp_reason(measure: Measure, *values: _Value) -> str | None:
     """Return why the difference of two values has no error, if a number clamps one of them, or the error of one is
     unknown for a similar reason."""
-    cut = cut_of(measure.figure)
+    cut = clamp_of(measure.figure)
     if cut is not None and any(end == each.value for end in cut[1:] for each in values):
-        return CUT
+        return CLAMPED
     return next((each.why for each in values if each.why is not None), None)
 
 
@@ -471,7 +489,7 @@ def _groups(items: Sequence[str], clusters: Mapping[str, str], seed: int) -> lis
     return [[item for cluster in group for item in members[cluster]] for group in dealt]
 
 
-def _grown(values: Values, whole: Values, power: float) -> Values:
+def _scaled_to_whole(values: Values, whole: Values, power: float) -> Values:
     """Return values of some items, scaled to the number of all items."""
     if power == 0:
         return values
@@ -482,7 +500,7 @@ def _grown(values: Values, whole: Values, power: float) -> Values:
     }
 
 
-def _differences(one: Half, two: Half, a: Values, b: Values) -> dict[Cell, tuple[_Value, _Value]]:
+def _differences(one: ModelSide, two: ModelSide, a: Values, b: Values) -> dict[Cell, tuple[_Value, _Value]]:
     """Return, by cell, the mean over models of a measure on either side."""
     found = {}
     for cell in dict.fromkeys(cell for cell, _ in b):
@@ -500,26 +518,26 @@ def _mean(values: Sequence[_Value | None]) -> _Value:
     return _Value(value, sum(each.n for each in there), max(each.items for each in there), why, unseen)
 
 
-def _dealt_values(
-    half: Half, plan: Plan, measure: Measure, groups: Sequence[Sequence[str]], wanted: Sequence[int], power: float
+def _values_by_group(
+    half: ModelSide, plan: Plan, measure: Measure, groups: Sequence[Sequence[str]], wanted: Sequence[int], power: float
 ) -> tuple[Values, list[Values]]:
     """Return a measure over the items of all groups, and without each of the `wanted` groups, by cell and model."""
-    found: dict[int, Values] = {number: {} for number in (WHOLE, *wanted)}
-    with _dealt(half, plan, measure, groups) as (leave_out, at_once):
-        numbers = list(found)
+    values_by_group: dict[int, Values] = {number: {} for number in (ALL_GROUPS, *wanted)}
+    with _fold_views(half, plan, measure, groups) as (leave_out, at_once):
+        numbers = list(values_by_group)
         for start in range(0, len(numbers), at_once):
             some = numbers[start : start + at_once]
             leave_out(some)
             for number, rows in _values_without(half, plan, measure, some).items():
-                found[number] |= rows
-    whole = found.pop(WHOLE)
-    return whole, [_grown(values, whole, power) for values in found.values()]
+                values_by_group[number] |= rows
+    whole = values_by_group.pop(ALL_GROUPS)
+    return whole, [_scaled_to_whole(values, whole, power) for values in values_by_group.values()]
 
 
 LeaveOut = Callable[[Sequence[int]], None]
 
 
-def _values_without(half: Half, plan: Plan, measure: Measure, some: Sequence[int]) -> dict[int, Values]:
+def _values_without(half: ModelSide, plan: Plan, measure: Measure, some: Sequence[int]) -> dict[int, Values]:
     """Return a measure without these groups, one of them or several side by side, by group."""
     apart = len(some) > 1
     found: dict[int, Values] = {number: {} for number in some}
@@ -534,7 +552,9 @@ def _values_without(half: Half, plan: Plan, measure: Measure, some: Sequence[int
 
 
 @contextmanager
-def _dealt(half: Half, plan: Plan, measure: Measure, groups: Sequence[Sequence[str]]) -> Iterator[tuple[LeaveOut, int]]:
+def _fold_views(
+    half: ModelSide, plan: Plan, measure: Measure, groups: Sequence[Sequence[str]]
+) -> Iterator[tuple[LeaveOut, int]]:
     """Yield a function that leaves groups of items out of the views, and the number of groups that it takes at once; at
     the end the views are as before.
 
@@ -590,9 +610,9 @@ def _copy(view: str) -> str:
     return sql.name(f"{view} dealt")
 
 
-def _jumps(plan: Plan, measure: Measure) -> bool:
+def _is_discontinuous(plan: Plan, measure: Measure) -> bool:
     """Return true if a measure contains an aggregate that changes in steps."""
-    return any(each.function in JUMPING for each in aggregates(plan, measure.figure))
+    return any(each.function in DISCONTINUOUS for each in aggregates(plan, measure.figure))
 
 
 BATCH = 2**17
@@ -616,7 +636,7 @@ class ModelsOfRun(Protocol):
         """The models."""
 
 
-def items_beside_numbers(*sides: ModelsOfRun, alone: bool = False) -> set[str]:
+def items_without_scores(*sides: ModelsOfRun, alone: bool = False) -> set[str]:
     """Return the items without numeric scores: on which models of every side were compared with others, or of whose
     replies judges chose a name that has no number. `alone`: there are no numbers at all; then also the items that a
     measure reads."""
@@ -784,12 +804,12 @@ def with_fields(schema: str, fields: Sequence[str]) -> str:
 
 
 def paired_means(
-    half: Half,
+    half: ModelSide,
     plan: Plan,
     measure: Measure,
     weights: Mapping[str, Mapping[str, float]],
     spans: Mapping[str, float],
-) -> dict[tuple[str, str], StatisticResult] | None:
+) -> dict[tuple[str, str], Estimate] | None:
     """Return how every two models of `half` differ (first less second) over the scores that both have; None for a
     measure that is no mean of scores, or whose cells follow from no column of the scores.
 
@@ -868,7 +888,7 @@ class _Scores:
         return {keys[key]: number for key, number in (whole.times_of(keys) or {}).items()}
 
 
-def _read(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[str]) -> _Scores:
+def _read(half: ModelSide, plan: Plan, mean: Aggregate, keys: list[str], cells: list[str]) -> _Scores:
     """Read the scores to pair; scores of one model and key in several rows are merged."""
     import pyarrow.compute as pc
 
@@ -914,7 +934,7 @@ def _numbered(columns: Sequence[_Coded], rows: int) -> NDArray[np.int64]:
     return number
 
 
-def _query(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[str]) -> str:
+def _query(half: ModelSide, plan: Plan, mean: Aggregate, keys: list[str], cells: list[str]) -> str:
     """Return the SQL of the scores: their sum, their number and a hash of their replies, for each model and key.
 
     The conditions are one `case`, or for sums a column: otherwise DuckDB estimates fewer rows than items, and holds all
@@ -924,10 +944,10 @@ def _query(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list
     there = "" if mean.scenario is None else f"and scenario = {sql.text(mean.scenario)}"
     columns = dict.fromkeys(["model", *keys, *cells, "cluster_id"])
     every = ", ".join(f"{sql.name(name)}::varchar as {sql.name(name)}" for name in columns)
-    chosen = f"""model in {sql.texts(half.models)} and {are_counted(plan)}
+    chosen = f"""model in {sql.texts(half.models)} and {counts_in_figures(plan)}
       and (scorer in {names} or metric::varchar in {names}) {there}"""
     fields = [name for name in cells if "." in name]
-    if not fields and (sums := sums_with(half.connection, plan, columns)) is not None:
+    if not fields and (sums := score_sums_by(half.connection, plan, columns)) is not None:
         return f"""select {every}, "its total", "its n", "its sample",
       coalesce("its n" > 0 and "is score" and {chosen}, false) as "it counts"
     from {sums}"""

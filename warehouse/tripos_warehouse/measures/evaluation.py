@@ -18,8 +18,8 @@ import numpy as np
 
 from tripos_compiler.language.contexts import RowClusters
 from tripos_compiler.language.intervals import figure_range
-from tripos_compiler.language.scored_values import scored_by, scored_values_of
-from tripos_compiler.library.signature import PAST, in_bounds
+from tripos_compiler.language.scored_values import scored_inputs, scored_values_of
+from tripos_compiler.library.signature import OUT_OF_BOUNDS, in_bounds
 from tripos_compiler.plan import Aggregate, Measure, Measured, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
@@ -28,44 +28,49 @@ from tripos_warehouse.measures.figure_sql import graders_of, sql_of
 from tripos_warehouse.measures.figures import (
     Curve,
     aggregates,
-    curve_of,
-    cut_of,
-    is_moved_median,
-    of_formula,
+    clamp_of,
+    is_affine_median,
+    is_over_formula,
+    transform_of,
     why_missing,
 )
 from tripos_warehouse.measures.influences import JACKKNIFED
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
-from tripos_warehouse.measures.products import log_of_product, product_of, product_rows, rows_of_cells, unnamed
-from tripos_warehouse.measures.query import Query, has_apart, query_in
+from tripos_warehouse.measures.products import log_of_product, product_of, product_rows, resolve_names, rows_of_cells
+from tripos_warehouse.measures.query import Query, has_separate_scores, query_in
 from tripos_warehouse.measures.random_facets import generalized_rows
 from tripos_warehouse.query.connection import Connection, StoreConnection, duckdb
 from tripos_warehouse.query.results import query_rows, run_query
 from tripos_warehouse.statistics.intervals import (
-    ONE_CLUSTER,
-    ONE_CLUSTER_IN_A_CELL,
-    ONE_IN_A_CELL,
-    ONE_ITEM,
     ROUNDING,
+    SINGLE_CLUSTER,
+    SINGLE_CLUSTER_CELL,
+    SINGLE_ITEM,
+    SINGLE_ITEM_CELL,
     bounded,
+    class_mean_ends,
     deviation_interval,
-    of_classes,
-    of_shares,
+    share_sum_reach,
 )
-from tripos_warehouse.statistics.prediction_powered import FEWEST_GRADED, Pulled, corrected_figure, expected_reach
-from tripos_warehouse.statistics.result import CONFIDENCE, Floats, StatisticResult, t_quantile, two_sided
-from tripos_warehouse.views.derived import sums_with
+from tripos_warehouse.statistics.prediction_powered import (
+    FEWEST_GRADED,
+    InfluencedEstimate,
+    expected_half_width,
+    prediction_powered_estimate,
+)
+from tripos_warehouse.statistics.result import CONFIDENCE, Estimate, Floats, t_quantile, two_sided
+from tripos_warehouse.views.derived import score_sums_by
 from tripos_warehouse.views.dimensions import dimension_place
 
 
 @dataclass(frozen=True)
-class ThreeFigures:
+class CorrectedInputs:
     """The inputs of a corrected figure in one cell: the figure of the judge on all replies, of the judge on the replies
     that people graded, and of people, each with the influences of the same items. `names` are those items."""
 
-    judge: Pulled
-    on_graded: Pulled
-    people: Pulled
+    judge: InfluencedEstimate
+    judge_labelled: InfluencedEstimate
+    people: InfluencedEstimate
     graded: np.ndarray[tuple[int], np.dtype[np.bool_]]
     names: tuple[str, ...]
     n: int
@@ -83,37 +88,37 @@ class ThreeFigures:
         """Return the number of items that people graded."""
         return int(self.graded.sum())
 
-    def corrected(self, ends: tuple[float, float] | None, null: float | None = None) -> tuple[StatisticResult, float]:
-        """Return the corrected figure and λ (`corrected_figure`)."""
-        base = StatisticResult(self.people.value, n=self.n, clusters=round(self.units))
+    def corrected(self, ends: tuple[float, float] | None, null: float | None = None) -> tuple[Estimate, float]:
+        """Return the corrected figure and λ (`prediction_powered_estimate`)."""
+        base = Estimate(self.people.value, n=self.n, clusters=round(self.units))
         df = min(self.df, self.items - 1) - 1
         raised = (df + 1) / df if df > 0 else 1.0  # the influences already include the degree of freedom of a mean
-        return corrected_figure(
-            base, self.people, self.on_graded, self.judge, self.graded, df=df, raised=raised, ends=ends, null=null
+        return prediction_powered_estimate(
+            base, self.people, self.judge_labelled, self.judge, self.graded, df=df, raised=raised, ends=ends, null=null
         )
 
     def reach(self, items: int) -> float | None:
-        """Return the approximate half-width of the interval for a number of graded items (`expected_reach`)."""
-        return expected_reach(self.people, self.on_graded, self.judge, self.graded, items)
+        """Return the approximate half-width of the interval for a number of graded items (`expected_half_width`)."""
+        return expected_half_width(self.people, self.judge_labelled, self.judge, self.graded, items)
 
 
-def find_corrected(connection: Connection, plan: Plan, measure: Measure) -> dict[str, ThreeFigures]:
+def find_corrected_inputs(connection: Connection, plan: Plan, measure: Measure) -> dict[str, CorrectedInputs]:
     """Return the correction inputs of each model, for a measure without dimensions that people correct; models that
     cannot be corrected yet are left out. Raises `StoreError` if the SQL fails."""
-    found: dict[str, ThreeFigures] = {}
+    found: dict[str, CorrectedInputs] = {}
     for each in run_query(connection, sql_of(plan, measure)).to_pylist():
-        three, _ = three_figures(each)
+        three, _ = read_corrected_inputs(each)
         if three is not None:
             found[str(each["model"])] = three
     return found
 
 
 def corrected_rows(
-    measure: Measure, found: Sequence[Mapping[str, Any]], judged: Sequence[MeasureRow]
+    measure: Measure, records: Sequence[Mapping[str, Any]], judged: Sequence[MeasureRow]
 ) -> Iterator[MeasureRow]:
     """Yield one row per row of the judge: the corrected figure, with the judge's own row in `judged`. `found` are the
     rows of the SQL. If people graded too little, or not at random, the value is missing, with a reason."""
-    by_cell = {(str(each["model"]), tuple(each[name] for name in measure.by)): each for each in found}
+    by_cell = {(str(each["model"]), tuple(each[name] for name in measure.by)): each for each in records}
     for own in judged:
         each = by_cell.get((own.model, own.by))
         bare = replace(
@@ -133,7 +138,7 @@ def corrected_rows(
         if each is None:
             yield replace(bare, reason="nothing has a value")
             continue
-        three, why = three_figures(each)
+        three, why = read_corrected_inputs(each)
         if three is None:
             yield replace(bare, reason=why)
             continue
@@ -157,55 +162,55 @@ def corrected_rows(
         )
 
 
-def three_figures(found: Mapping[str, Any]) -> tuple[ThreeFigures | None, str]:
+def read_corrected_inputs(record: Mapping[str, Any]) -> tuple[CorrectedInputs | None, str]:
     """Return the correction inputs in a row of the SQL of a corrected measure; if one is missing, None and the
     reason."""
-    values = [found[name] for name in ("of judge", "on graded", "of people")]
+    values = [record[name] for name in ("of judge", "on graded", "of people")]
     if any(value is None for value in values):
-        return None, str(found["reason"] or "people graded nothing of it")
-    pulls = found["all pulls"] or []
-    of_judge, on_graded, of_people = (_pulls(pulls, name) for name in ("of_judge", "of_graded", "of_people"))
-    graded = np.array([each["of_people"] is not None for each in pulls], dtype=bool)
-    if not found["are known"] or int(graded.sum()) < FEWEST_GRADED:
+        return None, str(record["reason"] or "people graded nothing of it")
+    influences = record["all pulls"] or []
+    of_judge, on_graded, of_people = (_influences(influences, name) for name in ("of_judge", "of_graded", "of_people"))
+    graded = np.array([each["of_people"] is not None for each in influences], dtype=bool)
+    if not record["are known"] or int(graded.sum()) < FEWEST_GRADED:
         many = max(int(graded.sum()), 1)
         told = f"people graded replies to {many} of the items: it takes {FEWEST_GRADED}"
         return None, told if many < FEWEST_GRADED else "some of its cells have one item that people graded"
-    names = tuple(each["cluster_id"] for each in pulls)
+    names = tuple(each["cluster_id"] for each in influences)
     judge, labelled, people = (
-        Pulled(value, each) for value, each in zip(values, (of_judge, on_graded, of_people), strict=True)
+        InfluencedEstimate(value, each) for value, each in zip(values, (of_judge, on_graded, of_people), strict=True)
     )
-    units = float(found["effective items"] or graded.sum())
-    return ThreeFigures(judge, labelled, people, graded, names, int(found["n"]), float(found["df"]), units), ""
+    units = float(record["effective items"] or graded.sum())
+    return CorrectedInputs(judge, labelled, people, graded, names, int(record["n"]), float(record["df"]), units), ""
 
 
-def _pulls(found: Sequence[Mapping[str, Any]], name: str) -> Floats:
-    return np.array([each[name] or 0.0 for each in found], dtype=float)
+def _influences(influences: Sequence[Mapping[str, Any]], name: str) -> Floats:
+    return np.array([each[name] or 0.0 for each in influences], dtype=float)
 
 
 def _ends(measure: Measure) -> tuple[float, float] | None:
     return None if measure.low is None or measure.high is None else (measure.low, measure.high)
 
 
-NO_MORE_THAN_ROUNDING = 1e-12
+ROUNDING_ERROR = 1e-12
 """The rounding error of a value of 0 between bounds that are about 1 apart."""
-REACH = 2.0
+BIAS_FACTOR = 2.0
 """The multiple of the estimated bias by which an interval is extended."""
 ITEMS_ALIKE = "items do not differ: nothing shows the error"
 NO_ERROR = "nothing shows the error of what it is made of"
-SINGLE_ITEM_REASONS = (None, ONE_ITEM, ONE_IN_A_CELL)
+SINGLE_ITEM_REASONS = (None, SINGLE_ITEM, SINGLE_ITEM_CELL)
 """The reasons for which a share still has its exact interval."""
-OF_CLUSTERS = {ONE_ITEM: ONE_CLUSTER, ONE_IN_A_CELL: ONE_CLUSTER_IN_A_CELL}
+CLUSTER_REASONS = {SINGLE_ITEM: SINGLE_CLUSTER, SINGLE_ITEM_CELL: SINGLE_CLUSTER_CELL}
 """The reason for a single cluster, by the reason for a single item: for items that were drawn together."""
 PAST_ERROR = "its error is past all bounds, which are ±1e70"
 Ends = tuple[float | None, float | None]
 
 
-def has_people_apart(plan: Plan, measure: Measure) -> bool:
+def has_separate_people(plan: Plan, measure: Measure) -> bool:
     """Return true if a measure may have separate values by people, whose scores are not mixed with those of models."""
     values = scored_values_of(plan)
     leaves = [figure for figure in aggregates(plan, measure.figure) if figure.of is None]
     return graders_of(measure) == "counted" and any(
-        has_apart(plan, scored) for figure in leaves for scored in scored_by(values, figure)
+        has_separate_scores(plan, scored) for figure in leaves for scored in scored_inputs(values, figure)
     )
 
 
@@ -222,7 +227,7 @@ def evaluate(
     The interval is, in this order:
 
     - for a share of independent items, the exact one of Clopper and Pearson; for sums of such shares, that of
-      `of_shares`
+      `share_sum_reach`
     - for a figure from a bootstrap, the one in the SQL result
     - for a figure between two ends, that of `intervals.bounded`
     - otherwise `value ± t · error`, with the 97.5 % quantile of Student's t at the `df` degrees of freedom of the SQL
@@ -236,7 +241,7 @@ def evaluate(
 
     Raises `StoreError` S0201 if the SQL fails or lacks a column.
     """
-    query = sql_of(plan, measure, by_people, partial(sums_with, connection, plan))
+    query = sql_of(plan, measure, by_people, partial(score_sums_by, connection, plan))
     try:
         columns, values = query_rows(connection, shared.get(query, query))
     except StoreError as error:
@@ -250,14 +255,14 @@ def evaluate(
         raise StoreError(
             "S0201", f"internal error: the SQL of measure `{measure.name}` lacks the column `{missing[0]}`"
         )
-    still = is_moved_median(plan, measure.figure)
+    still = is_affine_median(plan, measure.figure)
     rows = [_row(measure, found, still) for found in values]
     if _is_clustered(plan, measure):
-        rows = [replace(row, reason=OF_CLUSTERS.get(row.reason or "", row.reason)) for row in rows]
+        rows = [replace(row, reason=CLUSTER_REASONS.get(row.reason or "", row.reason)) for row in rows]
     if measure.missing == "fail":
         rows = [_failed(connection, plan, measure, row) for row in rows]
     places = [dimension_place(plan, name) for name in measure.by]
-    rows = _seen_through(connection, plan, measure, by_people, rows)
+    rows = _transform_intervals(connection, plan, measure, by_people, rows)
     if measure.random:
         rows = generalized_rows(connection, plan, measure, by_people, rows)
     rows.sort(key=lambda row: ([place(value) for place, value in zip(places, row.by, strict=True)], row.model))
@@ -270,7 +275,7 @@ def _is_clustered(plan: Plan, measure: Measure) -> bool:
     return measure.scenario in scenarios if measure.scenario is not None else bool(scenarios)
 
 
-def _seen_through(
+def _transform_intervals(
     connection: Connection, plan: Plan, measure: Measure, by_people: bool, rows: list[MeasureRow]
 ) -> list[MeasureRow]:
     """Return rows with an interval that is transformed from that of the figure inside.
@@ -285,13 +290,13 @@ def _seen_through(
     def evaluated(other: Measure) -> Sequence[MeasureRow]:
         return evaluate(connection, plan, other, by_people).rows
 
-    measure = unnamed(plan, measure)
+    measure = resolve_names(plan, measure)
     if isinstance(measure.figure, Measured):
         return rows_of_cells(plan, measure, rows, evaluated)
     product = product_of(plan, measure)
     if product is not None:
         return product_rows(plan, measure, product, rows, evaluated)
-    cut, curve = cut_of(measure.figure), curve_of(measure.figure) or log_of_product(plan, measure)
+    cut, curve = clamp_of(measure.figure), transform_of(measure.figure) or log_of_product(plan, measure)
     inner = cut[0] if cut is not None else curve[0] if curve is not None else None
     if inner is None:
         return rows
@@ -299,12 +304,12 @@ def _seen_through(
     bare = measure.model_copy(update={"figure": inner, "low": low, "high": high})
     found = {(row.model, row.by): row for row in evaluated(bare)}
     if cut is not None:
-        return [_cut_row(row, found.get((row.model, row.by)), *cut[1:]) for row in rows]
+        return [_clamped_row(row, found.get((row.model, row.by)), *cut[1:]) for row in rows]
     assert curve is not None
-    return [_curved_row(row, found.get((row.model, row.by)), curve[1]) for row in rows]
+    return [_transformed_row(row, found.get((row.model, row.by)), curve[1]) for row in rows]
 
 
-def _curved_row(row: MeasureRow, whole: MeasureRow | None, curve: Curve) -> MeasureRow:
+def _transformed_row(row: MeasureRow, whole: MeasureRow | None, curve: Curve) -> MeasureRow:
     if row.value is None or whole is None:
         return row
     if whole.interval_low is None or whole.interval_high is None:
@@ -313,11 +318,11 @@ def _curved_row(row: MeasureRow, whole: MeasureRow | None, curve: Curve) -> Meas
     low, high = sorted((curve(whole.interval_low), curve(whole.interval_high)))
     if not (in_bounds(low) and in_bounds(high)):
         return row
-    reach = _longer(row.value, low, high)
+    reach = _longer_side(row.value, low, high)
     return replace(row, interval_low=low, interval_high=high, half_width=reach, method=whole.method, reason=None)
 
 
-def _cut_row(row: MeasureRow, whole: MeasureRow | None, least: float, most: float) -> MeasureRow:
+def _clamped_row(row: MeasureRow, whole: MeasureRow | None, least: float, most: float) -> MeasureRow:
     if row.value is None or whole is None:
         return row
     if whole.interval_low is None or whole.interval_high is None:
@@ -328,7 +333,7 @@ def _cut_row(row: MeasureRow, whole: MeasureRow | None, least: float, most: floa
         standard_error=whole.standard_error,
         interval_low=low,
         interval_high=high,
-        half_width=_longer(row.value, low, high),
+        half_width=_longer_side(row.value, low, high),
         method="cut",
         reason=None,
     )
@@ -343,7 +348,7 @@ def _failed(connection: Connection, plan: Plan, measure: Measure, row: MeasureRo
     return replace(row, reason=f"{reason}: {told}" if told else reason)
 
 
-def evaluate_or_tell(
+def evaluate_or_error(
     connection: Connection,
     plan: Plan,
     measure: Measure,
@@ -363,29 +368,29 @@ def evaluate_or_tell(
         return MeasureTable(measure, (), error.message)
 
 
-def _row(measure: Measure, found: dict[str, Any], still: bool) -> MeasureRow:
+def _row(measure: Measure, record: dict[str, Any], bounds_if_alike: bool) -> MeasureRow:
     """Return the row for a row of the SQL. `still`: draws that are all alike bound the value, as for a median."""
-    value, error = _exact(measure, _bounded(found["value"])), _bounded(found["standard_error"])
-    items, n, total = (int(found[name] or 0) for name in ("items", "n", "total"))
-    ends = _evaluation_ends(measure, found, value)
+    value, error = _exact(measure, _bounded(record["value"])), _bounded(record["standard_error"])
+    items, n, total = (int(record[name] or 0) for name in ("items", "n", "total"))
+    ends = _scale_ends(measure, record, value)
     method, low, high = (None, None, None)
     if value is not None:
-        method, low, high = _interval(measure, found, value, error, ends, still)
-    excess = found.get("its excess") or 0.0
+        method, low, high = _interval(measure, record, value, error, ends, bounds_if_alike)
+    excess = record.get("its excess") or 0.0
     if low is not None and high is not None:
-        low, high = low - REACH * max(excess, 0.0), high - REACH * min(excess, 0.0)
-    half = _longer(value, low, high)
+        low, high = low - BIAS_FACTOR * max(excess, 0.0), high - BIAS_FACTOR * min(excess, 0.0)
+    half = _longer_side(value, low, high)
     if low is not None and high is not None:
         low = low if ends[0] is None else max(low, ends[0])
         high = high if ends[1] is None else min(high, ends[1])
-    past = _past(found, value, low, high)
+    past = _out_of_range(record, value, low, high)
     if past is not None:
         low = high = half = None
-    reason = None if low is not None else past or _reason(value, error, items, found)
-    by = tuple(found[name] for name in measure.by)
+    reason = None if low is not None else past or _reason(value, error, items, record)
+    by = tuple(record[name] for name in measure.by)
     coverage = n / total if total else None
     return MeasureRow(
-        model=str(found["model"]),
+        model=str(record["model"]),
         by=by,
         value=value,
         standard_error=None if value is None else error,
@@ -398,55 +403,55 @@ def _row(measure: Measure, found: dict[str, Any], still: bool) -> MeasureRow:
         half_width=half,
         method=method if low is not None else None,
         reason=reason,
-        unseen=math.sqrt(max(0.0, (error or 0.0) ** 2 - float(found.get("shown") or 0.0) ** 2))
-        if "shown" in found
+        unseen=math.sqrt(max(0.0, (error or 0.0) ** 2 - float(record.get("shown") or 0.0) ** 2))
+        if "shown" in record
         else 0.0,
-        tried=(int(found["items that count"] or 0), int(found["all items"])) if "all items" in found else None,
+        tried=(int(record["items that count"] or 0), int(record["all items"])) if "all items" in record else None,
     )
 
 
-def _evaluation_ends(measure: Measure, found: Mapping[str, Any], value: float | None) -> Ends:
+def _scale_ends(measure: Measure, record: Mapping[str, Any], value: float | None) -> Ends:
     """Return the ends between which a value lies: for a sum of leaf cells those that follow from their scales, which do
     not depend on how the sum is written; otherwise those that the compiler knows."""
-    below, above = found.get("below"), found.get("above")
+    below, above = record.get("below"), record.get("above")
     if value is None or below is None or above is None:
         return measure.low, measure.high
-    return tuple(_settled(end) for end in (value - below, value + above))  # type: ignore[return-value]
+    return tuple(_without_rounding(end) for end in (value - below, value + above))  # type: ignore[return-value]
 
 
-def _settled(end: float) -> float:
+def _without_rounding(end: float) -> float:
     """Return an end of a scale without rounding error."""
     near = round(end, 9)
-    return near if abs(end - near) <= NO_MORE_THAN_ROUNDING * max(1.0, abs(end)) else end
+    return near if abs(end - near) <= ROUNDING_ERROR * max(1.0, abs(end)) else end
 
 
 def _interval(
-    measure: Measure, found: Mapping[str, Any], value: float, error: float | None, ends: Ends, still: bool
+    measure: Measure, record: Mapping[str, Any], value: float, error: float | None, ends: Ends, bounds_if_alike: bool
 ) -> tuple[str, float | None, float | None]:
     """Return the method and the ends of the interval of a value, if it has one."""
     figure = measure.figure
-    items, df = int(found["items"] or 0), float(found["df"] or 0)
-    function = figure.function if isinstance(figure, Aggregate) and not of_formula(figure) else None
-    if found.get("its shares") and found.get("reason") in SINGLE_ITEM_REASONS:
-        of_each = [(each["weight"], each["share"], each["items"]) for each in found["its shares"]]
-        below, above = of_shares(*zip(*of_each, strict=True))
+    items, df = int(record["items"] or 0), float(record["df"] or 0)
+    function = figure.function if isinstance(figure, Aggregate) and not is_over_formula(figure) else None
+    if record.get("its shares") and record.get("reason") in SINGLE_ITEM_REASONS:
+        of_each = [(each["weight"], each["share"], each["items"]) for each in record["its shares"]]
+        below, above = share_sum_reach(*zip(*of_each, strict=True))
         return "exact", value - below, value + above
-    if found.get("its classes"):
-        classes = found["its classes"]
-        return "exact", *of_classes([each["share"] for each in classes], [each["items"] for each in classes])
-    if found.get("its limits"):
-        low, high = found["its limits"]
+    if record.get("its classes"):
+        classes = record["its classes"]
+        return "exact", *class_mean_ends([each["share"] for each in classes], [each["items"] for each in classes])
+    if record.get("its limits"):
+        low, high = record["its limits"]
         return "corrected", low, high
-    if "low" in found:
-        return "bootstrap", *_drawn(found, still)
+    if "low" in record:
+        return "bootstrap", *_drawn(record, bounds_if_alike)
     if function == "stdev" and error is not None and error > ROUNDING:
         return "log", *(deviation_interval(value, error, df, items) or (None, None))
     method = "jackknife" if function in JACKKNIFED else "t" if None in ends else "logit"
     if error is None:
         return method, None, None
     if error <= ROUNDING:
-        return _alike_interval(found, value, ends)
-    shown, down, up = (float(found[name] or 0.0) for name in ("shown", "down", "up"))
+        return _alike_interval(record, value, ends)
+    shown, down, up = (float(record[name] or 0.0) for name in ("shown", "down", "up"))
     low = high = value
     if shown <= ROUNDING:
         method = "exact"
@@ -456,61 +461,66 @@ def _interval(
             return method, None, None
         low, high = value - half, value + half
     else:
-        units = float(found["effective items"] or items)
-        told = bounded(StatisticResult(value), shown, df, (ends[0], ends[1]), units=units)  # type: ignore[arg-type]
-        if told.low is None or told.high is None:
+        units = float(record["effective items"] or items)
+        result = bounded(Estimate(value), shown, df, (ends[0], ends[1]), units=units)  # type: ignore[arg-type]
+        if result.low is None or result.high is None:
             return method, None, None
-        low, high = told.low, told.high
+        low, high = result.low, result.high
     return method, value - math.hypot(value - low, down), value + math.hypot(high - value, up)
 
 
-def _alike_interval(found: Mapping[str, Any], value: float, ends: Ends) -> tuple[str, float | None, float | None]:
+def _alike_interval(record: Mapping[str, Any], value: float, ends: Ends) -> tuple[str, float | None, float | None]:
     """Return the interval of a sum of cells whose items differ but have the same sum, as in a difference. A kind of
     unit that none of m units showed has at most the share 1 − (α/2)^(1/m), and may lie at either end of the scale."""
-    units = float(found["effective items"] or 0)
-    if found.get("below") is None or found.get("reason") or found["is hidden"] or units <= 1 or None in ends:
+    units = float(record["effective items"] or 0)
+    if record.get("below") is None or record.get("reason") or record["is hidden"] or units <= 1 or None in ends:
         return "exact", None, None
-    alike = bounded(StatisticResult(value), 0.0, 1, (ends[0], ends[1]), units=units)  # type: ignore[arg-type]
+    alike = bounded(Estimate(value), 0.0, 1, (ends[0], ends[1]), units=units)  # type: ignore[arg-type]
     return "exact", alike.low, alike.high
 
 
-def _drawn(found: Mapping[str, Any], still: bool) -> tuple[float | None, float | None]:
+def _drawn(record: Mapping[str, Any], bounds_if_alike: bool) -> tuple[float | None, float | None]:
     """Return the bounds of a bootstrap. For a median, or an affine function of one, they may coincide, since a scale
     may have few steps. If all values are alike, or another function of medians never varies, there is no interval."""
-    low, high, error = (_bounded(found[name]) for name in ("low", "high", "standard_error"))
-    if low is None or high is None or error is None or (error <= ROUNDING and (not still or found.get("reason"))):
+    low, high, error = (_bounded(record[name]) for name in ("low", "high", "standard_error"))
+    if (
+        low is None
+        or high is None
+        or error is None
+        or (error <= ROUNDING and (not bounds_if_alike or record.get("reason")))
+    ):
         return None, None
     return low, high
 
 
-def _past(found: Mapping[str, Any], value: float | None, low: float | None, high: float | None) -> str | None:
+def _out_of_range(record: Mapping[str, Any], value: float | None, low: float | None, high: float | None) -> str | None:
     """Return why a value or its interval is dropped although the SQL gave one: it is outside the representable
     range."""
     if value is None:
-        return PAST if found["value"] is not None else None
-    ends = (found["standard_error"], low, high)
+        return OUT_OF_BOUNDS if record["value"] is not None else None
+    ends = (record["standard_error"], low, high)
     return PAST_ERROR if any(end is not None and not in_bounds(end) for end in ends) else None
 
 
-def _reason(value: float | None, error: float | None, items: int, found: Mapping[str, Any]) -> str:
+def _reason(value: float | None, error: float | None, items: int, record: Mapping[str, Any]) -> str:
     """Return why a value, or its interval, is missing."""
-    told = found.get("reason")
-    if told is not None and (told != ONE_IN_A_CELL or items > 1):
-        return str(told)
+    reason = record.get("reason")
+    if reason is not None and (reason != SINGLE_ITEM_CELL or items > 1):
+        return str(reason)
     if value is None:
         return "nothing has a value"
     if items == 1:
-        return ONE_ITEM
-    if "low" not in found:
+        return SINGLE_ITEM
+    if "low" not in record:
         return ITEMS_ALIKE if error is not None and error <= ROUNDING else NO_ERROR
-    if found.get("is known") is False:
+    if record.get("is known") is False:
         return NO_ERROR
-    if _bounded(found["low"]) is None:
+    if _bounded(record["low"]) is None:
         return "too many draws of the items have no value: nothing shows the error"
     return "all draws of the items give the same value: nothing shows the error"
 
 
-def _longer(value: float | None, low: float | None, high: float | None) -> float | None:
+def _longer_side(value: float | None, low: float | None, high: float | None) -> float | None:
     """Return the distance to the farther end of an interval that is not symmetric."""
     return None if value is None or low is None or high is None else max(value - low, high - value)
 
@@ -528,7 +538,7 @@ def _exact(measure: Measure, value: float | None) -> float | None:
     """Return a value without rounding error near 0, for a figure that has bounds or is an agreement."""
     of_raters = isinstance(measure.figure, Aggregate) and measure.figure.function in JACKKNIFED
     between = measure.low is not None and measure.high is not None
-    return 0.0 if value is not None and (between or of_raters) and abs(value) < NO_MORE_THAN_ROUNDING else value
+    return 0.0 if value is not None and (between or of_raters) and abs(value) < ROUNDING_ERROR else value
 
 
 def _bounded(value: Any) -> float | None:
@@ -571,7 +581,7 @@ def shared_cells(connection: Connection, plan: Plan) -> Iterator[Mapping[str, st
         try:
             for cells, queries in having.items() if first else ():
                 table = f"main.{sql.name(f'{plan.benchmark.name} cells {len(tables) + 1} in memory')}"
-                if len(queries) > 1 and _kept(connection, table, cells):
+                if len(queries) > 1 and _store_cells(connection, table, cells):
                     tables.append(table)
                     found |= {text: _rewritten(query, cells, table) for text, query in queries.items()}
             yield found
@@ -595,7 +605,7 @@ def _cells_of(query: Query) -> _Cells | None:
     return _Cells(name, models, Query(needed, f"select {every} from {name}").text)
 
 
-def _kept(connection: StoreConnection, table: str, cells: _Cells) -> bool:
+def _store_cells(connection: StoreConnection, table: str, cells: _Cells) -> bool:
     try:
         connection.execute(f"create or replace table {table} as {cells.text}")
     except duckdb.Error:

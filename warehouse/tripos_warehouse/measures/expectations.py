@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from tripos_compiler.plan import Expectation, Measure, Plan
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.measures.evaluation import evaluate_or_tell
-from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable, as_told
+from tripos_warehouse.measures.evaluation import evaluate_or_error
+from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable, with_sequential_intervals
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.views.runs import RunRecord
 
@@ -50,7 +50,7 @@ class ExpectationOutcome:
     covered: bool = True
 
     @property
-    def counted(self) -> MeasureRow:
+    def scored_row(self) -> MeasureRow:
         """The row whose scores count: for a figure that people correct, that of the judge, who scored all replies."""
         return self.row.judged or self.row
 
@@ -72,7 +72,7 @@ class CheckedExpectation:
     @property
     def scores(self) -> tuple[int, int]:
         """The number of scores with a value, and of those that should have one."""
-        counted = [outcome.counted for outcome in self.outcomes]
+        counted = [outcome.scored_row for outcome in self.outcomes]
         return sum(row.n for row in counted), sum(row.total for row in counted)
 
     def to_json(self) -> dict[str, Any]:
@@ -96,8 +96,8 @@ class CheckedExpectation:
                     "low": outcome.row.interval_low,
                     "high": outcome.row.interval_high,
                     "margin": outcome.margin,
-                    "n": outcome.counted.n,
-                    "total": outcome.counted.total,
+                    "n": outcome.scored_row.n,
+                    "total": outcome.scored_row.total,
                     "covered": outcome.covered,
                     "reason": outcome.row.reason,
                 }
@@ -106,11 +106,15 @@ class CheckedExpectation:
         }
 
 
-def expected(connection: Connection, plan: Plan, expectation: Expectation, run: RunRecord) -> CheckedExpectation:
+def check_expectation(
+    connection: Connection, plan: Plan, expectation: Expectation, run: RunRecord
+) -> CheckedExpectation:
     """Check an expectation for the models of a run. If the run stopped as soon as it was settled, the intervals are
     those of its confidence sequences. An expectation without scores, or with failing SQL, does not hold."""
     models = run.models
-    table = as_told(run, evaluate_or_tell(connection, plan, as_measure(expectation)), kind="expect")
+    table = with_sequential_intervals(
+        run, evaluate_or_error(connection, plan, expectation_measure(expectation)), kind="expect"
+    )
     rows = [row for row in table.rows if row.model in models]
     found = {row.model for row in rows}
     nothing = tuple([None] * len(expectation.by))
@@ -119,7 +123,7 @@ def expected(connection: Connection, plan: Plan, expectation: Expectation, run: 
     return CheckedExpectation(expectation, tuple(outcome_of(expectation, row) for row in rows), table.error is not None)
 
 
-def as_measure(expectation: Expectation) -> Measure:
+def expectation_measure(expectation: Expectation) -> Measure:
     """Return the figure of an expectation as a measure, named by the text of the expectation."""
     return Measure(
         name=expectation.shown,
@@ -170,7 +174,7 @@ BASELINE = "baseline/"
 """The prefix of the names of baselines."""
 
 
-class Placed(NamedTuple):
+class ModelEstimate(NamedTuple):
     """A figure of a model, with the ends of its interval if it has one."""
 
     model: str
@@ -180,7 +184,7 @@ class Placed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Matched:
+class BelowBaseline:
     """A figure of a model that is not better than the best baseline in the same cell of a measure: its interval reaches
     the baseline, or without an interval the value is no better."""
 
@@ -216,29 +220,32 @@ def is_baseline(model: str) -> bool:
     return model.startswith(BASELINE)
 
 
-def matched(table: MeasureTable) -> tuple[Matched, ...]:
+def below_baseline(table: MeasureTable) -> tuple[BelowBaseline, ...]:
     """Return the estimates that are not better than the best baseline of their cell (their 95 % interval reaches it).
 
     Higher is better unless the measure says that lower is better. If it has no direction, the reader must know.
     """
-    cells: dict[tuple[Any, ...], list[Placed]] = {}
+    cells: dict[tuple[Any, ...], list[ModelEstimate]] = {}
     for row in table.rows:
-        cells.setdefault(row.by, []).append(Placed(row.model, row.value, row.interval_low, row.interval_high))
+        cells.setdefault(row.by, []).append(ModelEstimate(row.model, row.value, row.interval_low, row.interval_high))
     lower = table.measure.lower_is_better
-    floors = {by: not_clear(rows, lower_is_better=lower) for by, rows in cells.items()}
+    floors = {by: models_below_baseline(rows, lower_is_better=lower) for by, rows in cells.items()}
     return tuple(
-        Matched(table.measure.name, row.by, row.model, row.value, row.interval_low, row.interval_high, *floor)
+        BelowBaseline(table.measure.name, row.by, row.model, row.value, row.interval_low, row.interval_high, *floor)
         for row in table.rows
         if (floor := floors[row.by].get(row.model)) is not None and row.value is not None
     )
 
 
-def not_clear(rows: Iterable[Placed], *, lower_is_better: bool = False) -> dict[str, tuple[str, float]]:
+def models_below_baseline(
+    rows: Iterable[ModelEstimate], *, lower_is_better: bool = False
+) -> dict[str, tuple[str, float]]:
     """Return the models that are not better than the best baseline of a cell, with the name and the value of that
     baseline.
 
-    >>> rows = [Placed("baseline/echo", 0.5, 0.3, 0.7), Placed("a", 0.8, 0.6, 0.9), Placed("b", 0.6, 0.4, 0.8)]
-    >>> not_clear(rows)
+    >>> rows = [ModelEstimate("baseline/echo", 0.5, 0.3, 0.7), ModelEstimate("a", 0.8, 0.6, 0.9), ModelEstimate("b",
+    0.6, 0.4, 0.8)]
+    >>> models_below_baseline(rows)
     {'b': ('baseline/echo', 0.5)}
     """
     rows, sign = list(rows), -1.0 if lower_is_better else 1.0

@@ -23,33 +23,33 @@ import math
 from collections.abc import Sequence
 from dataclasses import field, replace
 
-from tripos_compiler.language.scored_values import ScoredStep, ScoredValues, scored_by, scored_values_of
-from tripos_compiler.library.signature import LARGEST, PAST
+from tripos_compiler.language.scored_values import ScoredStep, ScoredValues, scored_inputs, scored_values_of
+from tripos_compiler.library.signature import LARGEST, OUT_OF_BOUNDS
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing, Plan, named
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.aggregates import CompareSql, LeafSql
 from tripos_warehouse.measures.influences import by_unit, combined_leaves, precision
 from tripos_warehouse.measures.products import pooled_mean
 from tripos_warehouse.measures.query import (
-    OF_ONE_CELL,
+    ELEMENT_PLACE,
     PAIR,
-    PLACE,
-    Cut,
+    SINGLE_CELL_AGGREGATES,
     End,
     FigureTables,
     Parts,
+    RowSelection,
     columns,
-    counted_once,
+    count_without_overlap,
     ordered,
     over_cells,
     renamed,
+    row_source,
+    row_source_of_cells,
     same,
-    seen,
-    seen_over,
 )
 from tripos_warehouse.measures.rows import LABELS, AggregateTables, Sums, corrected_sql, no_sums
 from tripos_warehouse.sql import name as sql_named, text as quoted
-from tripos_warehouse.statistics.intervals import ALIKE_IN_A_CELL, ONE_IN_A_CELL, ONE_ITEM
+from tripos_warehouse.statistics.intervals import NO_SPREAD_IN_A_CELL, SINGLE_ITEM, SINGLE_ITEM_CELL
 from tripos_warehouse.views.benchmark_views import Graders, axis_columns
 from tripos_warehouse.views.dimensions import arm_columns
 
@@ -69,7 +69,7 @@ class NumberSql:
     """A number in a formula."""
 
     value: float
-    is_straight = True
+    is_linear = True
 
     @property
     def text(self) -> str:
@@ -90,7 +90,7 @@ class PartSql:
     """A part of a formula, by the name of its column."""
 
     name: str
-    is_straight = True
+    is_linear = True
 
     @property
     def text(self) -> str:
@@ -114,9 +114,9 @@ class FormulaSql:
     values: tuple[Arithmetic, ...]
 
     @property
-    def is_straight(self) -> bool:
+    def is_linear(self) -> bool:
         """True if it is a linear combination of its parts: its derivatives are constant."""
-        straight = all(value.is_straight for value in self.values)
+        straight = all(value.is_linear for value in self.values)
         numbers = [not _has_part(value) for value in self.values]
         if self.operator in ("negate", "+", "-"):
             return straight
@@ -201,33 +201,33 @@ class FormulaSql:
     def cuts(self) -> list[Condition]:
         """Return conditions under which the derivative says nothing about the error: a number in `min` or `max` clamps
         the other arguments, or a root is 0."""
-        found = [each for value in self.values for each in value.cuts()]
+        conditions = [each for value in self.values for each in value.cuts()]
         numbers = [value.text for value in self.values if isinstance(value, NumberSql)]
         if self.operator in ("min", "max") and numbers:
             others = [value.text for value in self.values if not isinstance(value, NumberSql)]
-            found += [(f"{text} = {self.text}", CUT_OFF) for text in numbers] if others else []
-        return [*found, (f"{self.text} = 0", ROOT_OF_ZERO)] if self.operator == "sqrt" else found
+            conditions += [(f"{text} = {self.text}", CUT_OFF) for text in numbers] if others else []
+        return [*conditions, (f"{self.text} = 0", ROOT_OF_ZERO)] if self.operator == "sqrt" else conditions
 
     def gaps(self) -> list[Condition]:
         """Return conditions under which it has no value although all its parts have one, the innermost first."""
-        found = [each for value in self.values for each in value.gaps()]
+        conditions = [each for value in self.values for each in value.gaps()]
         last = self.values[-1].text
         texts = [value.text for value in self.values]
         match self.operator:
             case "/" if not isinstance(self.values[1], NumberSql):
-                found.append((f"{last} = 0", BY_ZERO))
+                conditions.append((f"{last} = 0", BY_ZERO))
             case "harmonic_mean":
-                found.append((f"least({', '.join(texts)}) < 0", BY_ZERO))
+                conditions.append((f"least({', '.join(texts)}) < 0", BY_ZERO))
             case "sqrt":
-                found.append((f"{last} < 0", "it is the square root of a number below 0"))
+                conditions.append((f"{last} < 0", "it is the square root of a number below 0"))
             case "log":
-                found.append((f"{last} <= 0", "it is the logarithm of a number that is not above 0"))
+                conditions.append((f"{last} <= 0", "it is the logarithm of a number that is not above 0"))
             case "atanh":
                 told = "it is the inverse hyperbolic tangent of a number that is not between -1 and 1"
-                found.append((f"abs({last}) >= 1", told))
+                conditions.append((f"abs({last}) >= 1", told))
             case "exp":
-                found.append((f"{last} > {MOST_EXPONENT!r}", PAST))
-        return found
+                conditions.append((f"{last} > {MOST_EXPONENT!r}", OUT_OF_BOUNDS))
+        return conditions
 
 
 Arithmetic = NumberSql | PartSql | FormulaSql
@@ -268,7 +268,7 @@ def _times(slope: str, text: str) -> str:
     return "0" if slope == "0" else text if slope == "1" else f"({slope} * {text})"
 
 
-EACH_DRAW = "unnest(draws) as value, generate_subscripts(draws, 1) as draw"
+DRAW_ROWS = "unnest(draws) as value, generate_subscripts(draws, 1) as draw"
 """The columns that turn a list of draws into one row per draw."""
 
 
@@ -319,14 +319,14 @@ order by all
 """
 
 
-MOST_EXCESS = 1
+MAX_BIAS = 1
 """The largest accepted bias, in standard errors. The interval is extended by twice the bias, since draws show only half
 of it if absolute values are 0 in expectation."""
-MOST_OF_DRAWN = 0.25
+MAX_BOOTSTRAP_BIAS = 0.25
 """The same for figures whose interval comes from draws, which have the bias once more."""
 EMPTY = "one of its cells has no value, so its error is unknown"
 BY_CHANCE = "chance alone moves it by more than its error shows, so its error is unknown"
-THERE = 0.95
+MIN_COMPLETE_DRAWS = 0.95
 """The least share of draws in which all cells must have a value."""
 
 
@@ -337,14 +337,14 @@ class CellsSql:
     parts: Parts
     figure: Aggregate
     inner: FigureTables
-    cut: Cut
+    cut: RowSelection
     missing: Missing
 
     def write(self) -> FigureTables:
         """Return the tables of the aggregate."""
         node = self._of_cells()
-        if self.inner.made_of and node.bends and self.figure.function != "count":
-            node = self._held_against_draws(node)
+        if self.inner.row_sources and node.is_nonlinear and self.figure.function != "count":
+            node = self._check_bias(node)
         return self._told_apart(node) if self.figure.function in ("min", "max") else node
 
     def _of_cells(self) -> FigureTables:
@@ -363,22 +363,22 @@ from (
         )
         value, undefined = _OF_CELLS[figure.function], ""
         counts = "weight <> 0" if inner.drawn is None else "value is not null"
-        one_item, one_in_a_cell = quoted(ONE_ITEM), quoted(ONE_IN_A_CELL)
+        one_item, one_in_a_cell = quoted(SINGLE_ITEM), quoted(SINGLE_ITEM_CELL)
         reason = f"""any_value(reason) filter (value is null),
     any_value(reason) filter (reason <> {one_item}),
     case when count(*) = 1 then any_value(reason)
       when bool_or(reason = {one_item}) filter ({counts}) then {one_in_a_cell} end"""
-        means_of_scores = figure.function == "mean" and not inner.made_of and inner.drawn is None
+        means_of_scores = figure.function == "mean" and not inner.row_sources and inner.drawn is None
         empty = f" when count(value) < count(*) then {quoted(EMPTY)}" if means_of_scores else ""
         whole = " and count(value) = count(*)" if empty else ""
         if self.missing == "fail" or cut.labels != "none":
             value = f"case when count(value) = count(*) then {value} end"
-        if inner.made_of:
+        if inner.row_sources:
             undefined = ', bool_or("is undefined") as "is undefined"'
             value = f'case when not bool_or("is undefined") then {value} end'
             reason = f'any_value(reason) filter ("is undefined"), {reason}'
         counted = [f"sum({each})" for each in ("n", "total")]
-        if figure.function in OF_ONE_CELL:
+        if figure.function in SINGLE_CELL_AGGREGATES:
             counted = [f"coalesce({each} filter (weight <> 0), {each})" for each in counted]
         cells = self.parts.add(
             "cells",
@@ -389,30 +389,30 @@ from (
 from {weighed}
 group by {group}""",
         )
-        counted_here = "c.weight <> 0" if figure.function in OF_ONE_CELL else "c.value is not null"
+        counted_here = "c.weight <> 0" if figure.function in SINGLE_CELL_AGGREGATES else "c.value is not null"
         source = f"from {inner.leaves} as l join {weighed} as c on {same('l', 'c', inner.dims)}\n  where {counted_here}"
         leaves = combined_leaves(self.parts, cut.dims, [("c.weight", source)])
         drawn = None
         if inner.drawn is not None:
-            drawn = self._draws(f"select {columns(inner.dims)}, {EACH_DRAW} from {inner.drawn}")
-        bends = inner.bends or figure.function not in ("mean", "sum", "count")
+            drawn = self._draws(f"select {columns(inner.dims)}, {DRAW_ROWS} from {inner.drawn}")
+        bends = inner.is_nonlinear or figure.function not in ("mean", "sum", "count")
         node = FigureTables(
-            cells, leaves, cut.dims, inner.influences, drawn=drawn, is_moved=inner.is_moved, bends=bends
+            cells, leaves, cut.dims, inner.influences, drawn=drawn, is_affine=inner.is_affine, is_nonlinear=bends
         )
-        return self._of_formula(node, weighed) if inner.made_of else node
+        return self._of_formula(node, weighed) if inner.row_sources else node
 
     def _of_formula(self, node: FigureTables, weighed: str) -> FigureTables:
         """Return an aggregate of the cells of a formula, which counts each row that it reads once."""
-        of_one = self.figure if self.figure.function in OF_ONE_CELL else None
+        of_one = self.figure if self.figure.function in SINGLE_CELL_AGGREGATES else None
         made_of = over_cells(self.parts, self.inner, weighed, node.dims, of_one)
         named = [(f"part{place}", each) for place, each in enumerate(made_of, 1)]
         joins = "".join(
             f"\nleft join {each.cells} as {name} on {same('base', name, each.dims)}" for name, each in named
         )
         rows = [(name, each.rows) for name, each in named]
-        told = ", ".join(f"({counted_once(rows, each)})::bigint as {each}" for each in ("n", "total"))
+        told = ", ".join(f"({count_without_overlap(rows, each)})::bigint as {each}" for each in ("n", "total"))
         cells = self.parts.add("cells", f"select base.* replace ({told})\nfrom {node.cells} as base{joins}")
-        return replace(node, cells=cells, made_of=made_of)
+        return replace(node, cells=cells, row_sources=made_of)
 
     # --- draws ---
 
@@ -423,14 +423,14 @@ group by {group}""",
         rows = f"select {group}, draw, {value} as value\nfrom ({each})\ngroup by {group}, draw"
         return collected_draws(self.parts, self.cut.dims, rows)
 
-    def _held_against_draws(self, node: FigureTables) -> FigureTables:
+    def _check_bias(self, node: FigureTables) -> FigureTables:
         """Return an aggregate whose error is unknown if its estimated bias is too large. The influences of the items in
         the same draws are subtracted, so that only the nonlinear part is left."""
-        inner, dims, most = self.inner, node.dims, MOST_EXCESS if node.drawn is None else MOST_OF_DRAWN
+        inner, dims, most = self.inner, node.dims, MAX_BIAS if node.drawn is None else MAX_BOOTSTRAP_BIAS
         group = columns(dims)
         if node.drawn is None:
             of_inner = inner.trial or draws_of(self.parts, inner)
-            each = f"""select {columns(inner.dims, "d")}, {EACH_DRAW}
+            each = f"""select {columns(inner.dims, "d")}, {DRAW_ROWS}
   from {of_inner} as d join {inner.cells} as c on {same("d", "c", inner.dims)} and c.value is not null"""
             trial = self._draws(each, "count(value) filter (isfinite(value)) = count(*)")
             straight = draws_of(self.parts, node)
@@ -443,14 +443,15 @@ group by {group}""",
         else:
             trial = node.drawn
             pairs = f"""select {columns(dims, "t")}, t.value as value, t.value - c.value as moved
-  from (select {group}, {EACH_DRAW} from {trial}) as t join {node.cells} as c on {same("t", "c", dims)}
+  from (select {group}, {DRAW_ROWS} from {trial}) as t join {node.cells} as c on {same("t", "c", dims)}
   where isfinite(t.value)"""
             error = f"""select {group}, {ordered("stddev_samp", "value")} as error
-  from (select {group}, {EACH_DRAW} from {trial}) where isfinite(value) group by {group}"""
+  from (select {group}, {DRAW_ROWS} from {trial}) where isfinite(value) group by {group}"""
         # A row is a cell: the estimated bias in draws, and whether it is small enough.
         held = self.parts.add(
             "held",
-            f"""select {columns(dims, "m")}, m.moved, m.there >= {THERE} and abs(m.moved) <= {most} * e.error as holds
+            f"""select {columns(dims, "m")}, m.moved, m.there >= {MIN_COMPLETE_DRAWS}
+    and abs(m.moved) <= {most} * e.error as holds
 from (
   select {group}, {ordered("avg", "moved")} as moved, count(value) / count(*) as there
   from (
@@ -468,7 +469,7 @@ from (
   case when c.known and not {holds} then {told} else c.reason end as reason), coalesce(h.moved, 0) as excess
 from {node.cells} as c left join {held} as h on {same("c", "h", dims)}""",
         )
-        return replace(node, cells=cells, trial=trial, bends=True, exceeds=node.drawn is None)
+        return replace(node, cells=cells, trial=trial, is_nonlinear=True, has_bias_bound=node.drawn is None)
 
     # --- the least and the greatest ---
 
@@ -534,7 +535,7 @@ _STILL = {"count": "a number of cells has no error", "stdev": "the cells do not 
 
 
 Unread = tuple[tuple[str, End], ...]
-"""As in `Cut`: the scores whose unreadable replies count as wrong."""
+"""As in `RowSelection`: the scores whose unreadable replies count as wrong."""
 
 
 def sql_of(
@@ -567,7 +568,7 @@ def sql_of(
 
 def _corrected_sql_of(plan: Plan, measure: Measure) -> str:
     writer = _FigureWriter(plan, scored_values_of(plan), Parts())
-    cuts = (Cut(measure.by, labels=each) for each in LABELS)
+    cuts = (RowSelection(measure.by, labels=each) for each in LABELS)
     return corrected_sql(writer.parts, *(writer.node(measure.figure, cut, measure.missing) for cut in cuts))
 
 
@@ -575,7 +576,7 @@ def pairs_sql(plan: Plan, figure: Aggregate, scored: Sequence[ScoredStep]) -> st
     """Return the SQL of the pairs behind an aggregate of two columns: `n` for each model, expected value `gold` and
     actual value `key`, as texts and as numbers; `items` is the number of the model's items with this `gold`."""
     parts = Parts()
-    pairs = LeafSql(plan, parts, figure, tuple(scored), Cut(), "skip").pairs()
+    pairs = LeafSql(plan, parts, figure, tuple(scored), RowSelection(), "skip").pairs()
     return f"""{parts.text}
 select model, gold, key, value, "gold value", count(*) as n, any_value(items) as items
 from {pairs} left join (
@@ -593,7 +594,7 @@ def graders_of(measure: Measure, by_people: bool = False) -> Graders:
 
 def _sql_of(plan: Plan, measure: Measure, graders: Graders, sums: Sums = no_sums, unread: Unread = ()) -> str:
     writer = _FigureWriter(plan, scored_values_of(plan), Parts(), sums)
-    node = writer.node(measure.figure, Cut(measure.by, graders=graders, unread=unread), measure.missing)
+    node = writer.node(measure.figure, RowSelection(measure.by, graders=graders, unread=unread), measure.missing)
     return figure_query(writer.parts, node)
 
 
@@ -615,7 +616,7 @@ class _FigureWriter:
     sums: Sums = no_sums
     made: dict[tuple[object, ...], FigureTables] = field(default_factory=dict)
 
-    def node(self, figure: Figure, cut: Cut, missing: Missing, inside: bool = False) -> FigureTables:
+    def node(self, figure: Figure, cut: RowSelection, missing: Missing, inside: bool = False) -> FigureTables:
         """Return the tables of a figure. `inside`: an aggregate is taken of its cells."""
         terms: dict[str, _Term] = {}
         value = self._read(figure, cut, missing, terms)
@@ -627,7 +628,7 @@ class _FigureWriter:
 
     # --- the parts of a formula ---
 
-    def _read(self, figure: Figure, cut: Cut, missing: Missing, terms: dict[str, _Term]) -> Arithmetic:
+    def _read(self, figure: Figure, cut: RowSelection, missing: Missing, terms: dict[str, _Term]) -> Arithmetic:
         """Return the arithmetic of a figure, over parts that are added to `terms`."""
         match figure:
             case Constant(value=value):
@@ -654,11 +655,11 @@ class _FigureWriter:
                     return self._read(mean, cut, missing, terms)
                 return FormulaSql(operator, tuple(self._read(each, cut, missing, terms) for each in values))
 
-    def _aggregate(self, figure: Aggregate, cut: Cut, missing: Missing) -> FigureTables:
+    def _aggregate(self, figure: Aggregate, cut: RowSelection, missing: Missing) -> FigureTables:
         taken = figure.model_copy(update={"by": ()}).model_dump_json()  # a formula sets the dimensions of its parts
         key = (taken, cut, missing)
         if key not in self.made:
-            scored = scored_by(self.values, figure)
+            scored = scored_inputs(self.values, figure)
             if figure.of is None:
                 of = CompareSql if scored[0].kind == "compare" else LeafSql
                 node = of(self.plan, self.parts, figure, scored, cut, missing, self.sums).write()
@@ -667,15 +668,17 @@ class _FigureWriter:
                 within = dict.fromkeys([*cut.dims, *(dim for dim in figure.of.by if dim not in fixed)])
                 inner = self.node(figure.of, replace(cut, dims=tuple(within)), missing, inside=True)
                 node = CellsSql(self.parts, figure, inner, cut, missing).write()
-                if not scored and not node.made_of:  # a slice
-                    of_one = figure if figure.function in OF_ONE_CELL else None
-                    node = replace(node, rows=seen_over(inner, cut.dims, of_one))
-            self.made[key] = replace(node, rows=seen(figure, scored, cut)) if scored else node
+                if not scored and not node.row_sources:  # a slice
+                    of_one = figure if figure.function in SINGLE_CELL_AGGREGATES else None
+                    node = replace(node, rows=row_source_of_cells(inner, cut.dims, of_one))
+            self.made[key] = replace(node, rows=row_source(figure, scored, cut)) if scored else node
         return self.made[key]
 
     # --- draws ---
 
-    def _drawn(self, value: Arithmetic, terms: list[_Term], cut: Cut, base: str, trial: bool = False) -> str | None:
+    def _drawn(
+        self, value: Arithmetic, terms: list[_Term], cut: RowSelection, base: str, trial: bool = False
+    ) -> str | None:
         """Return the name of the table of draws of a formula, if one of its parts has draws, or for a `trial` of its
         bias. All parts use the same draws of items."""
         if any(term.node.drawn is not None for term in terms) == trial:
@@ -705,7 +708,7 @@ from (
 
     # --- arithmetic ---
 
-    def _joined(self, value: Arithmetic, terms: list[_Term], cut: Cut, inside: bool) -> FigureTables:
+    def _joined(self, value: Arithmetic, terms: list[_Term], cut: RowSelection, inside: bool) -> FigureTables:
         """Return the tables of a formula over its parts, in every cell that one of them has."""
         base = self._cells_of(terms, cut)
         joins = "\n".join(
@@ -724,26 +727,28 @@ from (
             for name, each in looked_at
             if all(name != term.name for term in terms)
         )
-        excess = [f'coalesce("{term.name} weight" * {term.name}.excess, 0)' for term in terms if term.node.exceeds]
+        excess = [
+            f'coalesce("{term.name} weight" * {term.name}.excess, 0)' for term in terms if term.node.has_bias_bound
+        ]
         undefined = [f"({present} and {value.text} is null)"]
-        undefined += [f'coalesce({term.name}."is undefined", false)' for term in terms if term.node.made_of]
+        undefined += [f'coalesce({term.name}."is undefined", false)' for term in terms if term.node.row_sources]
         weights = ",\n  ".join(
             f'case when {present} then {value.slope(term.name)} end as "{term.name} weight"' for term in terms
         )
         cuts = value.cuts() if cut.labels == "none" and not any(term.node.drawn for term in terms) else []
         cut_off = " or ".join(condition for condition, _ in cuts)
         own = f"{own}, {reason_sql(cuts)}" if cuts else own
-        gap = reason_sql([*value.gaps(), ("true", PAST)])
+        gap = reason_sql([*value.gaps(), ("true", OUT_OF_BOUNDS)])
         active = [f'("{term.name} weight" = 0 or coalesce({term.name}.known, false))' for term in terms]
-        limited = len(terms) == 1 and value.is_straight and terms[0].node.limited
-        limits = f", {_moved_limits(value, terms[0].name)} as limits" if limited else ""
+        limited = len(terms) == 1 and value.is_linear and terms[0].node.limited
+        limits = f", {_affine_limits(value, terms[0].name)} as limits" if limited else ""
         # A row is a cell: the value of the formula, the weights of its parts, and why it has no value or error.
         cells = self.parts.add(
             "cells",
             f"""select {columns(cut.dims, "base")}, case when {present} then {value.text} end as value,
   {weights},
   coalesce({reasons}, case when {present} and {value.text} is null then {gap} end, {own}) as reason,
-  {counted_once(counted, "n")} as n, {counted_once(counted, "total")} as total,
+  {count_without_overlap(counted, "n")} as n, {count_without_overlap(counted, "total")} as total,
   coalesce({" and ".join([*active, *([f"not ({cut_off})"] if cut_off else [])])}, false) as known{
                 f', {" or ".join(undefined)} as "is undefined"' if inside else ""
             }{f", {' + '.join(excess)} as excess" if excess else ""}{limits}
@@ -758,22 +763,24 @@ from {base} as base
             for term in terms
         ]
         leaves = combined_leaves(self.parts, cut.dims, through)
-        bends = not value.is_straight or any(term.node.bends for term in terms)
+        bends = not value.is_linear or any(term.node.is_nonlinear for term in terms)
         return FigureTables(
             cells,
             leaves,
             cut.dims,
             tuple(dict.fromkeys(name for term in terms for name in term.node.influences)),
             drawn=self._drawn(value, terms, cut, base),
-            made_of=tuple(each for _, each in looked_at),
-            is_moved=len(terms) == 1 and value.is_straight and (terms[0].node.is_moved or not terms[0].node.made_of),
-            bends=bends,
-            exceeds=bool(excess),
+            row_sources=tuple(each for _, each in looked_at),
+            is_affine=len(terms) == 1
+            and value.is_linear
+            and (terms[0].node.is_affine or not terms[0].node.row_sources),
+            is_nonlinear=bends,
+            has_bias_bound=bool(excess),
             limited=limited,
             trial=self._drawn(value, terms, cut, base, trial=True) if inside and bends else None,
         )
 
-    def _cells_of(self, terms: list[_Term], cut: Cut) -> str:
+    def _cells_of(self, terms: list[_Term], cut: RowSelection) -> str:
         """Return the query of every cell that has a part of a formula; a part without a dimension counts in all its
         values."""
         full = [term for term in terms if set(term.node.dims) == set(cut.dims)]
@@ -800,9 +807,9 @@ def figure_query(parts: Parts, node: FigureTables) -> str:
         return bounded(parts, node, node.drawn, error)
     told = ', c.classes as "its classes"' if node.classes else ""
     told += ', c.limits as "its limits"' if node.limited else ""
-    told += ', c.excess as "its excess"' if node.exceeds else ""
+    told += ', c.excess as "its excess"' if node.has_bias_bound else ""
     told += ', c."items that count", c."all items"' if node.tried else ""
-    hidden = f'case when c.known and e."is hidden" and e.shown > 0 then {quoted(ALIKE_IN_A_CELL)} end'
+    hidden = f'case when c.known and e."is hidden" and e.shown > 0 then {quoted(NO_SPREAD_IN_A_CELL)} end'
     known = 'c.known and not coalesce(e."is hidden" and e.shown > 0, false)'
     return f"""{parts.text}
 select {columns(node.dims, "c")}, c.value, case when {known} and c.value is not null then e.error end as standard_error,
@@ -816,7 +823,7 @@ order by all
 
 def _looked_at(term: _Term) -> list[tuple[str, FigureTables]]:
     """Return the tables of everything that a part reads, each with the name of its column."""
-    made_of = term.node.made_of
+    made_of = term.node.row_sources
     return [(f"{term.name}_{place}", each) for place, each in enumerate(made_of, 1)] or [(term.name, term.node)]
 
 
@@ -824,11 +831,11 @@ def _own_reason(term: _Term, terms: int) -> str:
     """Return the SQL of why a part has no error, in the words of the whole formula."""
     if terms == 1:
         return f"{term.name}.reason"
-    one_item, part = quoted(ONE_ITEM), quoted(ONE_IN_A_CELL)
+    one_item, part = quoted(SINGLE_ITEM), quoted(SINGLE_ITEM_CELL)
     return f"case when {term.name}.reason = {one_item} then {part} else {term.name}.reason end"
 
 
-def _moved_limits(value: Arithmetic, part: str) -> str:
+def _affine_limits(value: Arithmetic, part: str) -> str:
     """Return the SQL of the limits of a part, taken through an affine formula of it."""
     ends = (f"{value.text} + {value.slope(part)} * ({part}.limits[{place}] - {part}.value)" for place in (1, 2))
     return f"case when {part}.limits is not null then list_sort([{', '.join(ends)}]) end"
@@ -849,7 +856,7 @@ OF_SCORE = ("scenario", "metric", "scorer", "evaluator")
 
 def keys_of_scores(plan: Plan, figure: Aggregate) -> tuple[str, ...]:
     """Return the columns that distinguish the scores of a mean, besides the model, the item and the sample."""
-    return (*OF_SCORE, *arm_columns(plan), *((PLACE,) if figure.elements else ()))
+    return (*OF_SCORE, *arm_columns(plan), *((ELEMENT_PLACE,) if figure.elements else ()))
 
 
 def scores_sql(plan: Plan, measure: Measure, figure: Aggregate, by_people: bool = False) -> str:
@@ -859,8 +866,8 @@ def scores_sql(plan: Plan, measure: Measure, figure: Aggregate, by_people: bool 
     `value` and `its weight`.
     """
     dims = tuple(dict.fromkeys([*measure.by, *figure.by]))
-    scored = scored_by(scored_values_of(plan), figure)
-    cut = Cut(dims, graders=graders_of(measure, by_people))
+    scored = scored_inputs(scored_values_of(plan), figure)
+    cut = RowSelection(dims, graders=graders_of(measure, by_people))
     parts = Parts()
     keys = [name for name in keys_of_scores(plan, figure) if name not in dims]
     rows = _ScoreRows(plan, parts, figure, scored, cut, measure.missing).table(keys)

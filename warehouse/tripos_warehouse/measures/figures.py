@@ -45,7 +45,7 @@ def aggregates(plan: Plan, figure: Figure) -> Iterator[Aggregate]:
                 waiting += values
 
 
-def is_moved_median(plan: Plan, figure: Figure) -> bool:
+def is_affine_median(plan: Plan, figure: Figure) -> bool:
     """Return true if a figure is a median of values, or an affine function of one: a · median + b, with a ≠ 0."""
     measures = {measure.name: measure.figure for measure in plan.measures}
     while True:
@@ -68,7 +68,7 @@ def is_moved_median(plan: Plan, figure: Figure) -> bool:
                 return False
 
 
-def cut_of(figure: Figure) -> tuple[Figure, float, float] | None:
+def clamp_of(figure: Figure) -> tuple[Figure, float, float] | None:
     """Return the figure inside numbers that clamp it, as in `max(0, min(1, a))`, with the least and the greatest value
     that they allow; None for any other figure."""
     low, high = -math.inf, math.inf
@@ -90,7 +90,7 @@ def cut_of(figure: Figure) -> tuple[Figure, float, float] | None:
 Curve = Callable[[float], float]
 
 
-def has_curve(plan: Plan, figure: Figure) -> bool:
+def has_transform(plan: Plan, figure: Figure) -> bool:
     """Return true if a root, a logarithm or another curve is part of a figure."""
     measures = {measure.name: measure.figure for measure in plan.measures}
     waiting = [figure]
@@ -109,7 +109,7 @@ def has_curve(plan: Plan, figure: Figure) -> bool:
     return False
 
 
-def curve_of(figure: Figure) -> tuple[Figure, Curve] | None:
+def transform_of(figure: Figure) -> tuple[Figure, Curve] | None:
     """Return the figure under a root, a logarithm or another curve, with the function of its value, also inside an
     affine formula such as `100 * sqrt(a)`; None for any other figure."""
     steps: list[Curve] = []
@@ -182,14 +182,14 @@ def _is_mean(part: Aggregate) -> bool:
     return part.function == "mean" and isinstance(inner, Aggregate) and _is_mean(inner)
 
 
-def of_formula(figure: Aggregate) -> bool:
+def is_over_formula(figure: Aggregate) -> bool:
     """Return true if an aggregate is taken, at any depth, of the cells of a formula."""
     while isinstance(figure.of, Aggregate):
         figure = figure.of
     return figure.of is not None
 
 
-GROWING = frozenset(("sum", "count"))
+ADDITIVE = frozenset(("sum", "count"))
 """Aggregates that double if the items double."""
 
 
@@ -208,7 +208,7 @@ def _degree(measures: Mapping[str, Figure], figure: Figure) -> float | None:
         case Aggregate(of=inner) if inner is not None:
             return 0 if figure.function == "count" else _degree(measures, inner)  # the number of cells is fixed
         case Aggregate():
-            return int(figure.function in GROWING)
+            return int(figure.function in ADDITIVE)
         case Formula(operator=operator, values=values):
             found = [_degree(measures, value) for value in values]
             known = [each for each in found if each is not None]
@@ -257,7 +257,7 @@ class MissingResults:
         return asdict(self)
 
 
-def find_gaps(connection: Connection, benchmark: str) -> tuple[MissingResults, ...]:
+def find_missing(connection: Connection, benchmark: str) -> tuple[MissingResults, ...]:
     """Return the missing results in what `connection` shows of a benchmark, the most frequent first: scores that are
     undefined because of a reply, and calls that were not made because their input has no value."""
     schema = sql.name(benchmark)
@@ -322,43 +322,43 @@ BY_A_RUN = "its values are not worked out yet: `tripos run` with this spec does"
 WITHOUT_A_CALL = f"{BY_A_RUN}, without a call"
 
 
-def find_unworked(plan: Plan, kept: Collection[str], measure: Measure) -> str | None:
+def why_not_computed(plan: Plan, fingerprints: Collection[str], measure: Measure) -> str | None:
     """Return why a measure has no rows, if the run has not computed something that it reads; otherwise None. `kept` are
     the fingerprints of the run."""
-    wanted = list(looked_at(plan, measure.figure))
+    wanted = list(scored_names(plan, measure.figure))
     found = [
         (scenario, step)
         for scenario in plan.scenarios
         for step in scenario.steps
-        if isinstance(step, Score | Column | Grade | Compare) and step.fingerprint not in kept
-        if any(within in (None, scenario.name) and is_called(step, name) for within, name in wanted)
+        if isinstance(step, Score | Column | Grade | Compare) and step.fingerprint not in fingerprints
+        if any(within in (None, scenario.name) and gives_score(step, name) for within, name in wanted)
     ]
     if not found:
         return None
     for scenario, step in found:
         asked = {each.fingerprint for each in scenario.steps if each.name in step.needs}
-        if not isinstance(step, Score | Column) or not asked <= set(kept):
+        if not isinstance(step, Score | Column) or not asked <= set(fingerprints):
             return BY_A_RUN
     return WITHOUT_A_CALL
 
 
-def looked_at(plan: Plan, figure: Figure) -> Iterator[tuple[str | None, str]]:
+def scored_names(plan: Plan, figure: Figure) -> Iterator[tuple[str | None, str]]:
     """Yield the scenario, if there is one, and the name of everything that a figure reads."""
     match figure:
         case Aggregate(of=None):
             yield from ((figure.scenario, name) for name in figure.values)
         case Aggregate(of=inner) if inner is not None:
-            yield from looked_at(plan, inner)
+            yield from scored_names(plan, inner)
         case Formula():
             for each in figure.values:
-                yield from looked_at(plan, each)
+                yield from scored_names(plan, each)
         case Measured(measure=name):
             for measure in plan.measures:
                 if measure.name == name:
-                    yield from looked_at(plan, measure.figure)
+                    yield from scored_names(plan, measure.figure)
 
 
-def is_called(step: Score | Column | Grade | Compare, name: str) -> bool:
+def gives_score(step: Score | Column | Grade | Compare, name: str) -> bool:
     """Return true if a step produces the score `name`: under its own name, its scorer's or a metric's."""
     return name == step.name or (
         isinstance(step, Grade | Compare) and name in (step.scorer, *getattr(step, "metrics", ()))

@@ -38,9 +38,9 @@ from tripos_compiler.language.intervals import Range, enclosing_range, ranges_of
 from tripos_compiler.language.scored_values import ScoredStep
 from tripos_compiler.plan import Aggregate, Grade, Missing, Plan
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.measures.query import IS_ITEM, Cut, FigureTables, Parts, columns, ordered, same
+from tripos_warehouse.measures.query import IS_ITEM, FigureTables, Parts, RowSelection, columns, ordered, same
 from tripos_warehouse.sql import name as named, text as quoted
-from tripos_warehouse.statistics.intervals import ONE_ITEM
+from tripos_warehouse.statistics.intervals import SINGLE_ITEM
 from tripos_warehouse.statistics.result import CONFIDENCE, two_sided, z_quantile
 
 ONE_HEAVY = "one item has nearly all the weight"
@@ -135,7 +135,7 @@ from (
     told = "(total - n) || ' of ' || total || ' have no value, which `missing: fail` forbids'"
     reason = f"case when n < total then {told} else reason end" if failing else "reason"
     heavy = f"m > 1 and freedom < {LEAST_FREEDOM} * s2"
-    reason = f"""coalesce({reason}, case when value is not null and items = 1 then {quoted(ONE_ITEM)}
+    reason = f"""coalesce({reason}, case when value is not null and items = 1 then {quoted(SINGLE_ITEM)}
     when value is not null and {heavy} then {quoted(ONE_HEAVY)} end)"""
     done = parts.add(
         "cells",
@@ -283,7 +283,7 @@ where slope <> 0
 group by {group}""",
     )
     straight = ("l.below", "l.above", "case when u.leaves <= 1 then l.shares end")
-    straight = ("NULL::double", "NULL::double", "NULL") if node.bends else straight
+    straight = ("NULL::double", "NULL::double", "NULL") if node.is_nonlinear else straight
     of_spread = 'sum(sqrt("spread ")) ** 2 / nullif(sum("spread "), 0)'
     of_weight = "sum(weight) ** 2 / nullif(sum(weight ** 2), 0)"
     freedom = ", ".join(f"""sum("spread {name}") ** 2 / nullif(sum("known {name}" ** 2), 0)""" for name in spreads)
@@ -321,7 +321,7 @@ RARELY_BELOW_MINUS_1 = frozenset(("krippendorff_alpha", "gwet_ac2"))
 """Aggregates that are hardly ever below −1: two raters who never agree approach −1 as the number of items grows."""
 
 
-def leaf_scale(plan: Plan, figure: Aggregate, scored: ScoredStep, missing: Missing, cut: Cut) -> Scale | None:
+def leaf_scale(plan: Plan, figure: Aggregate, scored: ScoredStep, missing: Missing, cut: RowSelection) -> Scale | None:
     """Return the scale of an aggregate of a scored step; None if an end is unknown. Cells that go by metric each have
     their own scale."""
     if figure.function not in AGGREGATES:

@@ -18,14 +18,14 @@ import orjson
 
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import counted
-from tripos_compiler.language.evaluation import Fault, Unavailable, evaluate
+from tripos_compiler.language.evaluation import InternalError, Unavailable, evaluate
 from tripos_compiler.language.references import subexpressions
 from tripos_compiler.plan import Call, Expr, Plan, Scenario, Score
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.measures.confusion import UNEVEN
 from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.statistics.validity import tested_correlation, wrongly_keyed
+from tripos_warehouse.statistics.validity import negative_discrimination, tested_correlation
 from tripos_warehouse.tables.text import TextColumn, grid, wrapped
 from tripos_warehouse.views.derived import analysis_of
 
@@ -37,11 +37,11 @@ MANY = 0.2
 """The share of the items that is worth a remark."""
 ROWS_AT_ONCE = 10_000
 """Rows of items that are held as Python values."""
-APART = 0.5
+SPLIT_SPREAD = 0.5
 """Judges whose scores of an item are at least this share of the scale apart disagree on it."""
 
 
-def told_of_items(connection: Connection, benchmark: str) -> Iterator[str]:
+def item_remarks(connection: Connection, benchmark: str) -> Iterator[str]:
     """Yield the remarks on the items that `connection` shows of a benchmark."""
     answer = connection.execute(
         f"""select metric::varchar, item_id, models, discrimination, solved_by, apart
@@ -74,7 +74,7 @@ class _AnalysedItems:
         self._values.append(math.nan if discrimination is None else discrimination)
         if models >= LEAST_MODELS and solved_by is not None:
             self._solved[solved_by] += 1
-        self._at_odds += apart is not None and apart >= APART
+        self._at_odds += apart is not None and apart >= SPLIT_SPREAD
 
     def told(self, metric: str, benchmark: str) -> Iterator[str]:
         """Yield the remarks on the items as sentences."""
@@ -88,7 +88,7 @@ class _AnalysedItems:
             yield told
         values = (None if math.isnan(value) else value for value in self._values)
         tested = (tested_correlation(value, models) for value, models in zip(values, self._models, strict=True))
-        if against := [self.names[place] for place in wrongly_keyed(tested)]:
+        if against := [self.names[place] for place in negative_discrimination(tested)]:
             more = f" and {len(against) - 3:,} more" if len(against) > 3 else ""
             told = ", ".join(against[:3])
             worse = f"`{metric}`: models that do better elsewhere do worse on {told}{more}: look at the key"
@@ -141,7 +141,7 @@ class AnalysedItem:
     @property
     def split(self) -> bool:
         """True if judges are at least half of the scale apart."""
-        return self.apart is not None and self.apart >= APART
+        return self.apart is not None and self.apart >= SPLIT_SPREAD
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -161,9 +161,9 @@ def analysed_items(connection: Connection, benchmark: str) -> list[AnalysedItem]
         f"""select scenario::varchar, metric::varchar, item_id, models, share, discrimination, low, high, solved_by,
           apart from {analysis_of(connection, benchmark)} order by metric, scenario, item_id"""
     ).fetchall()
-    near = near_items(connection, schema)
+    near = near_duplicates(connection, schema)
     found = [replace(AnalysedItem(*row), near=near.get(row[2])) for row in rows]
-    against = {place for metric in {item.metric for item in found} for place in _against(found, metric)}
+    against = {place for metric in {item.metric for item in found} for place in _suspect_places(found, metric)}
     made = [replace(item, wrong_key=place in against) for place, item in enumerate(found)]
     order = {metric: place for place, metric in enumerate(dict.fromkeys(item.metric for item in made))}
     made.sort(
@@ -209,16 +209,16 @@ def short_id(item: str) -> str:
     return item if len(item) <= 16 else item[:12] + "…"
 
 
-def _against(items: Sequence[AnalysedItem], metric: str) -> Iterator[int]:
+def _suspect_places(items: Sequence[AnalysedItem], metric: str) -> Iterator[int]:
     """Yield the positions of the items of a metric that contradict the rest."""
     places = [place for place, item in enumerate(items) if item.metric == metric]
     if len(places) < FEWEST:
         return
     tested = [tested_correlation(items[place].discrimination, items[place].models) for place in places]
-    yield from (places[each] for each in wrongly_keyed(tested))
+    yield from (places[each] for each in negative_discrimination(tested))
 
 
-def near_items(connection: Connection, schema: str) -> dict[str, str]:
+def near_duplicates(connection: Connection, schema: str) -> dict[str, str]:
     """Return the items whose texts are nearly those of another, each with the first such item. Empty for fewer than
     `FEWEST` items or more than `MOST_COMPARED`."""
     rows = connection.execute(
@@ -334,7 +334,7 @@ MOST_ITEMS = 20_000
 """The most items of a scenario that are read."""
 
 
-def unbalanced_keys(connection: Connection, plan: Plan, schema: str) -> Iterator[str]:
+def unbalanced_answer_positions(connection: Connection, plan: Plan, schema: str) -> Iterator[str]:
     """Yield a sentence for each scenario whose right options are at some position far too often."""
     for scenario in plan.scenarios:
         places = _places(scenario)
@@ -374,7 +374,7 @@ def _counted(place: Call, rows: Iterable[Mapping[str, Any]]) -> Counter[tuple[in
     for names in rows:
         try:
             counts[evaluate(place, names), len(evaluate(place.args[1], names))] += 1
-        except (Unavailable, Fault, LookupError):
+        except (Unavailable, InternalError, LookupError):
             continue
     return counts
 

@@ -19,7 +19,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.statistics.intervals import mean
 from tripos_warehouse.statistics.preferences import judge_severity
-from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.statistics.result import Estimate
 from tripos_warehouse.statistics.validity import (
     Calibration,
     CorrectedPrevalence,
@@ -93,13 +93,13 @@ def repeated_verdicts(connection: Connection, plan: Plan) -> dict[MetricKey, lis
     rows = connection.execute(
         f"""select distinct judgement.judgement_id, judgement.scorer, judgement.evaluator, judgement.item_id,
           judgement.fingerprint, judgement.sample_id, judgement.parsed,
-          case when judgement.scorer in {sql.texts(_by_messages(plan))} then md5(judgement.messages) else '' end,
+          case when judgement.scorer in {sql.texts(_ambiguous_scorers(plan))} then md5(judgement.messages) else '' end,
           max(judgement.repeat) over (partition by judgement.scorer, judgement.evaluator)
         from {sql.name(plan.benchmark.name)}.judgements as judgement
         where judgement.scorer in {sql.texts(wanted)} and judgement.repeat is not null and judgement.parsed is not null
         order by 1"""
     )
-    names, clusters = titles(plan), clusters_of(connection, plan)
+    names, clusters = score_names(plan), clusters_of(connection, plan)
     cascades = {scorer.name for scorer in plan.scorers if scorer.then is not None}
     for _, scorer, evaluator, item, fingerprint, sample, parsed, sent, last in rows.fetchall():
         if scorer in cascades and not last:
@@ -111,7 +111,7 @@ def repeated_verdicts(connection: Connection, plan: Plan) -> dict[MetricKey, lis
     return dict(found)
 
 
-def titles(plan: Plan) -> dict[str, tuple[str, ...]]:
+def score_names(plan: Plan) -> dict[str, tuple[str, ...]]:
     """Return the names of scores with a single value, by the fingerprint of the judge's reply; scores without a
     condition come first. Several scores may share a reply."""
     steps = [step for scenario in plan.scenarios for step in scenario.steps]
@@ -122,7 +122,7 @@ def titles(plan: Plan) -> dict[str, tuple[str, ...]]:
     return {judgement: tuple(names) for judgement, names in found.items()}
 
 
-def _by_messages(plan: Plan) -> list[str]:
+def _ambiguous_scorers(plan: Plan) -> list[str]:
     """Return the scorers whose verdicts on one reply may concern different things, which only the messages distinguish:
     which of two replies is better, and elements of a list. If there are none, the list has one empty name."""
     chosen = {each.name for each in plan.scorers if each.gives is not None and each.gives.kind == "choice"}
@@ -164,7 +164,7 @@ class CascadeUse:
 
     scorer: str
     unsure_below: float
-    escalated: StatisticResult
+    escalated: Estimate
     """The share of replies that went to the stronger judges, with an interval by item."""
     calls: int
     saved_calls: int
@@ -300,7 +300,7 @@ def _replies(
     connection: Connection, plan: Plan, scorer: Scorer, judges: Sequence[str]
 ) -> dict[tuple[str, str], _Reply]:
     """Return the verdicts of these judges on each reply, by the fingerprint of the request and the sample."""
-    names, clusters = titles(plan), clusters_of(connection, plan)
+    names, clusters = score_names(plan), clusters_of(connection, plan)
     rows = connection.execute(
         f"""select distinct judgement_id, fingerprint, sample_id, item_id, parsed, repeat, status
         from {sql.name(plan.benchmark.name)}.judgements
@@ -335,7 +335,7 @@ class RaterUse:
     """The number of distinct scores that it gave."""
     lowest: float | None
     highest: float | None
-    severity: StatisticResult
+    severity: Estimate
     """Its mean distance from the mean of all raters of the same replies: below 0 it is strict."""
 
 
@@ -434,15 +434,15 @@ def _metric(
 ) -> JudgedMetric:
     raters = sorted({each.evaluator for each in scores})
     judges = [each for each in raters if each not in people]
-    told = by_reply(scores, people)
+    people_grades = by_reply(scores, people)
     return JudgedMetric(
         *key,
         _uses(scores, raters),
         _panel(scores, judges) if len(judges) > 1 else None,
         judge_stability(verdicts),
         judge_noise(verdicts) if verdicts else None,
-        {judge: _calibration(plan, key[0], scores, judge, told) for judge in judges} if told else {},
-        tuple(_prevalences(scores, judges, told)) if told and _is_binary(plan, key[0]) else (),
+        {judge: _calibration(plan, key[0], scores, judge, people_grades) for judge in judges} if people_grades else {},
+        tuple(_prevalences(scores, judges, people_grades)) if people_grades and _is_binary(plan, key[0]) else (),
         tuple(_drifts(earlier, scores, people)),
     )
 
@@ -453,7 +453,7 @@ def _uses(scores: Sequence[GradedScore], raters: Sequence[str]) -> tuple[RaterUs
     for place, rater in enumerate(raters):
         own = [each for each in scores if each.evaluator == rater]
         values, ends = [each.value for each in own], (own[0].low, own[0].high)
-        alone = StatisticResult.undefined("nobody else scored the same replies")
+        alone = Estimate.undefined("nobody else scored the same replies")
         found.append(
             RaterUse(
                 rater,
@@ -482,15 +482,19 @@ def _panel(scores: Sequence[GradedScore], judges: Sequence[str]) -> PanelStudy:
 
 
 def _calibration(
-    plan: Plan, scorer: str, scores: Sequence[GradedScore], judge: str, told: Mapping[str, float]
+    plan: Plan, scorer: str, scores: Sequence[GradedScore], judge: str, people_grades: Mapping[str, float]
 ) -> Calibration:
-    own = [each for each in scores if each.evaluator == judge and each.reply in told]
-    low, high = (0.0, 1.0) if _is_binary(plan, scorer) else next(((each.low, each.high) for each in own), (None, None))
-    inside = low is not None and high is not None and all(low <= told[each.reply] <= high for each in own)
+    judge_scores = [each for each in scores if each.evaluator == judge and each.reply in people_grades]
+    low, high = (
+        (0.0, 1.0) if _is_binary(plan, scorer) else next(((each.low, each.high) for each in judge_scores), (None, None))
+    )
+    inside = (
+        low is not None and high is not None and all(low <= people_grades[each.reply] <= high for each in judge_scores)
+    )
     return calibrate(
-        [each.value for each in own],
-        [told[each.reply] for each in own],
-        [each.cluster for each in own],
+        [each.value for each in judge_scores],
+        [people_grades[each.reply] for each in judge_scores],
+        [each.cluster for each in judge_scores],
         ends=(low, high) if inside and low is not None and high is not None else None,
     )
 
@@ -501,11 +505,11 @@ def _is_binary(plan: Plan, scorer: str) -> bool:
 
 
 def _prevalences(
-    scores: Sequence[GradedScore], judges: Sequence[str], told: Mapping[str, float]
+    scores: Sequence[GradedScore], judges: Sequence[str], people_grades: Mapping[str, float]
 ) -> list[ModelPrevalence]:
     """Return the corrected share of each judge and model. If people disagree, the label is the majority, and a reply
     with a tie has none."""
-    labels = {reply: float(value > 0.5) for reply, value in told.items() if value != 0.5}
+    labels = {reply: float(value > 0.5) for reply, value in people_grades.items() if value != 0.5}
     found = []
     for judge in judges:
         own = [each for each in scores if each.evaluator == judge]

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from tripos_compiler.plan import Measure
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.statistics.result import Estimate
 from tripos_warehouse.views.runs import RunRecord
 
 CLOSE = 1e-9
@@ -22,12 +22,14 @@ SEQUENCE = "sequence"
 """The method of an interval that a confidence sequence gives."""
 STOPPED_EARLY = "stopped early: intervals are those of confidence sequences, which hold whenever a run stops"
 """The note about the intervals of a run that stopped as soon as it was settled."""
-TOO_FAR_APART = "values of a run that stopped early exaggerate how far apart its models are; differences make up for it"
+EXAGGERATED_DIFFERENCES = (
+    "values of a run that stopped early exaggerate how far apart its models are; differences make up for it"
+)
 """The note about the values of single models in such a run, and about their differences."""
 INTERRUPTED = "stopped before it was settled: intervals and p-values hold unless what it showed was why it was stopped"
 """The note about a run that was ended by a budget or a person before it was settled; it has no sequences."""
 UNFOLLOWED = "the run stopped when it was settled, and no sequence follows this"
-OF_TWO_RUNS = "a run stopped when it was settled, and no sequence follows a difference of two runs"
+TWO_RUNS_UNFOLLOWED = "a run stopped when it was settled, and no sequence follows a difference of two runs"
 """Reasons for a missing interval; for a difference, also for a missing size and p-value."""
 
 
@@ -38,7 +40,7 @@ def followed_difference(
     second: str,
     by: Mapping[str, str | None] | None = None,
     mean: float | None = None,
-) -> StatisticResult | None:
+) -> Estimate | None:
     """Return how far `first` is above `second` in a measure, from the confidence sequence of their differences: the
     estimate, the 95 % interval, the p-value and the number of items.
 
@@ -57,12 +59,12 @@ def followed_difference(
     return None
 
 
-def mean_of_run(run: RunRecord, model: str, found: StatisticResult) -> StatisticResult:
+def mean_of_run(run: RunRecord, model: str, mean: Estimate) -> Estimate:
     """Return the mean of some scores of a model as its run reports it: without an error and an interval if the model
     did not see all items, since no sequence follows this mean."""
     if model not in run.stopped_models:
-        return found
-    return replace(found.without_interval(found.reason or UNFOLLOWED), standard_error=None)
+        return mean
+    return replace(mean.without_interval(mean.reason or UNFOLLOWED), standard_error=None)
 
 
 def text_of(value: Any) -> str | None:
@@ -70,20 +72,20 @@ def text_of(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _result(followed: Mapping[str, Any], sign: int) -> StatisticResult:
+def _result(followed: Mapping[str, Any], sign: int) -> Estimate:
     items = followed["items"]
     if followed["value"] is None:
-        return StatisticResult.undefined("no item has a value of both models", n=items)
+        return Estimate.undefined("no item has a value of both models", n=items)
     low, high = sorted(sign * followed[name] for name in ("low", "high"))
     value, p = sign * followed["value"], followed["p_alone"]
-    return StatisticResult(value, None, low, high, p=p, n=items, clusters=items)
+    return Estimate(value, None, low, high, p=p, n=items, clusters=items)
 
 
-OF_CORRECTED = ("judged", "judged_low", "judged_high", "power")
+CORRECTION_COLUMNS = ("judged", "judged_low", "judged_high", "power")
 """The columns of a measure that people correct: the judge's figure with its interval, and λ."""
 
 
-OF_TRIES = ("tried_items", "all_items")
+TRY_COLUMNS = ("tried_items", "all_items")
 """The columns of a chance of several tries (pass@k)."""
 
 
@@ -97,7 +99,7 @@ class UnreadScores:
     as_what: str = "wrong"
 
 
-OF_UNREAD = {"unread": "int64", "if_wrong": "float64"}
+UNREAD_COLUMNS = {"unread": "int64", "if_wrong": "float64"}
 """The columns of a headline measure with unreadable replies, with their types."""
 
 
@@ -144,12 +146,12 @@ class MeasureRow:
 
     @property
     def beside(self) -> dict[str, float | None]:
-        """Return the columns `OF_CORRECTED` of a corrected row; empty for any other row."""
+        """Return the columns `CORRECTION_COLUMNS` of a corrected row; empty for any other row."""
         if self.judged is None:
             return {}
         own = self.judged
         values = (own.value, own.interval_low, own.interval_high, self.power)
-        return dict(zip(OF_CORRECTED, values, strict=True))
+        return dict(zip(CORRECTION_COLUMNS, values, strict=True))
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -165,7 +167,7 @@ class MeasureRow:
             "coverage": self.coverage,
             "method": self.method,
             "reason": self.reason,
-            **({} if self.tried is None else dict(zip(OF_TRIES, self.tried, strict=True))),
+            **({} if self.tried is None else dict(zip(TRY_COLUMNS, self.tried, strict=True))),
             **self.beside,
             **({} if self.unread is None else {"unread": self.unread.count, "if_wrong": self.unread.figure}),
         }
@@ -186,7 +188,7 @@ class MeasureTable:
         return replace(self, rows=tuple(replace(row, coverage=None) for row in rows))
 
     @property
-    def of_judge(self) -> MeasureTable:
+    def judge_table(self) -> MeasureTable:
         """Return the figures of the judge alone, for a measure that people correct."""
         own = self.measure.model_copy(update={"corrected": False})
         return MeasureTable(own, tuple(row.judged for row in self.rows if row.judged is not None))
@@ -207,7 +209,7 @@ class MeasureTable:
 ROUNDING = 1e-9
 
 
-def as_told(
+def with_sequential_intervals(
     run: RunRecord, table: MeasureTable, *, by_people: bool = False, kind: Literal["measure", "expect"] = "measure"
 ) -> MeasureTable:
     """Return the values of a measure, or of the figure of an expectation, with what the run knows of them.

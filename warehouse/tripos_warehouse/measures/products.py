@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from tripos_compiler.language.intervals import curve, figure_range
-from tripos_compiler.language.scored_values import scored_by, scored_values_of
+from tripos_compiler.language.scored_values import scored_inputs, scored_values_of
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing, Plan, named
 from tripos_compiler.source.data_classes import dataclass
@@ -50,7 +50,7 @@ class FigureProduct:
         return FigureProduct(self.constant * other.constant, dict(sorted(kept.items())))
 
 
-def unnamed(plan: Plan, measure: Measure) -> Measure:
+def resolve_names(plan: Plan, measure: Measure) -> Measure:
     """Return a measure in which names of measures are replaced by their figures."""
     return measure.model_copy(update={"figure": _unnamed(plan, measure.figure, measure.missing)})
 
@@ -74,7 +74,7 @@ def pooled_mean(plan: Plan, figure: Figure, missing: Missing) -> Aggregate | Non
         return None
     if total.function != "sum" or number != total.model_copy(update={"function": "count"}):
         return None
-    [scored, *_] = scored_by(scored_values_of(plan), total)
+    [scored, *_] = scored_inputs(scored_values_of(plan), total)
     return None if scored.kind == "scorer" else total.model_copy(update={"function": "mean"})
 
 
@@ -116,26 +116,26 @@ def product_of(plan: Plan, measure: Measure) -> FigureProduct | None:
 
 
 def _product(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct:
-    found: FigureProduct | None = None
+    product: FigureProduct | None = None
     figure = pooled_mean(plan, figure, missing) or figure
     match figure:
         case Constant(value=value):
-            found = FigureProduct(value, {})
+            product = FigureProduct(value, {})
         case Formula(operator="negate", values=(inner,)):
-            found = FigureProduct(-1.0, {}).times(_product(plan, inner, missing))
+            product = FigureProduct(-1.0, {}).times(_product(plan, inner, missing))
         case Formula(operator="*", values=(one, other)):
-            found = _product(plan, one, missing).times(_product(plan, other, missing))
+            product = _product(plan, one, missing).times(_product(plan, other, missing))
         case Formula(operator="/", values=(one, other)):
             below = _product(plan, other, missing).to_the(-1)
-            found = None if below is None else _product(plan, one, missing).times(below)
+            product = None if below is None else _product(plan, one, missing).times(below)
         case Formula(operator="sqrt", values=(inner,)):
-            found = _product(plan, inner, missing).to_the(0.5)
+            product = _product(plan, inner, missing).to_the(0.5)
         case Formula(operator="exp", values=(inner,)):
-            found = _exponential(plan, inner, missing)
+            product = _exponential(plan, inner, missing)
         case Measured():
             known = _unnamed(plan, figure, missing)
-            found = None if known is figure else _product(plan, known, missing)
-    return FigureProduct(1.0, {figure.model_dump_json(): (figure, 1.0)}) if found is None else found
+            product = None if known is figure else _product(plan, known, missing)
+    return FigureProduct(1.0, {figure.model_dump_json(): (figure, 1.0)}) if product is None else product
 
 
 def _exponential(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct | None:
@@ -234,16 +234,16 @@ def _row_of(
     if "bootstrap" in methods:
         return row
     try:
-        told = product_interval(product.constant, factors, row.value, row.standard_error)
+        interval = product_interval(product.constant, factors, row.value, row.standard_error)
     except ArithmeticError:  # out of range
         return row
-    if told is None:
+    if interval is None:
         return row
-    if isinstance(told, str):
+    if isinstance(interval, str):
         bare = replace(row, interval_low=None, interval_high=None, half_width=None, method=None)
-        return replace(bare, reason=told)
-    low = told[0] if ends[0] is None else max(told[0], ends[0])
-    high = told[1] if ends[1] is None else min(told[1], ends[1])
+        return replace(bare, reason=interval)
+    low = interval[0] if ends[0] is None else max(interval[0], ends[0])
+    high = interval[1] if ends[1] is None else min(interval[1], ends[1])
     if not (in_bounds(low) and in_bounds(high)):
         return row
     reach = max(row.value - low, high - row.value)

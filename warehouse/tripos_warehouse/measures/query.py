@@ -19,22 +19,34 @@ from typing import Literal
 from tripos_compiler.language.intervals import Range, ranges_of
 from tripos_compiler.language.scored_values import ScoredStep, conversations_before, element_name, judged_steps
 from tripos_compiler.library.functions.trees import BETWEEN
-from tripos_compiler.plan import FIXED, Aggregate, Compare, Dataset, Grade, Made, Missing, Plan, RecordType, Score, Type
+from tripos_compiler.plan import (
+    BUILT_IN_DIMENSIONS,
+    Aggregate,
+    Compare,
+    Dataset,
+    GeneratedDataset,
+    Grade,
+    Missing,
+    Plan,
+    RecordType,
+    Score,
+    Type,
+)
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.sql import name as named, text as quoted, texts
-from tripos_warehouse.store.index import AGAIN
+from tripos_warehouse.store.index import RETRIED_STATUSES
 from tripos_warehouse.store.schemas import HUMAN
-from tripos_warehouse.views.benchmark_views import NOT_GIVEN, Graders, apart_scorers, are_apart
+from tripos_warehouse.views.benchmark_views import NOT_GIVEN, Graders, is_separate_person, separate_people_scorers
 from tripos_warehouse.views.dimensions import arm_columns
 
 End = Literal["low", "high"]
 """The end of the range of a score that holds its worst value."""
 SCORED = "scored"
-COMPARED = frozenset(("accuracy", "precision", "recall", "f1"))
+COMPARING_AGGREGATES = frozenset(("accuracy", "precision", "recall", "f1"))
 """Aggregates that compare a value with another one; an unreadable value equals none."""
-OF_TRIES = frozenset(("pass_at", "pass_all"))
+TRY_AGGREGATES = frozenset(("pass_at", "pass_all"))
 """Aggregates that leave out items with too few values, so that counting an unread score may bring in other scores."""
-OF_NUMBERS = OF_TRIES | frozenset(
+NUMBER_AGGREGATES = TRY_AGGREGATES | frozenset(
     ("mean", "share", "corrected_prevalence", "weighted_mean", "median", "sum", "min", "max")
 )
 """Aggregates of numbers that accept the worst value of a score like any other."""
@@ -47,14 +59,14 @@ UNREAD = "is unread"
 def is_unread(given: str) -> str:
     """Return the SQL condition that a row has no value although a reply arrived. `given` is the SQL of its name or
     text."""
-    there = texts((SCORED, *AGAIN, NOT_GIVEN))
+    there = texts((SCORED, *RETRIED_STATUSES, NOT_GIVEN))
     return f"(value is null and {given} is null and status not in {there})"
 
 
 def worst_value(plan: Plan, figure: Aggregate, scored: ScoredStep, end: End) -> str | None:
     """Return the SQL of the worst value that a row of a scored step may have; None if a range has no bound at that
     end."""
-    if figure.function not in OF_NUMBERS:
+    if figure.function not in NUMBER_AGGREGATES:
         return None
     ranges, place = ranges_of(plan), ("low", "high").index(end)
     if figure.true_of:
@@ -95,7 +107,7 @@ Labels = Literal["none", "judges", "people"]
 by people in their place."""
 Weights = Mapping[str, Mapping[str, float]]
 """The weights of metrics, by scenario and metric."""
-OF_TALK = '"of talk"'
+CONVERSATION = '"of talk"'
 """The column with the conversation that a reply follows. Names of axes have no space, so it collides with none."""
 
 
@@ -207,12 +219,12 @@ def indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
 
 
-PLACE = "element_place"
+ELEMENT_PLACE = "element_place"
 """The column that distinguishes the elements of a list."""
 
 
 @dataclass(frozen=True)
-class Cut:
+class RowSelection:
     """A selection of rows: the dimensions that split them into cells, the values that a slice fixes, and whose scores
     count."""
 
@@ -225,29 +237,29 @@ class Cut:
     are left out, or treated as the measure says."""
 
     @property
-    def of_each(self) -> bool:
+    def per_evaluator(self) -> bool:
         """True if evaluators are kept separate, or one is named."""
         return self.graders == "each" or "evaluator" in dict(self.fixed)
 
 
-def condition(plan: Plan, scored: ScoredStep, cut: Cut) -> str:
+def condition(plan: Plan, scored: ScoredStep, cut: RowSelection) -> str:
     """Return the SQL condition for the rows of a scored step in a view, by the graders of the selection."""
     column = {"scorer": "scorer", "compare": "step"}.get(scored.kind, "metric")
     within = f" and scenario = {quoted(scored.within)}" if scored.within is not None else ""
     return f"{column} = {quoted(scored.name)}{within}{_by_graders(plan, scored, cut)}"
 
 
-def has_apart(plan: Plan, scored: ScoredStep) -> bool:
+def has_separate_scores(plan: Plan, scored: ScoredStep) -> bool:
     """Return true if a scored step has scores by people that are kept separate from others."""
-    return bool(set(_judges_of(scored)) & set(apart_scorers(plan)))
+    return bool(set(_judges_of(scored)) & set(separate_people_scorers(plan)))
 
 
-def _by_graders(plan: Plan, scored: ScoredStep, cut: Cut) -> str:
-    if cut.of_each or not has_apart(plan, scored):
+def _by_graders(plan: Plan, scored: ScoredStep, cut: RowSelection) -> str:
+    if cut.per_evaluator or not has_separate_scores(plan, scored):
         return ""
     judges = _judges_of(scored)
     computed = len(judges) < len(scored.steps)
-    apart = are_apart(plan, scorers=None if computed else set(judges))
+    apart = is_separate_person(plan, scorers=None if computed else set(judges))
     if cut.graders == "people":
         return f" and {apart}"
     return f" and not coalesce({apart}, false)" if computed else f" and not {apart}"
@@ -293,7 +305,9 @@ def given_column(scored: ScoredStep) -> str:
     return "given" if scored.kind == "column" else "choice"
 
 
-def rows_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] = (), worst: str | None = None) -> str:
+def rows_sql(
+    plan: Plan, scored: ScoredStep, cut: RowSelection, more: Sequence[str] = (), worst: str | None = None
+) -> str:
     """Return the SQL of the rows of a scored step: `model`, the dimensions, `item_id`, `cluster_id`, `sample_id`,
     `value`, `given`, and the columns `more`. `worst` is the SQL of the value of unread replies."""
     view = "columns" if scored.kind == "column" else "scores"
@@ -307,7 +321,7 @@ def rows_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] = (),
     return _from_view(plan, view, picked, scored, cut)
 
 
-def compared_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] = ()) -> str:
+def compared_sql(plan: Plan, scored: ScoredStep, cut: RowSelection, more: Sequence[str] = ()) -> str:
     """Return the SQL of comparisons: the dimensions, the arms, the columns that identify the replies and the judge, and
     the columns `more`."""
     own = [
@@ -325,7 +339,7 @@ def compared_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] =
     return _from_view(plan, "comparisons", list(picked), scored, cut)
 
 
-def with_talks(plan: Plan, parts: Parts, rows: str, scored: ScoredStep) -> str:
+def with_conversation(plan: Plan, parts: Parts, rows: str, scored: ScoredStep) -> str:
     """Return the name of a table of the rows with the conversation that each reply follows; the given table if no reply
     follows several."""
     talks = conversations_before(scored)
@@ -334,14 +348,14 @@ def with_talks(plan: Plan, parts: Parts, rows: str, scored: ScoredStep) -> str:
     numbers = " ".join(f"when {quoted(each)} then sample_number % {count}" for each, count in talks.items())
     of_talk = parts.add(
         "talks",
-        f"""select distinct sample_id, case fingerprint {numbers} end as {OF_TALK}
+        f"""select distinct sample_id, case fingerprint {numbers} end as {CONVERSATION}
 from {named(plan.benchmark.name)}.samples
 where fingerprint in ({", ".join(map(quoted, talks))})""",
     )
     return parts.add("rows", f"select * from {rows} left join {of_talk} using (sample_id)")
 
 
-def with_numbers(plan: Plan, parts: Parts, rows: str) -> str:
+def with_sample_numbers(plan: Plan, parts: Parts, rows: str) -> str:
     """Return the name of a table of the rows with the number of each sample."""
     samples = f"{named(plan.benchmark.name)}.samples"
     numbers = parts.add("numbers", f"select distinct sample_id, sample_number\nfrom {samples}")
@@ -350,10 +364,10 @@ def with_numbers(plan: Plan, parts: Parts, rows: str) -> str:
 
 def _dimension_name(dim: str) -> str:
     """Return the alias of a dimension, next to columns that may have its name."""
-    return dim if dim in FIXED else named(dim)
+    return dim if dim in BUILT_IN_DIMENSIONS else named(dim)
 
 
-def _from_view(plan: Plan, view: str, picked: Sequence[str], scored: ScoredStep, cut: Cut) -> str:
+def _from_view(plan: Plan, view: str, picked: Sequence[str], scored: ScoredStep, cut: RowSelection) -> str:
     schema = named(plan.benchmark.name)
     every = dict.fromkeys((*cut.dims, *(name for name, _ in cut.fixed)))
     elements = [name for name in every if goes_by_elements(scored, name)]
@@ -403,7 +417,7 @@ def _goes_by_nodes(plan: Plan, scored: ScoredStep, name: str) -> bool:
         return False
     alias, *path = name.removesuffix(NODES).split(".")
     own = {each.rows.dataset for each in scored.scenarios if each.rows is not None and each.rows.alias == alias}
-    every: list[Dataset | Made] = [*plan.datasets, *plan.made]
+    every: list[Dataset | GeneratedDataset] = [*plan.datasets, *plan.made]
     type_: Type | None = RecordType(fields={f.name: f.type for each in every if each.name in own for f in each.fields})
     for step in path:
         type_ = type_.of if type_ is not None and type_.kind == "optional" else type_
@@ -479,14 +493,14 @@ REPLY_TO_ITEM = '"of item" || chr(31) || subject'
 
 IS_ITEM = "not starts_with(cluster_id, chr(31))"
 """The condition that a unit is an item, and not the study behind a rate of a judge (`list_statistics.STUDY`)."""
-OF_ONE_CELL = ("min", "max", "median")
+SINGLE_CELL_AGGREGATES = ("min", "max", "median")
 """Aggregates of cells that take the value of a single cell, or of the two in the middle, and depend on it alone."""
 
 Conditions = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
-class CountedRows:
+class RowSource:
     """The rows that an aggregate reads: `required` are the columns that select them, each with its value in SQL, and
     `given` further facts about them. A dimension of the aggregate has the value of the cell, `base`."""
 
@@ -494,7 +508,7 @@ class CountedRows:
     given: Conditions = ()
 
 
-UNSEEN = CountedRows()
+NO_SOURCE = RowSource()
 
 
 @dataclass(frozen=True)
@@ -518,15 +532,15 @@ class FigureTables:
     """True if the cells have `limits`: the ends of an interval that does not come from their error."""
     tried: bool = False
     """True if the cells have `items that count` and `all items`, as a chance of several tries has."""
-    rows: CountedRows = UNSEEN
+    rows: RowSource = NO_SOURCE
     """The rows that it reads, for an aggregate of scores or of cells of such."""
-    made_of: tuple[FigureTables, ...] = ()
+    row_sources: tuple[FigureTables, ...] = ()
     """For a formula, and for cells of one: the tables of everything that it reads."""
-    is_moved: bool = False
+    is_affine: bool = False
     """True if it is an affine formula of one part, or an aggregate of cells of one."""
-    bends: bool = False
+    is_nonlinear: bool = False
     """True if it is a nonlinear formula, or made of one."""
-    exceeds: bool = False
+    has_bias_bound: bool = False
     """True if the cells have an `excess`: the estimated upward bias of the value."""
     trial: str | None = None
     """For a nonlinear figure inside an aggregate of cells: the table of draws that estimates its bias; no interval
@@ -553,12 +567,12 @@ from {rows} as r join {pairs} as p on r.rater in (p.one, p.other)""",
     )
 
 
-def models_as_one(parts: Parts, rows: str) -> str:
+def pool_models(parts: Parts, rows: str) -> str:
     """Return the same rows without a model, so that a cell holds the rows of all models."""
     return parts.add("rows", f"select * replace ('' as model)\nfrom {rows}")
 
 
-def for_every_model(parts: Parts, node: FigureTables, rows: str) -> FigureTables:
+def repeat_by_model(parts: Parts, node: FigureTables, rows: str) -> FigureTables:
     """Return a figure of all models together, repeated for each model, so that it can be combined with figures by
     model."""
     models = parts.add("models", f"select distinct model\nfrom {rows}")
@@ -567,7 +581,7 @@ def for_every_model(parts: Parts, node: FigureTables, rows: str) -> FigureTables
     return replace(node, cells=parts.add("cells", cells), leaves=parts.add("leaves", leaves))
 
 
-def seen(figure: Aggregate, scored: Sequence[ScoredStep], cut: Cut) -> CountedRows:
+def row_source(figure: Aggregate, scored: Sequence[ScoredStep], cut: RowSelection) -> RowSource:
     """Return the rows that an aggregate reads in a cell."""
     of = scored[0]
     required = {"": quoted(_TABLES.get(of.kind, "scores"))}
@@ -577,15 +591,15 @@ def seen(figure: Aggregate, scored: Sequence[ScoredStep], cut: Cut) -> CountedRo
     required[column] = quoted(" ".join(each.name for each in scored))
     if figure.across is not None:
         required["its role"] = quoted(figure.across)
-    if figure.of is not None and figure.function in OF_ONE_CELL:
+    if figure.of is not None and figure.function in SINGLE_CELL_AGGREGATES:
         required["its cell"] = quoted(figure.function)
     if figure.function in _OF_BOTH_ORDERS:
         required["its orders"] = quoted("both")
-    if not cut.of_each:
+    if not cut.per_evaluator:
         required["its graders"] = quoted(cut.graders)
     required |= {name: quoted(value) for name, value in cut.fixed}
     required |= {name: f"base.{named(name)}" for name in cut.dims}
-    return CountedRows(tuple(required.items()), (*_given(of), *_given_graders(cut)))
+    return RowSource(tuple(required.items()), (*_given(of), *_given_graders(cut)))
 
 
 def _given(of: ScoredStep) -> Conditions:
@@ -593,13 +607,13 @@ def _given(of: ScoredStep) -> Conditions:
     return (("scorer", quoted(scorers.pop())),) if len(scorers) == 1 else ()
 
 
-def _given_graders(cut: Cut) -> Conditions:
+def _given_graders(cut: RowSelection) -> Conditions:
     """Return the fact that a named model is among the graders that count."""
     named_one = dict(cut.fixed).get("evaluator")
     return () if named_one is None or named_one.startswith(HUMAN) else (("its graders", quoted("counted")),)
 
 
-def counted_once(parts: Sequence[tuple[str, CountedRows]], column: str) -> str:
+def count_without_overlap(parts: Sequence[tuple[str, RowSource]], column: str) -> str:
     """Return the SQL of the sum of a column over named parts, without parts whose rows another part counts."""
     terms = []
     for place, (name, rows) in enumerate(parts):
@@ -621,7 +635,7 @@ def counted_once(parts: Sequence[tuple[str, CountedRows]], column: str) -> str:
     return " + ".join(terms)
 
 
-def _contained(rows: CountedRows, wider: CountedRows) -> tuple[str, ...] | None:
+def _contained(rows: RowSource, wider: RowSource) -> tuple[str, ...] | None:
     """Return the conditions on a cell under which the rows are among the wider ones; None if they never are."""
     known = dict(rows.given) | dict(rows.required)
     conditions = []
@@ -640,7 +654,7 @@ def over_cells(
     """Return the tables of everything that an aggregate of the cells of a formula reads, with each score counted once.
     `of_one`: it depends on one of its cells, which have a weight."""
     found = []
-    for each in inner.made_of:
+    for each in inner.row_sources:
         own = columns(tuple(dict.fromkeys([*dims, *each.dims])))
         chosen = "" if of_one is None else ' where weight <> 0 or "number of cells" = 0'
         counts = parts.add(
@@ -649,18 +663,18 @@ def over_cells(
 from (select distinct {own} from {cells}{chosen}) as b left join {each.cells} as t on {same("b", "t", each.dims)}
 group by {columns(dims, "b")}""",
         )
-        found.append(FigureTables(counts, "", dims, rows=seen_over(each, dims, of_one)))
+        found.append(FigureTables(counts, "", dims, rows=row_source_of_cells(each, dims, of_one)))
     return tuple(found)
 
 
-def seen_over(node: FigureTables, dims: tuple[str, ...], of_one: Aggregate | None) -> CountedRows:
+def row_source_of_cells(node: FigureTables, dims: tuple[str, ...], of_one: Aggregate | None) -> RowSource:
     """Return the rows of an aggregate of the cells of a figure; `of_one`: of one of the cells, whichever it is."""
     inside = {f"base.{named(dim)}" for dim in node.dims if dim not in dims}
     required = [pair for pair in node.rows.required if pair[1] not in inside]
     if of_one is not None:
         its_cell = quoted(of_one.model_dump_json())
         required += [(name, its_cell) for name, value in node.rows.required if value in inside]
-    return CountedRows(tuple(required), node.rows.given)
+    return RowSource(tuple(required), node.rows.given)
 
 
 _TABLES = {"compare": "comparisons", "column": "columns"}

@@ -19,8 +19,8 @@ from tripos_warehouse.measures.figure_sql import keys_of_scores, scores_sql
 from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.results import query_rows
-from tripos_warehouse.statistics.intervals import ONE_IN_A_CELL, ROUNDING, generalized, mean_of_cells
-from tripos_warehouse.statistics.result import Floats, Ints, StatisticResult
+from tripos_warehouse.statistics.intervals import ROUNDING, SINGLE_ITEM_CELL, generalized, mean_of_cells
+from tripos_warehouse.statistics.result import Estimate, Floats, Ints
 
 Cell = tuple[Any, ...]
 Key = tuple[Any, ...]
@@ -37,30 +37,30 @@ class FacetedScores:
     cells: Ints
     levels: Mapping[str, Ints]
 
-    def mean(self, units: Ints, ends: tuple[float, float] | None = None) -> StatisticResult:
+    def mean(self, units: Ints, ends: tuple[float, float] | None = None) -> Estimate:
         """Return the mean with its error over some units."""
         return mean_of_cells(self.values, units, self.cells, self.weights, ends=ends, paired=False)
 
-    def facets(self, plan: Plan) -> list[StatisticResult]:
+    def facets(self, plan: Plan) -> list[Estimate]:
         """Return the mean with its error over the levels of each facet, or the reason why there is none."""
         return [_facet(plan, self.mean(levels), name) for name, levels in self.levels.items()]
 
 
-def _facet(plan: Plan, found: StatisticResult, name: str) -> StatisticResult:
+def _facet(plan: Plan, mean: Estimate, name: str) -> Estimate:
     """Return the mean over the levels of a facet; a reason names the levels."""
     judges = any(role.name == name for role in plan.roles)
-    if found.clusters is not None and found.clusters < 2:
+    if mean.clusters is not None and mean.clusters < 2:
         one = "one judge shows nothing of judges like it"
-        return found.without_interval(one if judges else f"one value of `{name}` shows nothing of others like it")
-    if found.reason == ONE_IN_A_CELL:
+        return mean.without_interval(one if judges else f"one value of `{name}` shows nothing of others like it")
+    if mean.reason == SINGLE_ITEM_CELL:
         one = "a part of it has one judge, and one shows nothing of judges like it"
         arm = f"a part of it has one value of `{name}`, and one shows nothing of others like it"
-        return found.without_interval(one if judges else arm)
-    if found.standard_error is None or found.standard_error <= ROUNDING:
+        return mean.without_interval(one if judges else arm)
+    if mean.standard_error is None or mean.standard_error <= ROUNDING:
         alike = "judges do not differ: nothing shows how far others would"
         arm = f"the values of `{name}` do not differ: nothing shows how far others would"
-        return found.without_interval(alike if judges else arm)
-    return found
+        return mean.without_interval(alike if judges else arm)
+    return mean
 
 
 def generalized_rows(
@@ -75,7 +75,7 @@ def generalized_rows(
 def _row(plan: Plan, measure: Measure, row: MeasureRow, scores: FacetedScores | None) -> MeasureRow:
     if row.value is None or scores is None:
         return row
-    items = StatisticResult(
+    items = Estimate(
         row.value, row.reason, low=row.interval_low, high=row.interval_high, standard_error=row.standard_error
     )
     wide = generalized(items, scores.facets(plan), ends=_ends(measure))
@@ -98,7 +98,7 @@ class FacetedDifference:
 
     a: float
     b: float
-    difference: StatisticResult
+    difference: Estimate
 
 
 Sides = tuple[Collection[str], Collection[str]]
@@ -109,7 +109,7 @@ def faceted_differences(
     plan: Plan,
     measure: Measure,
     items: Collection[str],
-    wanted: Sequence[Sides],
+    side_pairs: Sequence[Sides],
 ) -> list[dict[Cell, FacetedDifference]]:
     """Return, for each pair of sides in `wanted`, how the models of the second differ from those of the first in a
     measure with random facets, by cell, over the scores that both have for some `items`.
@@ -120,7 +120,7 @@ def faceted_differences(
     one, two = connections
     before = _scores_by_key(_read(one, plan, measure, False), plan, measure, items)
     after = before if two is one else _scores_by_key(_read(two, plan, measure, False), plan, measure, items)
-    return [_differences(before, after, plan, measure, sides) for sides in wanted]
+    return [_differences(before, after, plan, measure, sides) for sides in side_pairs]
 
 
 Rows = list[dict[str, Any]]
@@ -186,7 +186,7 @@ def _numbered(names: Sequence[Any]) -> Ints:
 
 
 @dataclass(frozen=True)
-class _Keyed:
+class _KeyedScore:
     """A score, or the mean of several scores with one key."""
 
     cell: Cell
@@ -201,12 +201,14 @@ class _Keyed:
         return sum(sorted(self.values)) / len(self.values)
 
 
-def _scores_by_key(rows: Rows, plan: Plan, measure: Measure, items: Collection[str]) -> dict[str, dict[Key, _Keyed]]:
+def _scores_by_key(
+    rows: Rows, plan: Plan, measure: Measure, items: Collection[str]
+) -> dict[str, dict[Key, _KeyedScore]]:
     """Return the scores of each model for some items, by key."""
     parted = _facet_columns(plan, measure)
     keys = keys_of_scores(plan, _mean_of(plan, measure)[1])
     kept = frozenset(items)
-    found: dict[str, dict[Key, _Keyed]] = {}
+    found: dict[str, dict[Key, _KeyedScore]] = {}
     for row in rows:
         if row["item_id"] not in kept:
             continue
@@ -214,14 +216,14 @@ def _scores_by_key(rows: Rows, plan: Plan, measure: Measure, items: Collection[s
         key = (cell, inner, row["item_id"], *(row[name] for name in keys))
         own = found.setdefault(row["model"], {})
         if key not in own:
-            own[key] = _Keyed(cell, inner, levels, row["cluster_id"], row["its weight"], [])
+            own[key] = _KeyedScore(cell, inner, levels, row["cluster_id"], row["its weight"], [])
         own[key].values.append(row["value"])
     return found
 
 
 def _differences(
-    before: Mapping[str, Mapping[Key, _Keyed]],
-    after: Mapping[str, Mapping[Key, _Keyed]],
+    before: Mapping[str, Mapping[Key, _KeyedScore]],
+    after: Mapping[str, Mapping[Key, _KeyedScore]],
     plan: Plan,
     measure: Measure,
     sides: Sides,

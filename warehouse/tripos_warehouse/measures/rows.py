@@ -25,16 +25,16 @@ from tripos_compiler.plan import Aggregate, Missing, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.influences import Leaf, by_unit, leaf_scale, leaf_tables, precision
 from tripos_warehouse.measures.query import (
-    COMPARED,
-    OF_TALK,
-    OF_TRIES,
-    PLACE,
+    COMPARING_AGGREGATES,
+    CONVERSATION,
+    ELEMENT_PLACE,
+    TRY_AGGREGATES,
     UNREAD,
-    Cut,
     End,
     FigureTables,
     Labels,
     Parts,
+    RowSelection,
     Weights,
     columns,
     compared_sql,
@@ -49,7 +49,7 @@ from tripos_warehouse.measures.query import (
     same,
     weight_sql,
     weights_of,
-    with_talks,
+    with_conversation,
     worst_value,
 )
 from tripos_warehouse.sql import name as named, text as quoted
@@ -106,7 +106,7 @@ def labelled_rows(
     plan: Plan,
     parts: Parts,
     scored: ScoredStep,
-    cut: Cut,
+    cut: RowSelection,
     rows: str,
     weight: str,
     arms: Sequence[str],
@@ -120,7 +120,7 @@ def labelled_rows(
     score without a label has no value. In a cell that lacks labels no score has one, and `is lacking` has the reason.
     Names with a space cannot collide with axes.
     """
-    of, placed = (ELEMENTS, [PLACE]) if scored.scores_elements else (REPLIES, [])
+    of, placed = (ELEMENTS, [ELEMENT_PLACE]) if scored.scores_elements else (REPLIES, [])
     labels = _labels(plan, parts, scored, of)
     cell = columns(cut.dims)
     part = f"{cell}, scenario, scorer, metric"
@@ -150,7 +150,7 @@ from (
     )
 
 
-def labelled_comparisons(plan: Plan, parts: Parts, scored: ScoredStep, cut: Cut) -> str:
+def labelled_comparisons(plan: Plan, parts: Parts, scored: ScoredStep, cut: RowSelection) -> str:
     """Return the name of the table of the labelled comparisons of a selection: of the judges in both orders, or of
     people.
 
@@ -210,7 +210,7 @@ def _labels(plan: Plan, parts: Parts, scored: ScoredStep, of: Gradable = REPLIES
     """Return the name of the table of what judges graded, one row per reply and metric or per two replies, with its
     label."""
     schema = named(plan.benchmark.name)
-    judges, people = (condition(plan, scored, Cut(graders=graders)) for graders in ("counted", "people"))
+    judges, people = (condition(plan, scored, RowSelection(graders=graders)) for graders in ("counted", "people"))
     view = f"({of.made} from {schema}.{of.view})" if of.made else f"{schema}.{of.view}"
     own = "* exclude (run_id)" if of.made else f"{of.unit}, judgement_id, value"
     said = parts.add(
@@ -271,7 +271,7 @@ def corrected_sql(parts: Parts, on_all: FigureTables, on_graded: FigureTables, p
         for name, node in zip(_PULLS, figures, strict=True)
     )
     error = precision(parts, people)
-    pulls = parts.add(
+    influences = parts.add(
         "pulls",
         f"""select {columns(dims)}, cluster_id, {", ".join(f"{ordered('sum', name)} as {name}" for name in _PULLS)}
 from (
@@ -283,7 +283,7 @@ group by {columns(dims)}, cluster_id""",
     lists = parts.add(
         "lists",
         f"""select {columns(dims)}, list({{{row}}} order by cluster_id) as "all pulls"
-from {pulls}
+from {influences}
 group by {columns(dims)}""",
     )
     # A row is a cell of the judges' figure, next to the other two figures in the same cell.
@@ -317,7 +317,7 @@ def no_sums(dims: Collection[str]) -> str | None:
     return None
 
 
-def is_plain_mean(figure: Aggregate, scored: ScoredStep, cut: Cut, missing: Missing) -> bool:
+def is_plain_mean(figure: Aggregate, scored: ScoredStep, cut: RowSelection, missing: Missing) -> bool:
     """Return true if an aggregate is a mean of scores that are selected by columns of `scores` alone."""
     if figure.function != "mean" or figure.of_condition or missing == "paired" or not scored.kept:
         return False
@@ -419,9 +419,11 @@ def paired_rows(plan: Plan, parts: Parts, rows: str, scored: ScoredStep, least: 
     unless it has one under every combination of arms; `least` is the number of replies to a question that need a value.
     """
     judged = ["evaluator"] if scored.judges else []
-    every = parts.add("rows", rows_sql(plan, scored, Cut(graders=graders), [*judged, *map(named, arm_columns(plan))]))
-    talks = [OF_TALK] if conversations_before(scored) else []
-    every = with_talks(plan, parts, every, scored)
+    every = parts.add(
+        "rows", rows_sql(plan, scored, RowSelection(graders=graders), [*judged, *map(named, arm_columns(plan))])
+    )
+    talks = [CONVERSATION] if conversations_before(scored) else []
+    every = with_conversation(plan, parts, every, scored)
     item = ", ".join(["model", *keys_of(scored)])
     # Arms that a scenario lacks are NULL in all its rows, so they split nothing.
     arms = ", ".join([item, *map(named, arm_columns(plan))])
@@ -464,7 +466,7 @@ JUDGED = (
     "gwet_ac2",
     "mean_tau_agreement",
 )
-OF_CATEGORIES = ("gwet_ac1", "gwet_ac2")
+CATEGORY_AGGREGATES = ("gwet_ac1", "gwet_ac2")
 """Agreements that depend on the categories that a rater may choose, including those that nobody chose."""
 OF_TEXTS = ("corpus_bleu", "corpus_chrf", "corpus_ter")
 OF_NUMBERS = ("brier", "log_loss", "ece", "auroc", "length_controlled")
@@ -484,7 +486,7 @@ class AggregateTables:
     parts: Parts
     figure: Aggregate
     scored: tuple[ScoredStep, ...]
-    cut: Cut
+    cut: RowSelection
     missing: Missing
     sums: Sums = no_sums
     """Finds a table of score sums for plain means."""
@@ -496,12 +498,16 @@ class AggregateTables:
     def _rows(self, scored: ScoredStep, *further: str) -> str:
         if scored.kind == "column":
             more = [] if "evaluator" in self.cut.dims else ["NULL::varchar as evaluator"]
-            more += [name for name in further if name == PLACE]
+            more += [name for name in further if name == ELEMENT_PLACE]
         else:
             more = [name for name in ("evaluator", *further) if name not in self.cut.dims]
         axes = [name for name in arm_columns(self.plan) if name not in self.cut.dims]
         hidden = [name for name in ("scenario", "metric") if name in self.cut.dims]
-        if self._worst_end is not None and self.figure.function in COMPARED | OF_TRIES and scored is self.scored[0]:
+        if (
+            self._worst_end is not None
+            and self.figure.function in COMPARING_AGGREGATES | TRY_AGGREGATES
+            and scored is self.scored[0]
+        ):
             more.append(f'{is_unread(given_column(scored))} as "{UNREAD}"')
         rows = rows_sql(self.plan, scored, self.cut, [*more, *map(named, axes)], self._worst(scored))
         for name in hidden:  # it is among the dimensions already
@@ -539,7 +545,7 @@ class AggregateTables:
         weights = {} if "metric" in self.cut.dims else weights_of(scored)
         weight = weight_sql(weights) if self.figure.function == "mean" else "1"
         if self.cut.labels != "none":
-            placed = [PLACE] if scored.scores_elements else []
+            placed = [ELEMENT_PLACE] if scored.scores_elements else []
             rated = (name for name in beside if name in RATED)
             own = self._rows(scored, *dict.fromkeys(["scorer", "fingerprint", *placed, *rated]))
             arms = arm_columns(self.plan)
@@ -569,9 +575,9 @@ from (
         raters = ", ".join(f"{of}.evaluator" for of, scored in (("one", one), ("other", other)) if scored.judges)
         rater = f"concat_ws(' ', {raters})" if raters else "''"
         taken = "any_value(coalesce(given, value::varchar)) as key, any_value(value) as value"
-        placed = [PLACE] if one.scores_elements else []
+        placed = [ELEMENT_PLACE] if one.scores_elements else []
         own_key = "coalesce(one.given, one.value::varchar)"  # an alias `key` would lose against the column of `other`
-        wrong = self._worst_end is not None and self.figure.function in COMPARED
+        wrong = self._worst_end is not None and self.figure.function in COMPARING_AGGREGATES
         there = f'({own_key} is not null or one."{UNREAD}")' if wrong else f"{own_key} is not null"
         return self.parts.add(
             "rows",
@@ -594,7 +600,10 @@ from (
         else:  # a value without a reply is the same for every reply to the item
             also, met = "", "true"
         if other.scores_elements:  # both score the elements of one list
-            also, met = f"{also}, {PLACE}", f"{met} and one.{PLACE} is not distinct from {alias}.{PLACE}"
+            also, met = (
+                f"{also}, {ELEMENT_PLACE}",
+                f"{met} and one.{ELEMENT_PLACE} is not distinct from {alias}.{ELEMENT_PLACE}",
+            )
         shared = [f"one.{named(arm)} is not distinct from {alias}.{named(arm)}" for arm in arms]
         conditions = " and ".join([f"one.model = {alias}.model", f"one.item_id = {alias}.item_id", met, *shared])
         named_arms = "".join(f", {named(arm)}" for arm in arms)
@@ -602,7 +611,7 @@ from (
         named_arms += ", evaluator" if judged else ""
         if set(other.judges) & set(self.scored[0].judges):
             conditions += f" and one.evaluator = {alias}.evaluator"
-        placed = [PLACE] if other.scores_elements else []
+        placed = [ELEMENT_PLACE] if other.scores_elements else []
         rows = rows_sql(self.plan, other, replace(self.cut, dims=()), [*judged, *placed, *map(named, arms)])
         return f"""left join (
   select model, item_id{also}{named_arms}, {taken}

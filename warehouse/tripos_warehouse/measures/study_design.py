@@ -27,12 +27,12 @@ from typing import Any
 import numpy as np
 
 from tripos_compiler.diagnostics.text_format import usd
-from tripos_compiler.language.scored_values import ScoredStep, judged_steps, mean_in, scored_by, scored_values_of
+from tripos_compiler.language.scored_values import ScoredStep, judged_steps, mean_in, scored_inputs, scored_values_of
 from tripos_compiler.plan import Aggregate, Measure, Measured, Plan, Scorer, named
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.measures.evaluation import ThreeFigures, find_corrected
+from tripos_warehouse.measures.evaluation import CorrectedInputs, find_corrected_inputs
 from tripos_warehouse.measures.judges import repeated_verdicts
-from tripos_warehouse.measures.query import Cut, rows_sql, weight_sql, weights_of
+from tripos_warehouse.measures.query import RowSelection, rows_sql, weight_sql, weights_of
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.sql import name as quoted, texts
 from tripos_warehouse.statistics.power import LabelComponents, corrected_variance
@@ -41,7 +41,7 @@ from tripos_warehouse.statistics.variance import (
     CORRELATION,
     FEWEST_ITEMS,
     DifferenceComponents,
-    Unknown,
+    NotEstimable,
     difference_components,
 )
 from tripos_warehouse.views.benchmark_views import Graders, axis_columns
@@ -76,34 +76,34 @@ class MeasureComponents:
 
 def measure_components(
     connection: Connection, plan: Plan, measure: Measure, models: tuple[str, ...] = ()
-) -> MeasureComponents | Unknown:
+) -> MeasureComponents | NotEstimable:
     """Return the variance components of a difference in a measure, over what `connection` shows of the benchmark.
 
-    With `models`, those of them that have scores are compared, otherwise all. `Unknown` says why a measure has none: it
-    is no mean of scores, or too little was scored.
+    With `models`, those of them that have scores are compared, otherwise all. `NotEstimable` says why a measure has
+    none: it is no mean of scores, or too little was scored.
     """
     if measure.corrected:
-        return Unknown("people correct it, so its error is that of their grades too")
+        return NotEstimable("people correct it, so its error is that of their grades too")
     if measure.random:
-        return Unknown("its error is that of its judges or prompts too, as of a sample of them")
+        return NotEstimable("its error is that of its judges or prompts too, as of a sample of them")
     mean = mean_of_scores(plan, measure)
     if mean is None:
-        return Unknown("it is no mean of scores")
+        return NotEstimable("it is no mean of scores")
     if mean.measure.by:
-        return Unknown(f"it goes by {', '.join(mean.measure.by)}")
+        return NotEstimable(f"it goes by {', '.join(mean.measure.by)}")
     rows = connection.execute(scores_query(plan, mean, models)).fetchall()
     if not rows:
-        return Unknown("nothing is scored")
+        return NotEstimable("nothing is scored")
     model, item, sample, judge, cell, value, every, places, shares = zip(*rows, strict=True)
-    found = difference_components(value, item, model, sample, judge, cell if mean.axes else None)
-    if isinstance(found, Unknown):
-        return found
-    found = _with_repeats(connection, plan, mean, found, fmean(shares))
+    parts = difference_components(value, item, model, sample, judge, cell if mean.axes else None)
+    if isinstance(parts, NotEstimable):
+        return parts
+    parts = _with_repeats(connection, plan, mean, parts, fmean(shares))
     factor = _unevenness(item, cell)
     judges = tuple(sorted({name for name in judge if name is not None}))
     names, scenarios = tuple(sorted(set(model))), tuple(each.name for each in mean.scored.scenarios)
     return MeasureComponents(
-        mean.measure, found.scaled(factor), names, judges, every[0], places[0] / every[0], scenarios, factor
+        mean.measure, parts.scaled(factor), names, judges, every[0], places[0] / every[0], scenarios, factor
     )
 
 
@@ -140,7 +140,7 @@ def _with_repeats(
     asked = {step.scorer: plan.scorer(step.scorer) for step in judged_steps(mean.scored)}
     counts = {scorer.samples for scorer in asked.values()}
     repeats = counts.pop() if len(counts) == 1 else 1
-    if repeats < 2 or any(scorer.then is not None or _of_the_most(scorer) for scorer in asked.values()):
+    if repeats < 2 or any(scorer.then is not None or _is_majority(scorer) for scorer in asked.values()):
         return parts
     marks: dict[tuple[object, ...], list[float]] = defaultdict(list)
     for (scorer, metric), verdicts in repeated_verdicts(connection, plan).items():
@@ -159,7 +159,7 @@ def _with_repeats(
     )
 
 
-def _of_the_most(scorer: Scorer) -> bool:
+def _is_majority(scorer: Scorer) -> bool:
     """Return true if the score of several verdicts is the most frequent one."""
     return scorer.gives is not None and scorer.gives.kind in ("bool", "choice")
 
@@ -177,7 +177,7 @@ def call_costs(connection: Connection, plan: Plan) -> dict[str, float]:
 def scored_step(plan: Plan, measure: Measure) -> ScoredStep | None:
     """Return the scores that a measure is the mean of; `None` if it is anything else."""
     figure, _ = _mean_of(plan, measure)
-    scored = None if figure is None else scored_by(scored_values_of(plan), figure)[0]
+    scored = None if figure is None else scored_inputs(scored_values_of(plan), figure)[0]
     return scored if scored is not None and scored.kept else None
 
 
@@ -218,8 +218,8 @@ def scores_query(
     scored, inner, axes = mean.scored, mean.inner, mean.axes
     arms = [quoted(arm) for arm in arm_columns(plan)]
     more = tuple(dict.fromkeys(["evaluator", *arms, *(quoted(axis) for axis in axes)]))
-    rows = rows_sql(plan, scored, Cut(graders=graders), more)
-    by_people = rows_sql(plan, scored, Cut(graders="people"), more)
+    rows = rows_sql(plan, scored, RowSelection(graders=graders), more)
+    by_people = rows_sql(plan, scored, RowSelection(graders="people"), more)
     kind = ", ".join(["model", "evaluator", "scenario", "metric", *arms])
     reply = ", ".join(["model", "scenario", "item_id", *arms])
     weights = {} if "metric" in inner.by else weights_of(scored)
@@ -275,7 +275,7 @@ def _unevenness(items: tuple[str, ...], cells: tuple[str, ...]) -> float:
 
 
 @dataclass(frozen=True)
-class GradedItems:
+class LabelVariance:
     """The variance of labels, and the number of items that people graded."""
 
     parts: LabelComponents
@@ -284,12 +284,12 @@ class GradedItems:
 
 def label_components(
     connection: Connection, plan: Plan, measure: Measure, models: tuple[str, ...] = ()
-) -> GradedItems | Unknown:
+) -> LabelVariance | NotEstimable:
     """Return how people's grades of a measure vary, and how closely judges follow them, over what `connection`
     shows."""
     found = mean_of_scores(plan, measure)
     if found is None:
-        return Unknown("it is no mean of scores")
+        return NotEstimable("it is no mean of scores")
     pairs = []
     for graders in ("people", "counted"):
         query = scores_query(plan, found, models, graders, labelled=True)
@@ -301,19 +301,19 @@ def label_components(
     both = sorted(people.keys() & judges.keys())
     items = len({item for item, _ in both})
     if items < FEWEST_ITEMS:
-        return Unknown(f"people graded {items} items: it takes {FEWEST_ITEMS}")
+        return NotEstimable(f"people graded {items} items: it takes {FEWEST_ITEMS}")
     rows = np.array([(people[key], judges[key]) for key in both])
-    return GradedItems(label_lessons(rows, [item for item, _ in both], [model for _, model in both]), items)
+    return LabelVariance(label_variance(rows, [item for item, _ in both], [model for _, model in both]), items)
 
 
-def label_lessons(rows: Floats, items: Sequence[str], models: Sequence[str]) -> LabelComponents:
+def label_variance(rows: Floats, items: Sequence[str], models: Sequence[str]) -> LabelComponents:
     """Return twice the variance and covariance within items.
 
     `rows` are pairs (people, judges) in which each model has the mean 0. If too few items have two models, those of a
     single model are used, reduced by `CORRELATION`.
 
     >>> rows = np.array([[1.0, 2.0], [-1.0, -2.0], [-2.0, -1.0], [2.0, 1.0]])
-    >>> found = label_lessons(np.tile(rows, (4, 1)), [item for item in "abcdefgh" for _ in "ab"], ["a", "b"] * 8)
+    >>> found = label_variance(np.tile(rows, (4, 1)), [item for item in "abcdefgh" for _ in "ab"], ["a", "b"] * 8)
     >>> round(found.people, 2), round(found.items, 2)
     (10.29, 10.29)
     """
@@ -353,7 +353,7 @@ MORE_LABELS = (30, 60, 100)
 
 
 @dataclass(frozen=True)
-class MoreLabels:
+class LabelGain:
     """The half-width of the interval of a corrected measure: `now`, with the graded `items`, and in `then` for larger
     numbers of graded items, approximately."""
 
@@ -376,17 +376,17 @@ class MoreLabels:
         return {"model": self.model, "graded_items": self.items, "half_width": self.now, "with_more": then}
 
 
-def find_more_labels(connection: Connection, plan: Plan, measure: Measure) -> Iterator[MoreLabels]:
+def find_label_gains(connection: Connection, plan: Plan, measure: Measure) -> Iterator[LabelGain]:
     """Yield the gain of more labels for each model's figure of a measure that people already correct."""
     if not measure.corrected or measure.by:
         return
-    for model, three in sorted(find_corrected(connection, plan, measure).items()):
+    for model, three in sorted(find_corrected_inputs(connection, plan, measure).items()):
         now = three.reach(three.items)
         if now is not None:
-            yield MoreLabels(measure.name, model, now, three.items, tuple(_then(three)))
+            yield LabelGain(measure.name, model, now, three.items, tuple(_then(three)))
 
 
-def _then(three: ThreeFigures) -> Iterator[tuple[int, float]]:
+def _then(three: CorrectedInputs) -> Iterator[tuple[int, float]]:
     for more in MORE_LABELS:
         items = min(three.items + more, len(three.names))
         reach = three.reach(items)
@@ -396,7 +396,7 @@ def _then(three: ThreeFigures) -> Iterator[tuple[int, float]]:
             return
 
 
-def worth_of_a_label(
+def break_even_label_price(
     parts: DifferenceComponents, labels: LabelComponents, items: int, graded: int, spent: float, share: float
 ) -> float | None:
     """Return the price below which labels are worth more than items; None if labels of all items would gain less.
@@ -405,7 +405,7 @@ def worth_of_a_label(
     which `graded` have labels, reduces the variance of the corrected difference equally if spent on labels or on items.
 
     >>> parts, labels = DifferenceComponents(items=1.0, known=frozenset()), LabelComponents(people=1.2, items=0.9)
-    >>> round(worth_of_a_label(parts, labels, 400, 50, 20.0, 0.1), 2)
+    >>> round(break_even_label_price(parts, labels, 400, 50, 20.0, 0.1), 2)
     1.65
     """
     samples, judges, repeats = parts.observed
@@ -424,23 +424,23 @@ def worth_of_a_label(
     return share * spent / (high - graded) if high > graded else None
 
 
-MORE = 0.1
+EXTRA_SHARE = 0.1
 """The share of the cost of a run that is spent in addition."""
 
 
 @dataclass(frozen=True)
-class Sharpening:
+class DesignAdvice:
     """The relative reduction of the error of a difference for 10 % more money, by lever; or the reason why it is
     unknown."""
 
     measure: str
-    falls: Mapping[str, float] = field(default_factory=dict)
+    reductions: Mapping[str, float] = field(default_factory=dict)
     """By lever, `items`, `samples`, `judges` or `repeats`, the largest first."""
     in_calls: bool = False
     """True if calls are counted, since no cost is known."""
     reason: str | None = None
     """Why there is no result."""
-    labels: tuple[MoreLabels, ...] = ()
+    labels: tuple[LabelGain, ...] = ()
     """For a measure that people correct: the gain of more labels."""
     worth: float | None = None
     """For such a measure: the price in USD of a graded reply below which labels are worth more than items."""
@@ -456,9 +456,9 @@ class Sharpening:
                 f" {price} USD."
             )
             labels += (told,)
-        if not self.falls:
+        if not self.reductions:
             return labels
-        (best, most), *others = self.falls.items()
+        (best, most), *others = self.reductions.items()
         money = "calls" if self.in_calls else "money"
         first = (
             f"`{self.measure}`: a tenth more {money} for more {best} makes a difference of two models"
@@ -471,40 +471,40 @@ class Sharpening:
         unit = {} if self.reason else {"unit": "calls" if self.in_calls else "USD"}
         labels = {"labels": [each.to_json() for each in self.labels]} if self.labels else {}
         worth = {} if self.worth is None else {"label_worth_usd": self.worth}
-        found = {"measure": self.measure, "error_falls_by": dict(self.falls), **unit, "reason": self.reason}
+        found = {"measure": self.measure, "error_falls_by": dict(self.reductions), **unit, "reason": self.reason}
         return {**found, **labels, **worth}
 
 
-def find_sharpening(connection: Connection, plan: Plan, measure: Measure) -> Sharpening:
+def find_design_advice(connection: Connection, plan: Plan, measure: Measure) -> DesignAdvice:
     """Return which lever would have reduced the error of a measure most, over what `connection` shows of the
     benchmark."""
     if measure.corrected:
         return _of_people(connection, plan, measure)
     scored = scored_step(plan, measure)
-    found = measure_components(connection, plan, measure)
-    if isinstance(found, Unknown) or scored is None:
-        return Sharpening(measure.name, reason=found.reason if isinstance(found, Unknown) else None)
+    components = measure_components(connection, plan, measure)
+    if isinstance(components, NotEstimable) or scored is None:
+        return DesignAdvice(measure.name, reason=components.reason if isinstance(components, NotEstimable) else None)
     in_calls, asked, graded = _costs(connection, plan, scored)
-    falls = error_falls(found.parts, asked, graded)
+    falls = error_reductions(components.parts, asked, graded)
     ranked = dict(sorted(falls.items(), key=lambda each: -each[1]))
-    return Sharpening(measure.name, ranked, in_calls, None if ranked else "no call was made")
+    return DesignAdvice(measure.name, ranked, in_calls, None if ranked else "no call was made")
 
 
-def _of_people(connection: Connection, plan: Plan, measure: Measure) -> Sharpening:
+def _of_people(connection: Connection, plan: Plan, measure: Measure) -> DesignAdvice:
     """Return the gain of more labels for a measure that people correct."""
-    more = tuple(find_more_labels(connection, plan, measure))
+    more = tuple(find_label_gains(connection, plan, measure))
     reason = "people correct it, so its error is that of their grades too"
     judged = measure.model_copy(update={"corrected": False})
     scored = scored_step(plan, judged)
     found, labels = measure_components(connection, plan, judged), label_components(connection, plan, judged)
     worth = None
-    if scored is not None and not isinstance(found, Unknown) and not isinstance(labels, Unknown):
+    if scored is not None and not isinstance(found, NotEstimable) and not isinstance(labels, NotEstimable):
         in_calls, asked, graded = _costs(connection, plan, scored)
         spent = 0.0 if in_calls else asked + graded
-        both = worth_of_a_label(found.parts, labels.parts, found.items, labels.items, spent, MORE)
+        both = break_even_label_price(found.parts, labels.parts, found.items, labels.items, spent, EXTRA_SHARE)
         # The money was spent on all models, and a label covers the reply of one model.
         worth = None if both is None or not spent else both / len(found.models)
-    return Sharpening(measure.name, reason=reason, labels=more, worth=worth)
+    return DesignAdvice(measure.name, reason=reason, labels=more, worth=worth)
 
 
 def _costs(connection: Connection, plan: Plan, scored: ScoredStep) -> tuple[bool, float, float]:
@@ -520,27 +520,27 @@ def _costs(connection: Connection, plan: Plan, scored: ScoredStep) -> tuple[bool
     return in_calls, asked, graded
 
 
-def error_falls(parts: DifferenceComponents, asked: float, graded: float) -> dict[str, float]:
+def error_reductions(parts: DifferenceComponents, reply_cost: float, judgement_cost: float) -> dict[str, float]:
     """Return the relative reduction of the error, by lever, for a run that spent `asked` on replies and `graded` on
     judges.
 
     >>> parts = DifferenceComponents(items=1.0, samples=2.0, judges=0.5, observed=(1, 2, 1))
-    >>> {name: round(fall, 3) for name, fall in error_falls(parts, 4.0, 4.0).items()}
+    >>> {name: round(fall, 3) for name, fall in error_reductions(parts, 4.0, 4.0).items()}
     {'items': 0.047, 'samples': 0.028, 'judges': 0.006, 'repeats': 0.0}
     """
     samples, judges, repeats = parts.observed
-    spent = asked + graded
+    spent = reply_cost + judgement_cost
     if spent <= 0:
         return {}
     now = parts.variance(samples, judges, repeats)
-    found = {"items": now / (1 + MORE)}
+    errors = {"items": now / (1 + EXTRA_SHARE)}
     if "samples" in parts.known:
-        found["samples"] = parts.variance(samples * (1 + MORE), judges, repeats)
-    if "judges" in parts.known and graded > 0:
-        found["judges"] = parts.variance(samples, judges * (1 + MORE * spent / graded), repeats)
-    if "repeats" in parts.known and graded > 0:
-        found["repeats"] = parts.variance(samples, judges, repeats * (1 + MORE * spent / graded))
-    return {name: 1 - math.sqrt(after / now) for name, after in found.items()}
+        errors["samples"] = parts.variance(samples * (1 + EXTRA_SHARE), judges, repeats)
+    if "judges" in parts.known and judgement_cost > 0:
+        errors["judges"] = parts.variance(samples, judges * (1 + EXTRA_SHARE * spent / judgement_cost), repeats)
+    if "repeats" in parts.known and judgement_cost > 0:
+        errors["repeats"] = parts.variance(samples, judges, repeats * (1 + EXTRA_SHARE * spent / judgement_cost))
+    return {name: 1 - math.sqrt(after / now) for name, after in errors.items()}
 
 
 def _spent(connection: Connection, tables: list[str], scenarios: str, several: bool) -> tuple[float | None, int]:

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from tripos_compiler.language.intervals import CURVES
-from tripos_compiler.language.scored_values import aggregates_of, scored_by, scored_values_of
+from tripos_compiler.language.scored_values import aggregates_of, scored_inputs, scored_values_of
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan
 from tripos_warehouse.measures.figure_sql import sql_of
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable, UnreadScores
-from tripos_warehouse.measures.query import COMPARED, End, worst_value
+from tripos_warehouse.measures.query import COMPARING_AGGREGATES, End, worst_value
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.results import query_rows
 
@@ -87,10 +87,10 @@ def worst_ends(plan: Plan, measure: Measure) -> Ends | None:
     for figure in aggregates_of(measure.figure, measures):
         if figure.of is not None:
             continue
-        end, scored = ends[figure.values[0]], scored_by(values, figure)
+        end, scored = ends[figure.values[0]], scored_inputs(values, figure)
         if not scored or scored[0].kind == "compare":
             return None
-        if figure.function in COMPARED:
+        if figure.function in COMPARING_AGGREGATES:
             if end != "low":
                 return None
         elif worst_value(plan, figure, scored[0], end) is None:

@@ -32,12 +32,12 @@ from tripos_warehouse.query.resampling import (
     LEAST_ITEMS,
     GivenNumbers,
     GivenWords,
+    bootstrap_medians,
+    bootstrap_metric,
     code_texts,
-    medians,
     read_numbers,
-    redrawn,
     to_list,
-    user_figure,
+    user_statistic,
 )
 from tripos_warehouse.statistics.agreement import (
     Level,
@@ -45,11 +45,11 @@ from tripos_warehouse.statistics.agreement import (
     gwet_ac,
     kendall_tau_b,
     kendall_w,
+    kendall_w_without,
     krippendorff_alpha,
     mid_ranks,
     pairwise,
-    tau_of_stacks,
-    w_without,
+    stacked_tau_by_item,
 )
 from tripos_warehouse.statistics.metrics import (
     LengthControlled,
@@ -62,8 +62,8 @@ from tripos_warehouse.statistics.metrics import (
     log_loss,
     matthews,
 )
-from tripos_warehouse.statistics.preferences import NOBODY_ELSE, Preference, bradley_terry, fondness
-from tripos_warehouse.statistics.result import Floats, Ints, StatisticResult, two_sided
+from tripos_warehouse.statistics.preferences import NO_OTHER_JUDGE, Preference, bradley_terry, family_bias
+from tripos_warehouse.statistics.result import Estimate, Floats, Ints, two_sided
 from tripos_warehouse.statistics.validity import JudgeRates, rated_prevalence
 
 # Agreement of raters
@@ -74,14 +74,14 @@ WITH_SINGLES = frozenset({"gwet_ac1", "gwet_ac2"})
 """Statistics that also use subjects with one rating, for the frequency of each category."""
 
 
-def find_statistic(what: str, level: str, ratings: Floats, categories: Floats | None = None) -> StatisticResult:
+def compute_statistic(what: str, level: str, ratings: Floats, categories: Floats | None = None) -> Estimate:
     """Return the statistic `what` of `ratings`, an array (raters, subjects) with NaN for missing ratings.
 
     A statistic of two raters is averaged over all pairs. `level` is that of Krippendorff's α. `categories` are those of
     Gwet's coefficients; by default those that occur.
 
     >>> ratings = np.array([[1, 2, 2, 4, 5, 3], [1, 3, 2, 4, 4, 5], [2, 2, 2, 5, 4, 5.0]])
-    >>> round(find_statistic("kendall_w", "", ratings).value, 6)
+    >>> round(compute_statistic("kendall_w", "", ratings).value, 6)
     0.87415
     """
     if what in WITH_SINGLES:
@@ -90,41 +90,41 @@ def find_statistic(what: str, level: str, ratings: Floats, categories: Floats | 
     return _STATISTICS[what](ratings, level)
 
 
-def find_values(
+def values_without_groups(
     what: str, level: str, ratings: Floats, groups: Ints, count: int, categories: Floats | None = None
 ) -> list[float | None]:
-    """Return the values of `find_statistic` without the subjects of each of `count` groups. Kendall's W is computed
+    """Return the values of `compute_statistic` without the subjects of each of `count` groups. Kendall's W is computed
     without its test, which the jackknife does not need.
     """
     if what == "kendall_w":
-        return w_without(ratings, groups, count)
+        return kendall_w_without(ratings, groups, count)
     if what in WITH_SINGLES and categories is None:  # also categories that only left-out items have
         categories = np.unique(ratings[~np.isnan(ratings)])
     if what in WITH_SINGLES:
-        return [find_statistic(what, level, ratings[:, groups != each], categories).value for each in range(count)]
-    return [find_statistic(what, level, ratings[:, groups != each]).value for each in range(count)]
+        return [compute_statistic(what, level, ratings[:, groups != each], categories).value for each in range(count)]
+    return [compute_statistic(what, level, ratings[:, groups != each]).value for each in range(count)]
 
 
-def _unweighted_kappa(one: Floats, other: Floats) -> StatisticResult:
+def _unweighted_kappa(one: Floats, other: Floats) -> Estimate:
     return cohen_kappa(one, other)
 
 
-def _rho(one: Floats, other: Floats) -> StatisticResult:
+def _rho(one: Floats, other: Floats) -> Estimate:
     """Return Spearman's ρ as the correlation of ranks. The test and interval of `spearman_rho` would take longer than ρ
     itself, which the jackknife computes many times.
     """
     both = ~(np.isnan(one) | np.isnan(other))
     n = int(both.sum())
     if n < 2:
-        return StatisticResult.undefined("fewer than two items that both raters rated", n=n)
+        return Estimate.undefined("fewer than two items that both raters rated", n=n)
     a, b = (ranks - (n + 1) / 2 for ranks in (mid_ranks(one[both]), mid_ranks(other[both])))
     squares = float(a @ a) * float(b @ b)
     if squares == 0:
-        return StatisticResult.undefined("a rater gave all items the same: there is no order", n=n)
-    return StatisticResult(max(-1.0, min(1.0, float(a @ b) / math.sqrt(squares))), n=n)
+        return Estimate.undefined("a rater gave all items the same: there is no order", n=n)
+    return Estimate(max(-1.0, min(1.0, float(a @ b) / math.sqrt(squares))), n=n)
 
 
-def _quadratic(ratings: Floats, level: str) -> StatisticResult:
+def _quadratic(ratings: Floats, level: str) -> Estimate:
     """Return Cohen's κ with quadratic weights, averaged over pairs of raters.
 
     The steps of a rubric are equidistant, so κ does not depend on whether all of them occur: 1 - Σ (a - b)² n / Σ Σ (a
@@ -132,21 +132,21 @@ def _quadratic(ratings: Floats, level: str) -> StatisticResult:
     + (mean a - mean b)²).
     """
 
-    def of_two(one: Floats, other: Floats) -> StatisticResult:
+    def of_two(one: Floats, other: Floats) -> Estimate:
         both = ~(np.isnan(one) | np.isnan(other))
         a, b = one[both], other[both]
         if not len(a):
-            return StatisticResult.undefined("no item that both raters rated")
+            return Estimate.undefined("no item that both raters rated")
         expected = float(a.var() + b.var() + (a.mean() - b.mean()) ** 2)
         if expected <= 1e-12 * float(np.abs(a).max()) ** 2:
             reason = "both raters gave one and the same category: agreement by chance is certain"
-            return StatisticResult.undefined(reason, n=len(a))
-        return StatisticResult(1 - float(((a - b) ** 2).mean()) / expected, n=len(a))
+            return Estimate.undefined(reason, n=len(a))
+        return Estimate(1 - float(((a - b) ** 2).mean()) / expected, n=len(a))
 
     return pairwise(of_two, ratings).mean
 
 
-_STATISTICS: Mapping[str, Callable[[Floats, str], StatisticResult]] = {
+_STATISTICS: Mapping[str, Callable[[Floats, str], Estimate]] = {
     "kendall_w": lambda ratings, level: kendall_w(ratings),
     "krippendorff_alpha": lambda ratings, level: krippendorff_alpha(ratings, cast("Level", level)),
     "kendall_tau": lambda ratings, level: pairwise(kendall_tau_b, ratings).mean,
@@ -178,8 +178,8 @@ def class_factors(columns: Ints, owners: Ints, items: int) -> Floats | None:
     """
     every = int(columns.max()) + 1
     least = np.full(items, items)
-    tables = [_held(column[None], owners, items, every) for column in columns]
-    pooled = _held(columns, owners, items, every)
+    tables = [_classes_of_items(column[None], owners, items, every) for column in columns]
+    pooled = _classes_of_items(columns, owners, items, every)
     for table in tables:
         seen = int(table.any(1).sum())
         whole = 2 * seen >= items
@@ -192,7 +192,7 @@ def class_factors(columns: Ints, owners: Ints, items: int) -> Floats | None:
     return np.maximum(found, 1.0)
 
 
-def kurtosis_factor(pulls: Floats) -> float:
+def kurtosis_factor(influences: Floats) -> float:
     """Return the factor of the influences on an agreement of numbers, from the degrees of freedom of their variance. If
     these are at least half of those of the items, the factor is close to 1, and 1 is returned.
 
@@ -201,8 +201,8 @@ def kurtosis_factor(pulls: Floats) -> float:
     >>> round(kurtosis_factor(np.array([0.0] * 37 + [1.0] * 3)), 2)
     1.15
     """
-    n = len(pulls)
-    squares = np.square(pulls - pulls.mean())
+    n = len(influences)
+    squares = np.square(influences - influences.mean())
     if n < 4 or squares.sum() <= 0:
         return 1.0
     kurtosis = n * float((squares**2).sum()) / float(squares.sum()) ** 2
@@ -213,7 +213,9 @@ def kurtosis_factor(pulls: Floats) -> float:
     return float(few / many)
 
 
-def _held(columns: Ints, owners: Ints, items: int, every: int) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+def _classes_of_items(
+    columns: Ints, owners: Ints, items: int, every: int
+) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
     """Return which items have which classes, shape (items, classes)."""
     found = np.zeros((items, every), dtype=bool)
     for column in columns:
@@ -230,7 +232,7 @@ def _quantile(df: Floats | Ints) -> Floats:
 
 
 # Comparisons
-BETWEEN = "\x1f"
+JUDGE_SEPARATOR = "\x1f"
 """The separator between a model and a judge, for a statistic about both."""
 
 
@@ -262,10 +264,10 @@ def _strength(model: str, verdicts: list[Preference], weights: list[float] | Non
     found = bradley_terry(verdicts, weights=weights, errors="items")
     mine = found.by_model.get(model)
     if mine is None or mine.value is None:
-        return _nothing((mine.reason if mine is not None else None) or "it was compared with nothing")
+        return _undefined((mine.reason if mine is not None else None) or "it was compared with nothing")
     names = list(dict.fromkeys(str(each.item) for each in verdicts))
     at = found.models.index(model)
-    pulls = [] if found.pulls is None else [float(pull) for pull in found.pulls[:, at]]
+    pulls = [] if found.influences is None else [float(pull) for pull in found.influences[:, at]]
     return {"value": mine.value, "reason": mine.reason, "items": names, "pulls": pulls, "draws": None}
 
 
@@ -273,33 +275,33 @@ def self_preference(
     about: str, items: Words, firsts: Words, seconds: Words, judges: Words, values: Numbers
 ) -> dict[str, Any]:
     """Return how much more often judges of a model's family prefer it than other judges do on the same replies
-    (`fondness`).
+    (`family_bias`).
 
-    `about` is the model, or the model, `BETWEEN` and one judge. An item may follow its cluster and `PARTED`. The result
-    has the form of `strength`, by cluster.
+    `about` is the model, or the model, `JUDGE_SEPARATOR` and one judge. An item may follow its cluster and
+    `REPLY_SEPARATOR`. The result has the form of `strength`, by cluster.
 
     >>> found = self_preference("gpt-5", list("112233"), ["gpt-5"] * 6, ["o"] * 6, ["gpt-4o", "x"] * 3, [1.0, 0.5] * 3)
     >>> found["value"], self_preference("o", ["1"], ["gpt-5"], ["o"], ["x"], [1.0])["reason"]
     (0.5, "no judge is of a compared model's family")
     """
-    model, _, judge = about.partition(BETWEEN)
+    model, _, judge = about.partition(JUDGE_SEPARATOR)
     own = [each for each in dict.fromkeys(map(str, judges)) if judge in ("", each) and shares_family(each, model)]
     if not own:
-        return _nothing(
+        return _undefined(
             "the judge is not of the model's family" if judge else "no judge is of a compared model's family"
         )
     about_it = [
         value if model in (first, second) else None
         for first, second, value in zip(firsts, seconds, values, strict=True)
     ]
-    fond = fondness(verdicts_of(items, firsts, seconds, judges, about_it), model, own, shares_family)
-    count = len(fond.excesses)
+    fond = family_bias(verdicts_of(items, firsts, seconds, judges, about_it), model, own, shares_family)
+    count = len(fond.biases)
     if not count:
-        return _nothing(NOBODY_ELSE)
-    value = sum(fond.excesses) / count
+        return _undefined(NO_OTHER_JUDGE)
+    value = sum(fond.biases) / count
     pulls: dict[str, float] = {}
-    for item, excess in zip(fond.items, fond.excesses, strict=True):
-        cluster = str(item).partition(PARTED)[0]
+    for item, excess in zip(fond.items, fond.biases, strict=True):
+        cluster = str(item).partition(REPLY_SEPARATOR)[0]
         pulls[cluster] = pulls.get(cluster, 0.0) + (excess - value) / count
     return {"value": value, "reason": None, "items": list(pulls), "pulls": list(pulls.values()), "draws": None}
 
@@ -317,7 +319,7 @@ def verdicts_of(items: Words, firsts: Words, seconds: Words, judges: Words, valu
     ]
 
 
-OF_PAIRS: Mapping[str, Callable[[str, Words, Words, Words, Words, Numbers], dict[str, Any]]] = {
+COMPARISON_STATISTICS: Mapping[str, Callable[[str, Words, Words, Words, Words, Numbers], dict[str, Any]]] = {
     "bradley_terry": strength,
     "weighted_bradley_terry": weighted_strength,
     "self_preference": self_preference,
@@ -336,7 +338,7 @@ matters any more.
 FEW_GROUPS = 50
 
 ALONE = "there is one rater, and nobody agrees with themselves"
-PARTED = "\x1f"
+REPLY_SEPARATOR = "\x1f"
 """The separator between an item and a reply to it, in the name of a subject."""
 
 Words = Sequence[str | None]
@@ -374,10 +376,10 @@ def statistic(
     >>> round(found["value"], 3)
     0.4
     """
-    return {"draws": None, "limits": None} | _find(what, level, items, subjects, raters, keys, values)
+    return {"draws": None, "limits": None} | _compute(what, level, items, subjects, raters, keys, values)
 
 
-def _find(
+def _compute(
     what: str,
     level: str,
     items: GivenWords,
@@ -388,25 +390,25 @@ def _find(
 ) -> dict[str, Any]:
     if what == "median":
         return _median(to_list(items), to_list(values))
-    if what in OF_SUMS:
-        return _summed(what, level, to_list(items), to_list(subjects), to_list(keys))
+    if what in SET_METRICS:
+        return _set_metric(what, level, to_list(items), to_list(subjects), to_list(keys))
     if what == "corrected_prevalence":
         return _prevalence(level, to_list(items), to_list(values))
     if what in (PYTHON, PYTHON_VALUE):
         rows = to_list(items), to_list(subjects), to_list(keys)
-        return user_figure(level, *rows, _left_out, errors=what == PYTHON)
-    if what in OF_PAIRS:
+        return user_statistic(level, *rows, _jackknife, errors=what == PYTHON)
+    if what in COMPARISON_STATISTICS:
         words = to_list(items), to_list(subjects), to_list(raters), to_list(keys)
-        return OF_PAIRS[what](level, *words, to_list(values))
+        return COMPARISON_STATISTICS[what](level, *words, to_list(values))
     if what == "mean_tau_agreement":
         return _by_item(items, subjects, raters, values)
     found = _matrix(what, level, items, subjects, raters, keys, values)
     if isinstance(found, str):
-        return _nothing(found)
+        return _undefined(found)
     matrix, owners, names, categories = found
-    whole = find_statistic(what, level, matrix, categories)
+    whole = compute_statistic(what, level, matrix, categories)
     if whole.value is None:
-        return _nothing(str(whole.reason))
+        return _undefined(str(whole.reason))
     factors: Floats | None = None
     if what in OF_CLASSES:
         codes = _codes(matrix)
@@ -414,8 +416,8 @@ def _find(
         if factors is None:
             return _without_error(whole.value, names, TOO_FEW_OTHERS)
     nominal = what == "cohen_kappa" or level == "nominal"
-    told, pulls = _left_out(
-        lambda groups, count: find_values(what, level, matrix, groups, count, categories),
+    told, pulls = _jackknife(
+        lambda groups, count: values_without_groups(what, level, matrix, groups, count, categories),
         owners,
         names,
         factors if nominal else None,
@@ -440,16 +442,16 @@ def _prevalence(settings: str, items: Words, values: Numbers) -> dict[str, Any]:
     rates = JudgeRates(**json.loads(settings))
     rows = sorted((str(item), value) for item, value in zip(items, values, strict=True) if value is not None)
     if not rows:
-        return _nothing("nothing has a value")
+        return _undefined("nothing has a value")
     owners, numbers = [item for item, _ in rows], np.array([value for _, value in rows], dtype=np.float64)
     found = rated_prevalence(numbers, rates, owners)
     if found.value is None:
-        return _nothing(str(found.reason))
+        return _undefined(str(found.reason))
     names, places = np.unique(owners, return_inverse=True)
-    pulls = np.bincount(places, numbers - numbers.mean()) / len(numbers) / rates.informedness
+    influences = np.bincount(places, numbers - numbers.mean()) / len(numbers) / rates.informedness
     studies = [] if rates.known else list(zip(("sensitivity", "specificity"), rates.errors(found.value), strict=True))
     named = [*names.tolist(), *(f"{STUDY}{name} {settings}" for name, _ in studies)]
-    told: list[float | None] = [*pulls.tolist(), *(pull for _, pull in studies)]
+    told: list[float | None] = [*influences.tolist(), *(pull for _, pull in studies)]
     if found.low is None:
         return {"value": found.value, "reason": found.reason, "items": named, "pulls": [None] * len(named)}
     return {"value": found.value, "reason": None, "items": named, "pulls": told, "limits": [found.low, found.high]}
@@ -538,7 +540,7 @@ def _categories(declared: str, keys: Sequence[str], numbers: Floats, what: str) 
     return np.union1d(np.array(sorted(map(float, every))), numbers[~np.isnan(numbers)])
 
 
-def _left_out(
+def _jackknife(
     compute: Callable[[Ints, int], Sequence[float | None]],
     owners: Ints,
     names: list[str],
@@ -560,26 +562,26 @@ def _left_out(
     known = [value for value in compute(group[owners], count) if value is not None]
     if len(known) < count or count < 2:
         return "without one of the items it is undefined, so its error is unknown", [None] * len(names)
-    pulls = (count - 1) / count * (np.mean(known) - np.array(known))
+    influences = (count - 1) / count * (np.mean(known) - np.array(known))
     if factors is not None:
         largest = np.ones(count)
         np.maximum.at(largest, group, factors)
-        pulls = pulls * largest
+        influences = influences * largest
     elif by_kurtosis:
-        pulls = pulls * kurtosis_factor(pulls)
+        influences = influences * kurtosis_factor(influences)
     # Callers multiply the sum by m / (m - 1) for m items; for groups the factor should use their number.
     right = math.sqrt((count / (count - 1)) / (len(names) / (len(names) - 1)))
     sizes = np.bincount(group, minlength=count)
-    found: list[float | None] = (pulls * right / np.sqrt(sizes))[group].tolist()
+    found: list[float | None] = (influences * right / np.sqrt(sizes))[group].tolist()
     return None, found
 
 
 def _by_item(items: GivenWords, subjects: GivenWords, raters: GivenWords, values: GivenNumbers) -> dict[str, Any]:
-    """Return Kendall's τ within each item. A subject is a reply, named by its item, `PARTED` and the reply."""
+    """Return Kendall's τ within each item. A subject is a reply, named by its item, `REPLY_SEPARATOR` and the reply."""
     item, subject, rater = (code_texts(each, MISSING) for each in (items, subjects, raters))
     if len(rater) < 2:
-        return _nothing(ALONE)
-    block = subject.before(PARTED)
+        return _undefined(ALONE)
+    block = subject.before(REPLY_SEPARATOR)
     owner = np.empty(len(block), dtype=np.int64)
     owner[block.codes[subject.codes]] = item.codes
     # The index of a subject within its block.
@@ -599,17 +601,17 @@ def _by_item(items: GivenWords, subjects: GivenWords, raters: GivenWords, values
         ratings = np.full((len(blocks), len(rater), size), np.nan)
         ratings[at[block.codes[of]], rater.codes[mine], place[of]] = numbers[mine]
         stacks.append((blocks, ratings))
-    found = tau_of_stacks(stacks)
+    found = stacked_tau_by_item(stacks)
     if found.value is None:
-        return _nothing(str(found.reason))
+        return _undefined(str(found.reason))
     known = np.flatnonzero(~np.isnan(found.figures))
-    pulls = np.bincount(owner[known], (found.figures[known] - found.value) / len(known), minlength=len(item))
+    influences = np.bincount(owner[known], (found.figures[known] - found.value) / len(known), minlength=len(item))
     used = np.unique(owner[known])
     return {
         "value": found.value,
         "reason": None,
         "items": item.named(used),
-        "pulls": pulls[used].tolist(),
+        "pulls": influences[used].tolist(),
         "draws": None,
     }
 
@@ -620,7 +622,7 @@ def _median(items: Words, values: Numbers) -> dict[str, Any]:
     """
     pairs = [(str(item), value) for item, value in zip(items, values, strict=True) if value is not None]
     if not pairs:
-        return _nothing("nothing has a value")
+        return _undefined("nothing has a value")
     owners, numbers = [item for item, _ in pairs], np.array([value for _, value in pairs], dtype=np.float64)
     value = float(np.median(numbers))
     names, places = np.unique(owners, return_inverse=True)
@@ -630,22 +632,22 @@ def _median(items: Words, values: Numbers) -> dict[str, Any]:
         few = f"{m} items say too little: a median of fewer than {LEAST_ITEMS} has no interval of 95 %"
         told = "one item says nothing about the error" if m == 1 else few
         return {**found, "reason": told, "pulls": [None] * m, "draws": None}
-    drawn = medians(owners, numbers)
+    drawn = bootstrap_medians(owners, numbers)
     known = np.array(drawn)[np.isfinite(drawn)]
     below = (numbers < value) + 0.5 * (numbers == value)
-    pulls = np.bincount(places, below.mean() - below, minlength=m)
-    size = math.sqrt(float((pulls**2).sum()) * m / (m - 1))
+    influences = np.bincount(places, below.mean() - below, minlength=m)
+    size = math.sqrt(float((influences**2).sum()) * m / (m - 1))
     scale = float(known.std(ddof=1)) / size if size > 0 else 0.0
     alike = "items do not differ: nothing shows the error" if numbers.min() == numbers.max() else None
-    return {**found, "reason": alike, "pulls": (pulls * scale).tolist(), "draws": drawn}
+    return {**found, "reason": alike, "pulls": (influences * scale).tolist(), "draws": drawn}
 
 
-OF_TEXTS = frozenset({"corpus_bleu", "corpus_chrf", "corpus_ter"})
-OF_SUMS = OF_TEXTS | {"mcc", "brier", "log_loss", "ece", "auroc", "length_controlled"}
+CORPUS_METRICS = frozenset({"corpus_bleu", "corpus_chrf", "corpus_ter"})
+SET_METRICS = CORPUS_METRICS | {"mcc", "brier", "log_loss", "ece", "auroc", "length_controlled"}
 """Metrics of a whole set, from the replies (`keys`) and the references (`subjects`), each as JSON."""
 
 
-def _summed(what: str, settings: str, items: Words, subjects: Words, keys: Words) -> dict[str, Any]:
+def _set_metric(what: str, settings: str, items: Words, subjects: Words, keys: Words) -> dict[str, Any]:
     """Return a metric that is a function of sums over items, its jackknife influences, and for texts its draws."""
     rows = sorted(
         (str(item), said, true)
@@ -653,18 +655,18 @@ def _summed(what: str, settings: str, items: Words, subjects: Words, keys: Words
         if said is not None and true is not None
     )
     if not rows:
-        return _nothing("nothing has a value")
+        return _undefined("nothing has a value")
     owners, saying, truths = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
     metric = _metric(what, settings, saying, truths)
     if isinstance(metric, str):
-        return _nothing(metric)
+        return _undefined(metric)
     value = metric.whole()
     if value is None:
-        return _nothing(metric.reason)
+        return _undefined(metric.reason)
     names, places = np.unique(owners, return_inverse=True)
     found = {"value": value, "items": names.tolist()}
     m = len(names)
-    if m < LEAST_ITEMS and what in OF_TEXTS:
+    if m < LEAST_ITEMS and what in CORPUS_METRICS:
         told = "one item says nothing about the error" if m == 1 else f"{m} items say too little about the error"
         return {**found, "reason": told, "pulls": [None] * m, "draws": None}
     if what == "ece" and value < CLEAR * _noise(settings, saying, truths, places):
@@ -676,8 +678,8 @@ def _summed(what: str, settings: str, items: Words, subjects: Words, keys: Words
         factors = class_factors(codes, places, m)
         if factors is None:
             return _without_error(value, names.tolist(), TOO_FEW_OTHERS)
-    unknown, pulls = _left_out(metric.without, places, names.tolist(), factors)
-    draws = redrawn(owners, metric) if isinstance(metric, SummedMetric) and what in OF_TEXTS else None
+    unknown, pulls = _jackknife(metric.without, places, names.tolist(), factors)
+    draws = bootstrap_metric(owners, metric) if isinstance(metric, SummedMetric) and what in CORPUS_METRICS else None
     return {**found, "reason": unknown, "pulls": pulls, "draws": draws}
 
 
@@ -697,7 +699,7 @@ def _bins(settings: str) -> int:
 
 
 def _metric(what: str, settings: str, saying: list[str], truths: list[str]) -> Metric | str:
-    if what in OF_TEXTS:
+    if what in CORPUS_METRICS:
         return _translation(what, settings, saying, truths)
     if what == "mcc":
         return matthews(saying, truths)
@@ -721,5 +723,5 @@ def _translation(what: str, settings: str, said: list[str], true: list[str]) -> 
     return corpus_metric(what, json.loads(settings), [json.loads(each) for each in said], references)
 
 
-def _nothing(reason: str) -> dict[str, Any]:
+def _undefined(reason: str) -> dict[str, Any]:
     return {"value": None, "reason": reason, "items": [], "pulls": [], "draws": None}

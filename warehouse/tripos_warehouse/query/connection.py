@@ -62,10 +62,10 @@ LARGE_BYTES = 256 * 2**20
 """
 
 
-def open_box(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
+def open_sandbox(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
     """Return an in-memory DuckDB that may read `files`.
 
-    >>> open_box([]).execute("select current_setting('enable_external_access')").fetchall()
+    >>> open_sandbox([]).execute("select current_setting('enable_external_access')").fetchall()
     [(False,)]
     """
     # Large sorts spill into this folder, which exists only while they do.
@@ -302,7 +302,7 @@ RATED = "struct(item varchar, subject varchar, rater varchar, key varchar, value
 """The type of the rows of `tripos_statistic`, in any order: one list a cell, so that the fields of a row stay
 together.
 """
-FOUND = "struct(value double, reason varchar, items varchar[], pulls double[], draws double[], limits double[])"
+STATISTIC = "struct(value double, reason varchar, items varchar[], pulls double[], draws double[], limits double[])"
 """The result type of `tripos_statistic`: see `aggregates.statistic`."""
 BOUNDS = "struct(low double, high double, error double)"
 """The result type of `tripos_interval`: see `resampling.interval`."""
@@ -322,7 +322,7 @@ def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
 
     connection.create_function("t_quantile", t_quantile, ["double", "double"], "double", null_handling=SPECIAL)
     taken: list[Any] = ["varchar", "varchar", RATED]
-    connection.create_function("tripos_statistic", _statistic, taken, FOUND, type=ARROW, null_handling=SPECIAL)
+    connection.create_function("tripos_statistic", _statistic, taken, STATISTIC, type=ARROW, null_handling=SPECIAL)
     pulled: list[Any] = ["double", "varchar[]", "double[]"]
     connection.create_function("tripos_draws", _draws, pulled, "double[]", null_handling=SPECIAL)
     drawn: list[Any] = ["double[]", "double"]
@@ -352,12 +352,12 @@ def _statistic(what: Any, level: Any, rows: Any) -> Any:
 
 
 def _draws(value: float | None, items: Given, pulls: Given) -> list[float] | None:
-    from tripos_warehouse.query.resampling import sums
+    from tripos_warehouse.query.resampling import first_order_draws
 
-    return sums(value, items, pulls)
+    return first_order_draws(value, items, pulls)
 
 
 def _interval(draws: Given, df: float | None) -> dict[str, Any] | None:
-    from tripos_warehouse.query.resampling import interval
+    from tripos_warehouse.query.resampling import percentile_interval
 
-    return interval(draws, df)
+    return percentile_interval(draws, df)

@@ -42,10 +42,10 @@ LEAST_ITEMS = 6
 """The range of n independent values contains the median with probability 1 - 2^(1 - n), which reaches 95 % at 6."""
 
 
-def medians(items: Sequence[str], values: Floats) -> list[float]:
+def bootstrap_medians(items: Sequence[str], values: Floats) -> list[float]:
     """Return the median of `values` in every draw of `items`, which has the item of each value; NaN if a draw is empty.
 
-    >>> drawn = medians(["a", "a", "b", "c"], np.array([1.0, 2.0, 3.0, 4.0]))
+    >>> drawn = bootstrap_medians(["a", "a", "b", "c"], np.array([1.0, 2.0, 3.0, 4.0]))
     >>> len(drawn), float(np.nanmin(drawn)), float(np.nanmax(drawn))
     (1000, 1.5, 4.0)
     """
@@ -54,7 +54,7 @@ def medians(items: Sequence[str], values: Floats) -> list[float]:
     return found
 
 
-def redrawn(items: Sequence[str], metric: SummedMetric) -> list[float]:
+def bootstrap_metric(items: Sequence[str], metric: SummedMetric) -> list[float]:
     """Return a metric of sums in every draw of `items`, which has the item of each row; NaN if a draw is empty or the
     metric is undefined in it.
     """
@@ -67,17 +67,17 @@ def redrawn(items: Sequence[str], metric: SummedMetric) -> list[float]:
     return [math.nan if value is None else value for value in found]
 
 
-LeaveOut = Callable[
+Jackknife = Callable[
     [Callable[[Ints, int], Sequence[float | None]], Ints, list[str]], tuple[str | None, list[float | None]]
 ]
 
 
-def user_figure(
+def user_statistic(
     settings: str,
     items: Sequence[str | None],
     replies: Sequence[str | None],
     keys: Sequence[str | None],
-    left_out: LeaveOut,
+    left_out: Jackknife,
     errors: bool,
 ) -> dict[str, Any]:
     """Return the result of a user function over rows of values, each the JSON of a list. With `errors` it is also
@@ -137,30 +137,34 @@ def user_figure(
 _TYPES: dict[str, Callable[[Any], Any]] = {"number": float, "integer": int, "bool": bool, "text": str, "choice": str}
 
 
-def sums(value: float | None, items: Sequence[str] | None, pulls: Sequence[float | None] | None) -> list[float] | None:
+def first_order_draws(
+    value: float | None, items: Sequence[str] | None, influences: Sequence[float | None] | None
+) -> list[float] | None:
     """Return the first-order approximation of a value in every draw of its items; None if an influence is unknown.
 
-    >>> drawn = sums(5.0, ["a", "b"], [0.5, -0.5])
+    >>> drawn = first_order_draws(5.0, ["a", "b"], [0.5, -0.5])
     >>> len(drawn), set(np.mod(drawn, 0.5).tolist())
     (1000, {0.0})
-    >>> sums(5.0, ["a"], [None]) is None
+    >>> first_order_draws(5.0, ["a"], [None]) is None
     True
     """
-    if value is None or not items or not pulls or any(pull is None for pull in pulls):
+    if value is None or not items or not influences or any(pull is None for pull in influences):
         return None
     codes, weights = _weights(items)
-    pulled = np.bincount(codes, np.array(pulls, dtype=np.float64), minlength=weights.shape[1])
+    pulled = np.bincount(codes, np.array(influences, dtype=np.float64), minlength=weights.shape[1])
     found: list[float] = (value - pulled.sum() + np.einsum("ij,j->i", weights, pulled)).tolist()
     return found
 
 
-def interval(draws: Sequence[float | None] | None, df: float | None, confidence: float = 0.95) -> dict[str, Any] | None:
+def percentile_interval(
+    draws: Sequence[float | None] | None, df: float | None, confidence: float = 0.95
+) -> dict[str, Any] | None:
     """Return `low`, `high` and the standard `error` from draws, with `df` degrees of freedom; None if they are not
     sufficient.
 
-    >>> {name: round(each, 2) for name, each in interval([1.0, 2.0, 3.0], 10).items()}
+    >>> {name: round(each, 2) for name, each in percentile_interval([1.0, 2.0, 3.0], 10).items()}
     {'low': 1.02, 'high': 2.98, 'error': 1.0}
-    >>> interval(None, 10) is None
+    >>> percentile_interval(None, 10) is None
     True
     """
     upper = two_sided(confidence)
@@ -182,7 +186,7 @@ def _weights(items: Sequence[str]) -> tuple[Ints, Floats]:
     names, codes = np.unique(np.array(items, dtype=object), return_inverse=True)
     buckets = [_bucket(name) for name in names]
     used, places = np.unique(buckets, return_inverse=True)
-    return places[codes].astype(np.int64), _drawn(used.tobytes())
+    return places[codes].astype(np.int64), _bucket_weights(used.tobytes())
 
 
 def _bucket(name: str) -> int:
@@ -190,7 +194,7 @@ def _bucket(name: str) -> int:
 
 
 @lru_cache(maxsize=4)
-def _drawn(used: bytes) -> Floats:
+def _bucket_weights(used: bytes) -> Floats:
     buckets = np.frombuffer(used, dtype=np.int64)
     found: Floats = np.array([_of_bucket(bucket) for bucket in buckets.tolist()], dtype=np.float64).T.copy()
     found.setflags(write=False)

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.query.statements import answering, statements_of
+from tripos_warehouse.query.statements import statements_of, translate_errors
 from tripos_warehouse.tables.markup import to_html, to_markdown
 from tripos_warehouse.tables.model import answer_table
 from tripos_warehouse.tables.text import values_of
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 def run_query(connection: Connection, sql: str) -> pa.Table:
     """Return the result table of a query; of several statements, that of the last.
 
-    Raises `StoreError` S0203 for a statement that could do more than read, and what `answering` raises.
+    Raises `StoreError` S0203 for a statement that could do more than read, and what `translate_errors` raises.
 
     >>> import duckdb
     >>> run_query(duckdb.connect(), "select 1 as one").to_pylist()
@@ -49,7 +49,7 @@ def run_query(connection: Connection, sql: str) -> pa.Table:
     """
     answer = pa.table({})
     for statement in statements_of(connection, sql):
-        answer = answering(connection, partial(_table, connection, statement.query))
+        answer = translate_errors(connection, partial(_table, connection, statement.query))
     return answer
 
 
@@ -63,7 +63,7 @@ def query_rows(connection: Connection, sql: str) -> tuple[list[str], list[dict[s
     """
     answer: tuple[list[str], list[dict[str, Any]]] = [], []
     for statement in statements_of(connection, sql):
-        answer = answering(connection, partial(_rows, connection, statement))
+        answer = translate_errors(connection, partial(_rows, connection, statement))
     return answer
 
 
@@ -235,14 +235,14 @@ class Table(duckdb.DuckDBPyRelation):
         return self.to_arrow_table()
 
     def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, str]:
-        shown = [glimpse(self)]
+        shown = [preview(self)]
         return {"text/plain": str(self), "text/html": to_html(shown), "text/markdown": to_markdown(shown)}
 
 
-def glimpse(relation: duckdb.DuckDBPyRelation, name: str = "answer") -> PaperTable:
+def preview(relation: duckdb.DuckDBPyRelation, name: str = "answer") -> PaperTable:
     """Return the first rows of a relation as a table, with long texts cut.
 
-    >>> table = glimpse(duckdb.sql("select range as n, repeat('a', 100) as long from range(30)"))
+    >>> table = preview(duckdb.sql("select range as n, repeat('a', 100) as long from range(30)"))
     >>> len(table.rows), len(table.columns[1].cells[0]), table.notes
     (20, 60, ('the first 20 rows; `.to_pandas()`, `.to_polars()` and `.to_arrow()` have all',))
     """
@@ -291,13 +291,13 @@ class Groups:
 
     def agg(self, *arguments: Any, **named: Any) -> Any:
         """Aggregate the groups, as in DuckDB."""
-        return reading(self._groups.agg(*arguments, **named))
+        return read_only(self._groups.agg(*arguments, **named))
 
 
-def reading(found: Any) -> Any:
+def read_only(found: Any) -> Any:
     """Return the same relation restricted to methods that read; any other object unchanged.
 
-    >>> relation = reading(duckdb.sql("select 1 as n"))
+    >>> relation = read_only(duckdb.sql("select 1 as n"))
     >>> relation.filter("n = 1").fetchall()
     [(1,)]
     >>> relation.write_csv("n.csv")  # doctest: +ELLIPSIS
@@ -311,15 +311,15 @@ def reading(found: Any) -> Any:
     return found
 
 
-def _asked(function: Callable[..., Any]) -> Callable[..., Any]:
+def _read_only_method(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def ask(*arguments: Any, **named: Any) -> Any:
-        return reading(function(*arguments, **named))
+        return read_only(function(*arguments, **named))
 
     return ask
 
 
-def _refused(name: str) -> Callable[..., Any]:
+def _refused_method(name: str) -> Callable[..., Any]:
     def refuse(*_: Any, **__: Any) -> Any:
         hint = "take the rows out, as with `.to_arrow_table()` or `.df()`, and go on with those"
         raise StoreError("S0205", f"`{name}` of a relation does more than read the store", hint)
@@ -331,4 +331,6 @@ def _refused(name: str) -> Callable[..., Any]:
 for _name in dir(duckdb.DuckDBPyRelation):
     _member = getattr(duckdb.DuckDBPyRelation, _name)
     if callable(_member) and (_name in _ASKED or not _name.startswith("_")):
-        setattr(Relation, _name, _asked(_member) if _name in READS or _name in _ASKED else _refused(_name))
+        setattr(
+            Relation, _name, _read_only_method(_member) if _name in READS or _name in _ASKED else _refused_method(_name)
+        )

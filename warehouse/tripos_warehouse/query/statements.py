@@ -56,13 +56,13 @@ Answer = TypeVar("Answer")
 def statements_of(connection: Connection, text: str) -> list[duckdb.Statement]:
     """Return the statements in a text, all of which only read.
 
-    Raises `StoreError`: S0203 for a statement that could do more, and what `answering` raises.
+    Raises `StoreError`: S0203 for a statement that could do more, and what `translate_errors` raises.
 
     >>> [statement.query.strip() for statement in statements_of(duckdb.connect(), "select 1; from range(3)")]
     ['select 1;', 'from range(3)']
     """
     text = _ALL_TABLES if _SHOW_TABLES.fullmatch(text) else text
-    statements = answering(connection, lambda: connection.extract_statements(text))
+    statements = translate_errors(connection, lambda: connection.extract_statements(text))
     for statement in statements:
         if not _reads(statement):
             raise StoreError(
@@ -76,7 +76,7 @@ def statements_of(connection: Connection, text: str) -> list[duckdb.Statement]:
     return statements
 
 
-def answering(connection: Connection, ask: Callable[[], Answer]) -> Answer:
+def translate_errors(connection: Connection, ask: Callable[[], Answer]) -> Answer:
     """Return the result of `ask`, with DuckDB's errors translated.
 
     Raises `StoreError` with DuckDB's message on one line: S0204 for a missing table, column or function, S0205 for a
@@ -95,13 +95,13 @@ def answering(connection: Connection, ask: Callable[[], Answer]) -> Answer:
         raise StoreError("S0201", told if len(told) <= LONGEST else f"{told[:LONGEST].rstrip()} …") from error
 
 
-def names_of(connection: Connection) -> dict[str, list[str]]:
+def tables_and_macros(connection: Connection) -> dict[str, list[str]]:
     """Return the name of every table and macro, quoted if needed, with its columns or parameters.
 
     >>> connection = duckdb.connect()
     >>> connection.execute("create table t as select 1 as n").fetchall()
     [(1,)]
-    >>> names_of(connection)["t"]
+    >>> tables_and_macros(connection)["t"]
     ['n']
     """
     found: dict[str, list[str]] = {}
@@ -130,7 +130,7 @@ def _did_you_mean(connection: Connection, message: str) -> str:
     wanted = missing[1].casefold()
     about_column = "column" in message.partition("\n")[0].casefold()
     try:
-        names = names_of(connection)
+        names = tables_and_macros(connection)
         field = _field(connection, missing[1], names) if about_column else ""
     except duckdb.Error:
         return ""

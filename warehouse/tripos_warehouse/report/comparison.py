@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.language.contexts import Clustering
-from tripos_compiler.language.intervals import ranges_of, score_spans
+from tripos_compiler.language.intervals import ranges_of, score_ranges
 from tripos_compiler.language.plan_diff import are_comparable, find_changes
 from tripos_compiler.language.scored_values import element_scores
 from tripos_compiler.plan import Aggregate, BoolType, Grade, IntegerType, Measure, NumberType, Plan, Score, Type
@@ -31,41 +31,41 @@ from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.training import metric_weights
 from tripos_warehouse.measures.differences import (
-    Half,
+    ModelSide,
     SumOfMeans,
     fields_of_pairs,
-    items_beside_numbers,
+    items_without_scores,
+    jackknife_difference,
     mean_of,
     paired_cells_of,
     paired_mean_of,
     paired_sum_of,
-    remeasure,
     with_fields,
 )
-from tripos_warehouse.measures.evaluation import evaluate_or_tell
+from tripos_warehouse.measures.evaluation import evaluate_or_error
 from tripos_warehouse.measures.figures import aggregates
 from tripos_warehouse.measures.measure_rows import (
+    EXAGGERATED_DIFFERENCES,
     INTERRUPTED,
-    OF_TWO_RUNS,
-    TOO_FAR_APART,
+    TWO_RUNS_UNFOLLOWED,
     UNFOLLOWED,
     followed_difference,
 )
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.statistics.intervals import (
-    ALIKE,
-    ONE_CLUSTER,
-    ONE_ITEM,
+    NO_SPREAD,
     ROUNDING,
+    SINGLE_CLUSTER,
+    SINGLE_ITEM,
     mean_of_cells,
     negated,
-    p_of_above,
+    p_value_above,
     upper_bound,
 )
 from tripos_warehouse.statistics.multiple_tests import benjamini_hochberg, fixed_sequence
-from tripos_warehouse.statistics.result import StatisticResult
-from tripos_warehouse.tables.text import NOTHING, TextColumn, decimals_of, grid
-from tripos_warehouse.views.benchmark_views import are_counted, axis_columns, clusterings_of, people_apart
+from tripos_warehouse.statistics.result import Estimate
+from tripos_warehouse.tables.text import NULL_TEXT, TextColumn, decimals_of, grid
+from tripos_warehouse.views.benchmark_views import axis_columns, clusterings_of, counts_in_figures, separate_people
 from tripos_warehouse.views.dimensions import LANGUAGE, arm_columns, dimension_label, dimension_place
 from tripos_warehouse.views.runs import RunRecord
 
@@ -75,7 +75,7 @@ HEADLINE_SHARE = 0.8
 """The part of the level that tests the headline if there are other figures. If the headline had all of it and showed no
 difference, no other figure could be significant, however small its p-value."""
 
-Figure = tuple[Hashable, StatisticResult]
+Figure = tuple[Hashable, Estimate]
 """A hypothesis: what a row is computed from, and its difference. Rows with the same figure are one hypothesis."""
 Margins = Mapping[str | None, float]
 """By the name of a row, the margin within which two sides are equivalent; under None that of all other rows."""
@@ -119,7 +119,7 @@ class ComparedRow:
     of: str
     a: float
     b: float
-    difference: StatisticResult
+    difference: Estimate
     p: float | None
     graded: bool
     span: float | None = None
@@ -186,9 +186,9 @@ def corrected(sections: Sequence[Section], headline: Sequence[str] = (), margins
     figures = [(place if row.figure is None else row.figure, row.difference) for place, row in enumerate(rows)]
     named = list(zip((section.kind for section in sections for _ in section.rows), rows, figures, strict=True))
     first = [figure for name in headline for kind, row, figure in named if kind == "measure" and row.name == name]
-    given = dict(zip(figures, (row.difference.p for row in rows), strict=True))
-    p_values = _corrected(given, first)
-    rates = dict(zip(given, benjamini_hochberg(list(given.values())), strict=True))
+    uncorrected = dict(zip(figures, (row.difference.p for row in rows), strict=True))
+    p_values = _corrected(uncorrected, first)
+    rates = dict(zip(uncorrected, benjamini_hochberg(list(uncorrected.values())), strict=True))
     bounded = len({figure for _, row, figure in named if _beyond(row, LEVEL) is not None})
     rows = [
         replace(row, p=p_values[figure], q=rates[figure], ruled_out=_beyond(row, LEVEL / bounded) if bounded else None)
@@ -197,7 +197,7 @@ def corrected(sections: Sequence[Section], headline: Sequence[str] = (), margins
     if margins:
         rows = _with_equivalence(rows, figures, first, margins)
     told = iter(rows)
-    tested = {figure for figure, p in given.items() if p is not None}
+    tested = {figure for figure, p in uncorrected.items() if p is not None}
     return Family(
         tuple(Section(section.kind, tuple(next(told) for _ in section.rows)) for section in sections),
         len(tested),
@@ -208,11 +208,13 @@ def corrected(sections: Sequence[Section], headline: Sequence[str] = (), margins
 Hypothesis = TypeVar("Hypothesis", bound=Hashable)
 
 
-def _corrected(given: Mapping[Hypothesis, float | None], first: Iterable[Hypothesis]) -> dict[Hypothesis, float | None]:
+def _corrected(
+    p_values: Mapping[Hypothesis, float | None], first: Iterable[Hypothesis]
+) -> dict[Hypothesis, float | None]:
     """Return the p-values of hypotheses, corrected for all of them; those in `first` are tested before the others."""
-    places = {hypothesis: place for place, hypothesis in enumerate(given)}
+    places = {hypothesis: place for place, hypothesis in enumerate(p_values)}
     order = [places[hypothesis] for hypothesis in first if hypothesis in places]
-    return dict(zip(given, fixed_sequence(list(given.values()), order, HEADLINE_SHARE), strict=True))
+    return dict(zip(p_values, fixed_sequence(list(p_values.values()), order, HEADLINE_SHARE), strict=True))
 
 
 def _with_equivalence(
@@ -262,12 +264,12 @@ def _beyond(row: ComparedRow, level: float) -> float | None:
     return None if bounds[0] is None or bounds[1] is None else max(bounds[0], bounds[1])
 
 
-def _bound(row: ComparedRow, difference: StatisticResult, level: float) -> float | None:
+def _bound(row: ComparedRow, difference: Estimate, level: float) -> float | None:
     return None if difference.low is None else upper_bound(difference, level, farthest=row.farthest, end=row.span)
 
 
-def _p_of_beyond(row: ComparedRow, difference: StatisticResult, margin: float) -> float | None:
-    return None if difference.low is None else p_of_above(difference, margin, farthest=row.farthest, end=row.span)
+def _p_of_beyond(row: ComparedRow, difference: Estimate, margin: float) -> float | None:
+    return None if difference.low is None else p_value_above(difference, margin, farthest=row.farthest, end=row.span)
 
 
 def _check_margins(rows: Sequence[ComparedRow], margins: Margins) -> None:
@@ -344,12 +346,12 @@ class Comparison:
         rows = [row for section in self.sections for row in section.rows if row.by_sequence]
         names = ", ".join(dict.fromkeys(row.name for row in rows))
         told = f"{names}: B − A, its interval and p are those of a confidence sequence, which hold whenever a run stops"
-        cautions = {told: bool(rows), TOO_FAR_APART: self.stopped, INTERRUPTED: self.interrupted}
+        cautions = {told: bool(rows), EXAGGERATED_DIFFERENCES: self.stopped, INTERRUPTED: self.interrupted}
         return tuple(each for each, holds in cautions.items() if holds)
 
 
 @dataclass(frozen=True)
-class Judged:
+class ScoreFacts:
     """Facts about scores, by name: those for which higher is better, and the lengths of their scales."""
 
     graded: set[str]
@@ -380,25 +382,25 @@ def compare(one: Side, two: Side, *, by_judge: bool = True, margins: Margins = N
     share no item, S0616 for a margin that fits no row.
     """
     check_comparable(one, two)
-    found, only_a, only_b, same = _read(one, two, by_judge)
-    judged = Judged(graded_scores(two.plan), spans_of(two.plan))
+    pairs, only_a, only_b, same = _read(one, two, by_judge)
+    judged = ScoreFacts(higher_is_better_scores(two.plan), spans_of(two.plan))
     together = _together(one, two)
-    of_replies = found.where(~np.isin(found.columns["metric"], element_scores(two.plan)))
-    items = {*found.columns[ITEM].tolist(), *items_beside_numbers(one, two, alone=not len(found.a))}
-    measures, unpaired = _measures(one, two, found, sorted(items), judged, together)
+    of_replies = pairs.where(~np.isin(pairs.columns["metric"], element_scores(two.plan)))
+    items = {*pairs.columns[ITEM].tolist(), *items_without_scores(one, two, alone=not len(pairs.a))}
+    measures, unpaired = _measures(one, two, pairs, sorted(items), judged, together)
     sections = [
         Section("measure", measures),
         Section("metric", tuple(_metrics(two.plan, of_replies, judged))),
         Section("scenario", tuple(_scenarios(two.plan, of_replies, judged))),
     ]
     family = corrected([_as_followed(section, one, two) for section in sections], _headline(two.plan), margins)
-    people = tuple(sorted({name for side in (one, two) for name in people_apart(side.connection, side.plan)}))
+    people = tuple(sorted({name for side in (one, two) for name in separate_people(side.connection, side.plan)}))
     first = tuple(name for name in _headline(two.plan) if name in {row.name for row in measures})
     by_people = tuple(each.name for each in two.plan.measures if each.corrected)
     by_people = tuple(name for name in by_people if name in {row.name for row in measures})
     return Comparison(
         family.sections,
-        len(found.a),
+        len(pairs.a),
         len(items),
         only_a,
         only_b,
@@ -458,10 +460,10 @@ def _given(type_: Type) -> str:
 def spans_of(plan: Plan) -> dict[str, float]:
     """Return the lengths of the scales of scores, if they have bounds."""
     found = {metric.name: float(metric.ends[1] - metric.ends[0]) for metric in plan.metrics if metric.ends is not None}
-    return found | {name: high - low for name, (low, high) in score_spans(plan).items() if low < high < low + math.inf}
+    return found | {name: high - low for name, (low, high) in score_ranges(plan).items() if low < high < low + math.inf}
 
 
-def graded_scores(plan: Plan) -> set[str]:
+def higher_is_better_scores(plan: Plan) -> set[str]:
     """Return the scores for which higher is better: those of judges, and true or false."""
     steps = [step for scenario in plan.scenarios for step in scenario.steps]
     computed = {step.name for step in steps if isinstance(step, Score) and step.truth}
@@ -492,7 +494,7 @@ def _read(one: Side, two: Side, by_judge: bool) -> tuple[_Pairs, int, int, int]:
         ).to_arrow_table()
         table = every.filter(pc.invert(every.column("its same")))
         [(count_a, count_b)] = joined.sql("select (select count(*) from one), (select count(*) from two)").fetchall()
-    if not table.num_rows and not items_beside_numbers(one, two, alone=True):
+    if not table.num_rows and not items_without_scores(one, two, alone=True):
         hint = "both sides must have scores of the same items in the same scenarios; `tripos list` shows the runs"
         raise StoreError("S0613", f"the two sides share no scored item: {count_a:,} scores and {count_b:,}", hint)
     values = {name: np.asarray(table.column(name).to_pylist(), dtype=object) for name in columns}
@@ -514,7 +516,8 @@ def _scores(side: Side, keys: Sequence[str], more: Sequence[str]) -> pa.Table:
           case model {slots} end as {sql.name(SLOT)}, avg(value order by value) as value,
           any_value(model) as model, min(sample_id) as "its sample"
         from {with_fields(side.run.benchmark, [name for name in plain if "." in name])}
-        where value is not null and model in ({", ".join(map(sql.text, side.models))}) and {are_counted(side.plan)}
+        where value is not null and model in ({", ".join(map(sql.text, side.models))})
+          and {counts_in_figures(side.plan)}
         group by all"""
     ).to_arrow_table()
 
@@ -522,41 +525,41 @@ def _scores(side: Side, keys: Sequence[str], more: Sequence[str]) -> pa.Table:
 def _row(
     name: str,
     of: str,
-    found: _Pairs,
+    pairs: _Pairs,
     cells: Sequence[str],
     weighted: bool,
-    judged: Judged,
+    judged: ScoreFacts,
     times: Mapping[Any, float] | None = None,
 ) -> ComparedRow:
-    cell = _cells(found, cells) if cells or times is not None else None
-    weight = found.weight if weighted else np.ones(len(found.a))
-    clusters = found.columns[CLUSTER].tolist()
+    cell = _cells(pairs, cells) if cells or times is not None else None
+    weight = pairs.weight if weighted else np.ones(len(pairs.a))
+    clusters = pairs.columns[CLUSTER].tolist()
     a, b = (
         mean_of_cells(side, clusters, cell, weight, times=times, paired=False).value or 0.0
-        for side in (found.a, found.b)
+        for side in (pairs.a, pairs.b)
     )
-    names = {*found.columns["metric"].tolist()}
+    names = {*pairs.columns["metric"].tolist()}
     spans = {judged.spans.get(name) for name in names}
     span = None if None in spans else max(each for each in spans if each is not None)
     ends = None if span is None else (-span, span)
-    difference = mean_of_cells(found.b - found.a, clusters, cell, weight, times=times, ends=ends)
-    if difference.reason == ONE_ITEM and len({*found.columns[ITEM].tolist()}) > 1:
-        difference = difference.without_interval(ONE_CLUSTER)
-    graded, figure = names <= judged.graded, _figure(found, cell, weight)
-    farthest = float(np.abs(found.b - found.a).max()) * (1.0 if times is None else sum(map(abs, times.values())))
+    difference = mean_of_cells(pairs.b - pairs.a, clusters, cell, weight, times=times, ends=ends)
+    if difference.reason == SINGLE_ITEM and len({*pairs.columns[ITEM].tolist()}) > 1:
+        difference = difference.without_interval(SINGLE_CLUSTER)
+    graded, figure = names <= judged.graded, _figure(pairs, cell, weight)
+    farthest = float(np.abs(pairs.b - pairs.a).max()) * (1.0 if times is None else sum(map(abs, times.values())))
     return ComparedRow(name, of, a, b, difference, None, graded, span, figure=figure, farthest=farthest)
 
 
-def _cells(found: _Pairs, names: Sequence[str]) -> list[tuple[Any, ...]]:
+def _cells(pairs: _Pairs, names: Sequence[str]) -> list[tuple[Any, ...]]:
     """Return the cell of each pair, by these columns."""
-    return list(zip(*(found.columns[name].tolist() for name in names), strict=True)) if names else [()] * len(found.a)
+    return list(zip(*(pairs.columns[name].tolist() for name in names), strict=True)) if names else [()] * len(pairs.a)
 
 
-def _figure(found: _Pairs, cell: Sequence[object] | None, weight: NDArray[np.float64]) -> tuple[bytes, ...]:
+def _figure(pairs: _Pairs, cell: Sequence[object] | None, weight: NDArray[np.float64]) -> tuple[bytes, ...]:
     """Return what identifies a mean of cells: its pairs, their weights, and which of them share a cell."""
     known: dict[object, int] = {}
     cells = np.array([known.setdefault(each, len(known)) for each in cell or ()])
-    return found.place.tobytes(), (weight / weight.max()).tobytes(), cells.tobytes() if len(known) > 1 else b""
+    return pairs.place.tobytes(), (weight / weight.max()).tobytes(), cells.tobytes() if len(known) > 1 else b""
 
 
 def _together(one: Side, two: Side) -> tuple[str, ...]:
@@ -571,15 +574,15 @@ def _together(one: Side, two: Side) -> tuple[str, ...]:
 
 
 def _measures(
-    one: Side, two: Side, found: _Pairs, items: Sequence[str], judged: Judged, together: Sequence[str]
+    one: Side, two: Side, pairs: _Pairs, items: Sequence[str], judged: ScoreFacts, together: Sequence[str]
 ) -> tuple[tuple[ComparedRow, ...], tuple[tuple[str, str], ...]]:
     """Return the rows of every measure except those `together`, and the names of measures that cannot be compared, with
     the reason."""
-    means = {row.name: row for row in _means(two.plan, found, judged)}
-    half, other = (Half(side.connection, side.run.benchmark, side.models) for side in (one, two))
+    means = {row.name: row for row in _means(two.plan, pairs, judged)}
+    half, other = (ModelSide(side.connection, side.run.benchmark, side.models) for side in (one, two))
     rows: list[ComparedRow] = []
     unpaired: list[tuple[str, str]] = []
-    stand_for = _stand_for(two.plan)
+    stand_for = _shown_measures(two.plan)
     for measure in two.plan.measures:
         if measure.name in together:
             continue
@@ -589,19 +592,19 @@ def _measures(
                 unpaired.append((measure.name, _why_unpaired(one, two, measure)))
             continue
         if (mean := paired_cells_of(two.plan, measure)) is not None:
-            told = list(_cell_rows(two.plan, measure, mean, found, judged))
+            told = list(_cell_rows(two.plan, measure, mean, pairs, judged))
             rows += told
             unpaired += [] if told else [(measure.name, _why_unpaired(one, two, measure))]
             continue
         if (whole := paired_sum_of(two.plan, measure)) is not None:
-            row = _sum_row(two.plan, measure, whole, found, judged)
+            row = _sum_row(two.plan, measure, whole, pairs, judged)
             if row is not None:
                 rows.append(row)
                 continue
         graded = measure.directed or bool(measure.corrected) or measure.name in two.plan.benchmark.headline
         if (plain := mean_of(measure.model_copy(update={"random": ()}))) is not None:
             graded |= set(plain.values) <= judged.graded
-        values = remeasure(half, other, two.plan, measure, items)
+        values = jackknife_difference(half, other, two.plan, measure, items)
         span = None if measure.low is None or measure.high is None else measure.high - measure.low
         unnamed = {"name": "", "until": None, "lower_is_better": False, "higher_is_better": False}
         content = measure.model_copy(update=unnamed).model_dump_json()
@@ -618,7 +621,7 @@ def _why_unpaired(one: Side, two: Side, measure: Measure) -> str:
     told = []
     for letter, side in (("A", one), ("B", two)):
         own = next((each for each in side.plan.measures if each.name == measure.name), None)
-        rows = evaluate_or_tell(side.connection, side.plan, own).rows if own is not None else ()
+        rows = evaluate_or_error(side.connection, side.plan, own).rows if own is not None else ()
         if all(row.value is None for row in rows if row.model in side.models):
             reasons = sorted({row.reason for row in rows if row.reason and row.model in side.models})
             told.append((letter, "; ".join(reasons) or "nothing was scored"))
@@ -630,7 +633,7 @@ def _why_unpaired(one: Side, two: Side, measure: Measure) -> str:
     return "; ".join(f"{letter} has no value: {why}" for letter, why in told)
 
 
-def _stand_for(plan: Plan) -> dict[Any, Measure]:
+def _shown_measures(plan: Plan) -> dict[Any, Measure]:
     """Return, for measures that are the same mean of cells, the one that is shown."""
     chosen: dict[Any, Measure] = {}
     for measure in sorted(plan.measures, key=lambda each: len(each.by)):
@@ -639,78 +642,80 @@ def _stand_for(plan: Plan) -> dict[Any, Measure]:
     return chosen
 
 
-def _means(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[ComparedRow]:
+def _means(plan: Plan, pairs: _Pairs, judged: ScoreFacts) -> Iterable[ComparedRow]:
     """Yield the row of every measure that is a mean; if it has dimensions, all cells weigh the same."""
-    chosen = _stand_for(plan)
+    chosen = _shown_measures(plan)
     for measure in plan.measures:
         mean = paired_mean_of(plan, measure)
         if mean is None or chosen[mean.values, mean.scenario, mean.by] is not measure:
             continue
-        mask = _of_mean(mean, found)
+        mask = _of_mean(mean, pairs)
         cells = ["evaluator" if name == "judge" else name for name in mean.by]
-        if mask.any() and all(name in found.columns for name in cells):
+        if mask.any() and all(name in pairs.columns for name in cells):
             of = f"each {' and '.join(mean.by)} alike" if mean.by else ""
             weighted = "metric" not in mean.by
-            row = _row(measure.name, of, found.where(mask), cells, weighted, judged)
+            row = _row(measure.name, of, pairs.where(mask), cells, weighted, judged)
             lower = measure.lower_is_better
             graded = row.graded or measure.directed or measure.name in plan.benchmark.headline
             yield replace(row, graded=graded, lower_is_better=lower)
 
 
-def _sum_row(plan: Plan, measure: Measure, whole: SumOfMeans, found: _Pairs, judged: Judged) -> ComparedRow | None:
+def _sum_row(plan: Plan, measure: Measure, whole: SumOfMeans, pairs: _Pairs, judged: ScoreFacts) -> ComparedRow | None:
     """Return the row of a sum of means of cells; None if a cell has no pairs."""
     cells = ["evaluator" if name == "judge" else name for name in whole.by]
-    if any(name not in found.columns for name in cells):
+    if any(name not in pairs.columns for name in cells):
         return None
-    own = _cells(found, cells)
-    mask = _of_mean(whole.mean, found)
+    own = _cells(pairs, cells)
+    mask = _of_mean(whole.mean, pairs)
     times = whole.times_of({key for key, chosen in zip(own, mask, strict=True) if chosen})
     if times is None:
         return None
     mask &= np.array([key in times for key in own], dtype=bool)
-    row = _row(measure.name, "", found.where(mask), cells, "metric" not in whole.by, judged, times)
+    row = _row(measure.name, "", pairs.where(mask), cells, "metric" not in whole.by, judged, times)
     graded = measure.directed or measure.name in plan.benchmark.headline
     a, b = row.a + whole.constant, row.b + whole.constant
     span = None if measure.low is None or measure.high is None else measure.high - measure.low
     return replace(row, a=a, b=b, span=span, graded=graded, lower_is_better=measure.lower_is_better)
 
 
-def _cell_rows(plan: Plan, measure: Measure, mean: Aggregate, found: _Pairs, judged: Judged) -> Iterable[ComparedRow]:
+def _cell_rows(
+    plan: Plan, measure: Measure, mean: Aggregate, pairs: _Pairs, judged: ScoreFacts
+) -> Iterable[ComparedRow]:
     """Yield the row of each cell of a mean of scores that has pairs."""
     names = ["evaluator" if name == "judge" else name for name in mean.by]
-    if any(name not in found.columns for name in names):
+    if any(name not in pairs.columns for name in names):
         return
     places = [dimension_place(plan, name) for name in mean.by]
-    cells = set(_cells(found.where(_of_mean(mean, found)), names))
+    cells = set(_cells(pairs.where(_of_mean(mean, pairs)), names))
     for cell in sorted(cells, key=lambda each: [place(value) for place, value in zip(places, each, strict=True)]):
-        row = _sum_row(plan, measure, SumOfMeans(mean, mean.by, {cell: 1.0}, 0.0), found, judged)
+        row = _sum_row(plan, measure, SumOfMeans(mean, mean.by, {cell: 1.0}, 0.0), pairs, judged)
         if row is not None:
             labels = (dimension_label(plan, name, value) for name, value in zip(mean.by, cell, strict=True))
             graded = row.graded or set(mean.values) <= judged.graded
             yield replace(row, of=", ".join(labels), graded=graded)
 
 
-def _of_mean(mean: Aggregate, found: _Pairs) -> NDArray[np.bool_]:
+def _of_mean(mean: Aggregate, pairs: _Pairs) -> NDArray[np.bool_]:
     """Return the mask of the pairs that belong to a mean of scores."""
-    mask: NDArray[np.bool_] = np.isin(found.columns["scorer"], mean.values)
-    mask |= np.isin(found.columns["metric"], mean.values)
-    return mask if mean.scenario is None else mask & (found.columns["scenario"] == mean.scenario)
+    mask: NDArray[np.bool_] = np.isin(pairs.columns["scorer"], mean.values)
+    mask |= np.isin(pairs.columns["metric"], mean.values)
+    return mask if mean.scenario is None else mask & (pairs.columns["scenario"] == mean.scenario)
 
 
-def _metrics(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[ComparedRow]:
+def _metrics(plan: Plan, pairs: _Pairs, judged: ScoreFacts) -> Iterable[ComparedRow]:
     place = dimension_place(plan, "metric")
-    for metric in sorted(set(found.columns["metric"].tolist()), key=place):
-        mask = found.columns["metric"] == metric
+    for metric in sorted(set(pairs.columns["metric"].tolist()), key=place):
+        mask = pairs.columns["metric"] == metric
         label = dimension_label(plan, "metric", metric)
-        yield _row(metric, label if label != metric else "", found.where(mask), (), False, judged)
+        yield _row(metric, label if label != metric else "", pairs.where(mask), (), False, judged)
 
 
-def _scenarios(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[ComparedRow]:
+def _scenarios(plan: Plan, shared_pairs: _Pairs, judged: ScoreFacts) -> Iterable[ComparedRow]:
     place = dimension_place(plan, "scenario")
-    pairs = set(zip(found.columns["scenario"].tolist(), found.columns["scorer"].tolist(), strict=True))
+    pairs = set(zip(shared_pairs.columns["scenario"].tolist(), shared_pairs.columns["scorer"].tolist(), strict=True))
     for scenario, scorer in sorted(pairs, key=lambda pair: (place(pair[0]), pair[1])):
-        mask = (found.columns["scenario"] == scenario) & (found.columns["scorer"] == scorer)
-        yield _row(scenario, scorer, found.where(mask), (), True, judged)
+        mask = (shared_pairs.columns["scenario"] == scenario) & (shared_pairs.columns["scorer"] == scorer)
+        yield _row(scenario, scorer, shared_pairs.where(mask), (), True, judged)
 
 
 def _stopped(side: Side) -> bool:
@@ -738,7 +743,7 @@ def _as_followed(section: Section, one: Side, two: Side) -> Section:
         if found is not None:
             rows.append(replace(row, difference=replace(found, n=row.difference.n), by_sequence=True))
         elif _stopped(one) or _stopped(two):
-            untold = StatisticResult.undefined(UNFOLLOWED if alone else OF_TWO_RUNS, n=row.difference.n)
+            untold = Estimate.undefined(UNFOLLOWED if alone else TWO_RUNS_UNFOLLOWED, n=row.difference.n)
             rows.append(replace(row, difference=replace(untold, clusters=row.difference.clusters)))
         else:
             rows.append(row)
@@ -747,7 +752,7 @@ def _as_followed(section: Section, one: Side, two: Side) -> Section:
 
 def _headline(plan: Plan) -> list[str]:
     """Return the names of the headline measures in a comparison."""
-    chosen, named = _stand_for(plan), {measure.name: measure for measure in plan.measures}
+    chosen, named = _shown_measures(plan), {measure.name: measure for measure in plan.measures}
     means = {name: paired_mean_of(plan, named[name]) for name in plan.benchmark.headline if name in named}
     return [name if mean is None else chosen[mean.values, mean.scenario, mean.by].name for name, mean in means.items()]
 
@@ -764,7 +769,7 @@ class ChangeLine(NamedTuple):
         return f"{self.where}: {self.what}"
 
 
-class Between(NamedTuple):
+class RunChanges(NamedTuple):
     """What changed between two runs, in the spec and in who graded. `by_judge`: the same judges graded both, so scores
     are paired judge by judge."""
 
@@ -772,7 +777,7 @@ class Between(NamedTuple):
     by_judge: bool
 
 
-def changes_between(one: Side, two: Side, *, anyway: bool = False) -> Between:
+def changes_between(one: Side, two: Side, *, anyway: bool = False) -> RunChanges:
     """Return what changed between the runs of two sides.
 
     Raises `StoreError`: S0611 and S0612 if they cannot be compared; and unless `anyway` is true, S0859 if their
@@ -784,7 +789,7 @@ def changes_between(one: Side, two: Side, *, anyway: bool = False) -> Between:
     if not anyway:
         _refuse_majors(one.run, two.run)
         _refuse(changed)
-    return Between(changed, not judges)
+    return RunChanges(changed, not judges)
 
 
 def spec_changes(before: Plan, after: Plan) -> list[ChangeLine]:
@@ -842,8 +847,8 @@ def verdict(row: ComparedRow, tests: int = 1, decimals: int = 2) -> str:
     """Return the verdict of a row, in words; it is one of `tests` tests.
 
     >>> from dataclasses import replace
-    >>> from tripos_warehouse.statistics.result import StatisticResult
-    >>> found = StatisticResult(0.31, low=0.12, high=0.5, standard_error=0.09, df=40, p=0.002, n=41, clusters=41)
+    >>> from tripos_warehouse.statistics.result import Estimate
+    >>> found = Estimate(0.31, low=0.12, high=0.5, standard_error=0.09, df=40, p=0.002, n=41, clusters=41)
     >>> made = ComparedRow("RIGHT", "", 7, 7.31, found, 0.004, True)
     >>> verdict(made)
     'B is better by 0.31 (0.12 to 0.50)'
@@ -852,34 +857,34 @@ def verdict(row: ComparedRow, tests: int = 1, decimals: int = 2) -> str:
     >>> verdict(replace(made, p=0.08, equivalence=Equivalence(0.4, 0.16, 0.46, 0.16, 0.001, "not worse")))
     'B is not worse by 0.4 or more (0.16 to 0.46)'
     """
-    found = row.difference
-    if found.value is None:
-        return f"not compared: {found.reason}"
-    apart = found.value
-    told = f"{'B' if row.is_second_ahead else 'A'} is {'better' if row.graded else 'higher'} by"
+    difference = row.difference
+    if difference.value is None:
+        return f"not compared: {difference.reason}"
+    apart = difference.value
+    claim = f"{'B' if row.is_second_ahead else 'A'} is {'better' if row.graded else 'higher'} by"
     size = f"{abs(apart):.{decimals}f}"
-    if found.low is None or found.high is None:
-        if (found.clusters or 0) < 2:
-            which = "cluster of items" if found.reason == ONE_CLUSTER else "item"
+    if difference.low is None or difference.high is None:
+        if (difference.clusters or 0) < 2:
+            which = "cluster of items" if difference.reason == SINGLE_CLUSTER else "item"
             return f"one {which} says nothing about the difference"
-        if found.reason not in (None, ALIKE):
-            why = found.reason if "no interval" in found.reason else f"no interval: {found.reason}"
-            return f"{'no difference' if abs(apart) <= ROUNDING else f'{told} {size}'}; {why}"
+        if difference.reason not in (None, NO_SPREAD):
+            why = difference.reason if "no interval" in difference.reason else f"no interval: {difference.reason}"
+            return f"{'no difference' if abs(apart) <= ROUNDING else f'{claim} {size}'}; {why}"
         if abs(apart) <= ROUNDING:
-            return f"no difference in any of {_count(found.n, 'pair')}"
-        return f"{told} {size}, the same everywhere: no interval"
+            return f"no difference in any of {_count(difference.n, 'pair')}"
+        return f"{claim} {size}, the same everywhere: no interval"
     # From the side of the higher value, so that the interval matches the sentence.
-    low, high = (found.low, found.high) if apart > 0 else (-found.high, -found.low)
-    within = None if row.equivalence is None else _within(row.equivalence, decimals)
+    low, high = (difference.low, difference.high) if apart > 0 else (-difference.high, -difference.low)
+    within = None if row.equivalence is None else _margin_verdict(row.equivalence, decimals)
     interval = f"{size} ({low:.{decimals}f} to {high:.{decimals}f})"
     if row.is_apart:
-        return f"{told} {interval}" if within is None else f"{told} {interval}; {within}"
+        return f"{claim} {interval}" if within is None else f"{claim} {interval}; {within}"
     if within is not None:
         return within
     if low > 0:
-        return f"{told} {interval}, which may be chance among {tests} tests"
-    none = abs(apart) <= ROUNDING and not found.standard_error
-    shown = f"no difference in any of {_count(found.n, 'pair')}" if none else "no difference shown"
+        return f"{claim} {interval}, which may be chance among {tests} tests"
+    none = abs(apart) <= ROUNDING and not difference.standard_error
+    shown = f"no difference in any of {_count(difference.n, 'pair')}" if none else "no difference shown"
     if row.ruled_out is None:
         return shown
     if row.span is not None and row.ruled_out >= row.span:
@@ -887,14 +892,14 @@ def verdict(row: ComparedRow, tests: int = 1, decimals: int = 2) -> str:
     return f"{shown}; more than {_rounded_up(row.ruled_out, decimals)} is ruled out"
 
 
-def _within(found: Equivalence, decimals: int) -> str | None:
+def _margin_verdict(equivalence: Equivalence, decimals: int) -> str | None:
     """Return the verdict on the margin of a row, with the 90 % interval of B − A; None without an interval."""
-    if found.low is None or found.high is None:
+    if equivalence.low is None or equivalence.high is None:
         return None
-    margin = f"{found.margin:g}"
+    margin = f"{equivalence.margin:g}"
     places = max(decimals, len(margin.partition(".")[2]) + 1)
-    interval = f"{found.low:.{places}f} to {found.high:.{places}f}"
-    match found.verdict:
+    interval = f"{equivalence.low:.{places}f} to {equivalence.high:.{places}f}"
+    match equivalence.verdict:
         case "equivalent":
             return f"equivalent within {margin} ({interval})"
         case "not worse":
@@ -940,9 +945,7 @@ def _table(section: Section, tests: int, width: int) -> Iterable[str]:
         TextColumn("A", tuple(f"{row.a:.{decimals}f}" for row in rows), right=True),
         TextColumn("B", tuple(f"{row.b:.{decimals}f}" for row in rows), right=True),
         TextColumn("B − A", tuple(_signed(row.difference.value, decimals) for row in rows), right=True),
-        TextColumn(
-            "error", tuple(_comparison_text_figure(row.difference.standard_error, decimals) for row in rows), right=True
-        ),
+        TextColumn("error", tuple(_format_value(row.difference.standard_error, decimals) for row in rows), right=True),
         TextColumn("p", tuple(_p(row.p) for row in rows), right=True),
         TextColumn("q", tuple(_p(row.q) for row in rows), right=True),
         TextColumn(localized("pairs"), tuple(f"{row.difference.n:,}" for row in rows), right=True),
@@ -970,7 +973,7 @@ def notes_of(comparison: Comparison) -> Iterable[str]:
             yield f"{_count(alone, 'score')} of {side} {'has' if alone == 1 else 'have'} no counterpart: left out"
     for name, why in comparison.unpaired:
         yield f"{name} is not compared: {why}"
-    if apart := _estimated_as_one(comparison):
+    if apart := _corrected_measures(comparison):
         yield f"B − A is corrected by people as one figure, and so not quite the difference of both: {', '.join(apart)}"
     if comparison.people and comparison.by_people:
         told, names = ", ".join(comparison.people), ", ".join(comparison.by_people)
@@ -1000,7 +1003,7 @@ def _family_notes(comparison: Comparison) -> Iterable[str]:
         yield "With a margin, brackets have the 90 % interval of B − A."
 
 
-def _estimated_as_one(comparison: Comparison) -> tuple[str, ...]:
+def _corrected_measures(comparison: Comparison) -> tuple[str, ...]:
     """Return the measures whose difference is not that of the values of both sides, since people correct them."""
     rows = [row for section in comparison.sections for row in section.rows]
     return tuple(
@@ -1015,15 +1018,15 @@ def _estimated_as_one(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _signed(value: float | None, decimals: int) -> str:
-    return NOTHING if value is None else f"{value:+z.{decimals}f}"
+    return NULL_TEXT if value is None else f"{value:+z.{decimals}f}"
 
 
-def _comparison_text_figure(value: float | None, decimals: int) -> str:
-    return NOTHING if value is None else f"{value:.{decimals}f}"
+def _format_value(value: float | None, decimals: int) -> str:
+    return NULL_TEXT if value is None else f"{value:.{decimals}f}"
 
 
 def _p(value: float | None) -> str:
-    return NOTHING if value is None else "< .001" if value < 0.001 else f"{value:.3f}"
+    return NULL_TEXT if value is None else "< .001" if value < 0.001 else f"{value:.3f}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 import orjson
 
 from tripos_compiler.diagnostics.diagnostic import nearest
-from tripos_compiler.language.measure_dependencies import MeasureMeaning, meaning_of, touching_changes
+from tripos_compiler.language.measure_dependencies import MeasureDependencies, changes_affecting, dependencies_of
 from tripos_compiler.language.plan_diff import Change, find_changes
 from tripos_compiler.language.references import row_identity
 from tripos_compiler.plan import Measure, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures.evaluation import evaluate_or_tell
-from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable, as_told
+from tripos_warehouse.measures.evaluation import evaluate_or_error
+from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable, with_sequential_intervals
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.report.remarks import selection_of
 from tripos_warehouse.store.store import Store
@@ -48,11 +48,11 @@ class ListedItem(NamedTuple):
     fields: Mapping[str, Any] | None
     """`None` for an item that the store does not have."""
 
-    def content(self, wanted: Collection[str] | None) -> str:
+    def content(self, field_names: Collection[str] | None) -> str:
         """Return what a figure reads of the item: the context, and the `wanted` fields, or all."""
         if self.fields is None:
             return self.item_id
-        looked = self.fields if wanted is None else {name: self.fields.get(name) for name in wanted}
+        looked = self.fields if field_names is None else {name: self.fields.get(name) for name in field_names}
         return orjson.dumps([self.context, looked], option=orjson.OPT_SORT_KEYS).decode()
 
 
@@ -69,13 +69,13 @@ class MeasuredRun:
     """The compared model and the identity of the rows, for every step whose values the measure takes."""
     listed: tuple[Any, ...]
     """A digest of the items of its scenarios, and of the models that were asked about each."""
-    meanings: dict[tuple[Any, ...], MeasureMeaning] = field(default_factory=dict, compare=False)
+    meanings: dict[tuple[Any, ...], MeasureDependencies] = field(default_factory=dict, compare=False)
     read: list[list[ListedItem]] = field(default_factory=list, compare=False)
 
-    def meaning(self, by: tuple[Any, ...]) -> MeasureMeaning:
+    def meaning(self, by: tuple[Any, ...]) -> MeasureDependencies:
         """Return the meaning of the measure in a cell."""
         if by not in self.meanings:
-            self.meanings[by] = meaning_of(self.plan, self.measure, by)
+            self.meanings[by] = dependencies_of(self.plan, self.measure, by)
         return self.meanings[by]
 
     def names(self, model: str, by: tuple[Any, ...]) -> frozenset[Name]:
@@ -89,26 +89,26 @@ class MeasuredRun:
         """Return the items behind the figure of a model in a cell. They are read on the first call: runs that list the
         same items never need them."""
         if not self.read:
-            whole = meaning_of(self.plan, self.measure)
+            whole = dependencies_of(self.plan, self.measure)
             self.read.append(_items(self.connection, self.run, whole))
         meaning = self.meaning(by)
         return [
             each
             for each in self.read[0]
             if (meaning.of_all_models or each.models is None or model in each.models)
-            and meaning.reads(each.scenario, each.context)
+            and meaning.includes_item(each.scenario, each.context)
         ]
 
 
 @dataclass(frozen=True)
-class UnreadRun:
+class RunWithoutValue:
     """A run of the benchmark without a value of the measure, and the reason."""
 
     run: RunRecord
     reason: str
 
 
-Measured = tuple[list[MeasuredRun], list[UnreadRun]]
+Measured = tuple[list[MeasuredRun], list[RunWithoutValue]]
 
 
 def measured_runs(store: Store, connection: Connection, benchmark: str, measures: Sequence[str]) -> dict[str, Measured]:
@@ -124,14 +124,14 @@ def measured_runs(store: Store, connection: Connection, benchmark: str, measures
             if error.code != "S0104":  # a plan in a format that this version cannot read
                 raise
             for _, unread in found.values():
-                unread.append(UnreadRun(run, error.message))
+                unread.append(RunWithoutValue(run, error.message))
             continue
         for name, (having, unread) in found.items():
             measured = own.get(name)
             if measured is None:
-                unread.append(UnreadRun(run, f"version {run.version} has no measure `{name}`"))
+                unread.append(RunWithoutValue(run, f"version {run.version} has no measure `{name}`"))
             elif not measured.table.rows:
-                unread.append(UnreadRun(run, measured.table.error or f"nothing of `{name}` was scored"))
+                unread.append(RunWithoutValue(run, measured.table.error or f"nothing of `{name}` was scored"))
             else:
                 having.append(measured)
     return found
@@ -144,21 +144,21 @@ def _measured(store: Store, whole: Connection, run_id: str, measures: Collection
         plan = get_selected(connection, run)
         for measure in plan.measures:
             if measure.name in measures:
-                table = as_told(run, evaluate_or_tell(connection, plan, measure))
-                meaning = meaning_of(plan, measure)
+                table = with_sequential_intervals(run, evaluate_or_error(connection, plan, measure))
+                meaning = dependencies_of(plan, measure)
                 steps, listed = _steps(connection, run, meaning), _listed(connection, run, meaning)
                 found[measure.name] = MeasuredRun(whole, run, plan, measure, table, steps, listed)
     return found
 
 
-def _steps(connection: Connection, run: RunRecord, meaning: MeasureMeaning) -> list[tuple[str, Name]]:
+def _steps(connection: Connection, run: RunRecord, meaning: MeasureDependencies) -> list[tuple[str, Name]]:
     prints = sorted({fingerprint for _, fingerprint in meaning.prints})
     query = f"""select distinct model, scenario, fingerprint, binding, other, condition from main.run_steps
       where run_id = {sql.text(run.run_id)} and model is not null and fingerprint in {sql.texts(prints)}"""
     return [(model, tuple(name)) for model, *name in connection.execute(query).fetchall()] if prints else []
 
 
-def _listed(connection: Connection, run: RunRecord, meaning: MeasureMeaning) -> tuple[Any, ...]:
+def _listed(connection: Connection, run: RunRecord, meaning: MeasureDependencies) -> tuple[Any, ...]:
     """Return the number of items of each scenario of a run, with the sum of their hashes."""
     query = f"""select scenario, count(*), sum(hash(item_id, models)::hugeint)::varchar from main.run_items
       where run_id = {sql.text(run.run_id)} and scenario in {sql.texts(sorted(meaning.scenarios))}
@@ -166,7 +166,7 @@ def _listed(connection: Connection, run: RunRecord, meaning: MeasureMeaning) -> 
     return tuple(connection.execute(query).fetchall()) if meaning.scenarios else ()
 
 
-def _items(connection: Connection, run: RunRecord, meaning: MeasureMeaning) -> list[ListedItem]:
+def _items(connection: Connection, run: RunRecord, meaning: MeasureDependencies) -> list[ListedItem]:
     """Return the items of the scenarios of a measure, with their fields from the benchmark or one that it extends."""
     if not meaning.scenarios:
         return []
@@ -185,7 +185,7 @@ def _items(connection: Connection, run: RunRecord, meaning: MeasureMeaning) -> l
     return found
 
 
-OTHERWISE = "asks or scores otherwise"
+UNEXPLAINED_CHANGE = "asks or scores otherwise"
 
 
 class LineBreak(NamedTuple):
@@ -256,7 +256,7 @@ class MeasureHistory:
     dimensions: tuple[str, ...]
     lower_is_better: bool
     lines: tuple[HistoryLine, ...]
-    unread: tuple[UnreadRun, ...]
+    unread: tuple[RunWithoutValue, ...]
 
     @property
     def breaks(self) -> int:
@@ -312,7 +312,7 @@ def histories_of(store: Store, connection: Connection, benchmark: str, measures:
 
 
 def _history(
-    benchmark: str, having: Sequence[MeasuredRun], unread: Sequence[UnreadRun], models: Collection[str]
+    benchmark: str, having: Sequence[MeasuredRun], unread: Sequence[RunWithoutValue], models: Collection[str]
 ) -> MeasureHistory:
     last = having[-1]
     name = last.measure.name
@@ -321,7 +321,7 @@ def _history(
     return MeasureHistory(benchmark, name, title, last.measure.by, last.measure.lower_is_better, lines, tuple(unread))
 
 
-def _benchmark_of(connection: Connection, measure: str, wanted: str | None) -> str:
+def _benchmark_of(connection: Connection, measure: str, benchmark: str | None) -> str:
     """Return the benchmark whose runs have a measure."""
     newest = {run.plan_digest: run for run in all_runs(connection)}
     if not newest:
@@ -335,17 +335,17 @@ def _benchmark_of(connection: Connection, measure: str, wanted: str | None) -> s
                 raise
             continue
         known.setdefault(run.benchmark, set()).update(each.name for each in plan.measures)
-    if wanted is not None and wanted not in known:
-        close = nearest(wanted, known)
+    if benchmark is not None and benchmark not in known:
+        close = nearest(benchmark, known)
         hint = f"did you mean `{close}`?" if close else f"its benchmarks are {', '.join(sorted(known))}"
-        raise StoreError("S0301", f"the store has no run of `{wanted}`", hint)
-    having = [name for name, names in sorted(known.items()) if measure in names and wanted in (None, name)]
+        raise StoreError("S0301", f"the store has no run of `{benchmark}`", hint)
+    having = [name for name, names in sorted(known.items()) if measure in names and benchmark in (None, name)]
     if len(having) > 1:
         names = ", ".join(f"`{name}`" for name in having)
         message = f"several benchmarks have a measure `{measure}`: {names}"
         raise StoreError("S0602", message, f"name one: tripos history {measure} {having[0]}")
     if not having:
-        among = {name for own, names in known.items() if wanted in (None, own) for name in names}
+        among = {name for own, names in known.items() if benchmark in (None, own) for name in names}
         close = nearest(measure, among)
         hint = f"did you mean `{close}`?" if close else f"its measures are {', '.join(sorted(among))}"
         raise StoreError("S0602", f"no run has a measure `{measure}`", hint)
@@ -353,7 +353,7 @@ def _benchmark_of(connection: Connection, measure: str, wanted: str | None) -> s
 
 
 def _lines(measured: Sequence[MeasuredRun], models: Collection[str]) -> tuple[HistoryLine, ...]:
-    compared = _Compared()
+    compared = _MeaningComparer()
     found: dict[tuple[str, tuple[Any, ...]], list[HistoryPoint]] = {}
     latest: dict[tuple[str, tuple[Any, ...]], tuple[MeasuredRun, int]] = {}
     for each in measured:
@@ -372,7 +372,7 @@ def _lines(measured: Sequence[MeasuredRun], models: Collection[str]) -> tuple[Hi
     return tuple(HistoryLine(model, by, tuple(points)) for (model, by), points in found.items())
 
 
-class _Compared:
+class _MeaningComparer:
     """Compares the meanings of figures of two runs, and caches the changes between plans."""
 
     def __init__(self) -> None:
@@ -383,15 +383,15 @@ class _Compared:
         old, new = before.meaning(row.by), after.meaning(row.by)
         was, now = (each.names(row.model, row.by) for each in (before, after))
         steps = was != now
-        items = [] if before.listed == after.listed else _other_items(before, after, row)
+        items = [] if before.listed == after.listed else _item_changes(before, after, row)
         if old.digest == new.digest and not steps and not items:
             return ()
-        changes = touching_changes(self._changes(before, after), old, new, items=bool(items))
+        changes = changes_affecting(self._changes(before, after), old, new, items=bool(items))
         apart = [each for each in changes if each.brief != ()] or changes
         told = [LineBreak(each.kind, each.name, each.what) for each in apart]
-        told += _others_in_roles(before, after, row) if steps else []
+        told += _role_changes(before, after, row) if steps else []
         told += items
-        return tuple(dict.fromkeys(told)) or (LineBreak("measure", after.measure.name, OTHERWISE),)
+        return tuple(dict.fromkeys(told)) or (LineBreak("measure", after.measure.name, UNEXPLAINED_CHANGE),)
 
     def _changes(self, before: MeasuredRun, after: MeasuredRun) -> list[Change]:
         pair = before.plan.digest, after.plan.digest
@@ -400,7 +400,7 @@ class _Compared:
         return self.found[pair]
 
 
-def _other_items(before: MeasuredRun, after: MeasuredRun, row: MeasureRow) -> list[LineBreak]:
+def _item_changes(before: MeasuredRun, after: MeasuredRun, row: MeasureRow) -> list[LineBreak]:
     """Return how the items of two runs differ in what a figure reads, by scenario. Runs that stopped as soon as they
     were settled took the first items of one random order, so one of them may have more."""
     was, now = (_contents(each, row) for each in (before, after))
@@ -436,26 +436,26 @@ def _population(measured: MeasuredRun) -> object:
     return most, run.only, run.shard, rows, made, [row_identity(each) for each in plan.datasets]
 
 
-def _others_in_roles(before: MeasuredRun, after: MeasuredRun, row: MeasureRow) -> list[LineBreak]:
+def _role_changes(before: MeasuredRun, after: MeasuredRun, row: MeasureRow) -> list[LineBreak]:
     """Return which roles that the rows of a measure depend on are filled differently, and which models answer under the
     same names."""
     old_meaning, meaning = before.meaning(row.by), after.meaning(row.by)
     roles = old_meaning.roles | meaning.roles
     together = old_meaning.of_all_models or meaning.of_all_models
     compared = {before.run.compared_role, after.run.compared_role}
-    told = []
+    breaks = []
     for role in dict.fromkeys((*before.run.roles, *after.run.roles)):
         was, now = (run.roles.get(role, ()) for run in (before.run, after.run))
         if set(was) != set(now) and (together if role in compared else role in roles):
-            told.append(LineBreak("role", role, f"{_names(was)} → {_names(now)}"))
+            breaks.append(LineBreak("role", role, f"{_names(was)} → {_names(now)}"))
     identities: Mapping[str, str] = {**before.run.identities, **after.run.identities}
     for name in sorted(identities):
         old, new = (run.identities.get(name, name) for run in (before.run, after.run))
         filled = {each for run in (before.run, after.run) for names in run.roles.values() for each in names}
         others = {each for run in (before.run, after.run) for each in run.models} - {row.model}
         if old != new and name in filled - others:
-            told.append(LineBreak("model", name, f"answers as {new}, and did as {old}"))
-    return told
+            breaks.append(LineBreak("model", name, f"answers as {new}, and did as {old}"))
+    return breaks
 
 
 def _names(models: Sequence[str]) -> str:
@@ -503,13 +503,13 @@ def effects_between(before: Plan, after: Plan) -> list[MeasureEffect]:
         if name not in was:
             told.append(MeasureEffect(name, ADDED))
             continue
-        old, new = meaning_of(before, was[name]), meaning_of(after, measure)
+        old, new = dependencies_of(before, was[name]), dependencies_of(after, measure)
         effect = BREAKS if old.digest != new.digest else OTHER_ROWS if old.rows != new.rows else CONTINUES
-        touching = touching_changes(changes, old, new, items=old.rows != new.rows) if effect != CONTINUES else []
+        touching = changes_affecting(changes, old, new, items=old.rows != new.rows) if effect != CONTINUES else []
         own = [each for each in touching if each.brief != ()] or touching
         causes = tuple(LineBreak(each.kind, each.name, each.what) for each in own)
         if effect != CONTINUES and not causes:
-            causes = (LineBreak("measure", name, OTHERWISE),)
+            causes = (LineBreak("measure", name, UNEXPLAINED_CHANGE),)
         told.append(MeasureEffect(name, effect, causes))
     return told + [MeasureEffect(name, REMOVED) for name in was if name not in now]
 
@@ -527,8 +527,8 @@ def figures_between(store: Store, before: Plan, after: Plan, measures: Sequence[
 def _figures(store: Store, plan: Plan, measures: Sequence[str]) -> list[tuple[RunRecord, MeasureRow, str]]:
     """Return the values of measures with the meaning of a plan, each of the last run that has it for a model."""
     wanted = {each.name: each for each in plan.measures if each.name in measures}
-    meanings = {name: meaning_of(plan, measure) for name, measure in wanted.items()}
-    known: dict[str, dict[str, tuple[Measure, MeasureMeaning]]] = {}
+    meanings = {name: dependencies_of(plan, measure) for name, measure in wanted.items()}
+    known: dict[str, dict[str, tuple[Measure, MeasureDependencies]]] = {}
     taken: dict[str, list[str]] = {}
     seen: set[tuple[str, str]] = set()
     with connect(store) as connection:
@@ -551,7 +551,7 @@ def _figures(store: Store, plan: Plan, measures: Sequence[str]) -> list[tuple[Ru
             own_plan = get_selected(connection, run)
             for measure in own_plan.measures:
                 if measure.name in names:
-                    for row in as_told(run, evaluate_or_tell(connection, own_plan, measure)).rows:
+                    for row in with_sequential_intervals(run, evaluate_or_error(connection, own_plan, measure)).rows:
                         found[measure.name, row.model, row.by] = run, row, measure.name
     return list(found.values())
 
@@ -568,5 +568,7 @@ def _is_whole(connection: Connection, run: RunRecord) -> bool:
         return False
 
 
-def _meanings(connection: Connection, run: RunRecord) -> dict[str, tuple[Measure, MeasureMeaning]]:
-    return {each.name: (each, meaning_of(plan, each)) for plan in [get_plan(connection, run)] for each in plan.measures}
+def _meanings(connection: Connection, run: RunRecord) -> dict[str, tuple[Measure, MeasureDependencies]]:
+    return {
+        each.name: (each, dependencies_of(plan, each)) for plan in [get_plan(connection, run)] for each in plan.measures
+    }

@@ -29,7 +29,7 @@ def junit(report: Report) -> str:
     """Return the XML of a report, ending in a line feed. An expectation that does not hold is a `failure`, in a run
     with mock models `skipped`; failed replies are an `error`."""
     run = report.run
-    cases = [_case(report, gate, outcome) for gate in report.gates for outcome in gate.outcomes]
+    cases = [_case(report, gate, outcome) for gate in report.expectations for outcome in gate.outcomes]
     cases.append(_replies(report))
     if report.gaps:
         cases.append(_gaps(report))
@@ -37,12 +37,12 @@ def junit(report: Report) -> str:
     return _suite(run, cases, properties)
 
 
-def comparison_junit(one: Side, two: Side, found: Comparison) -> str:
+def comparison_junit(one: Side, two: Side, comparison: Comparison) -> str:
     """Return the XML of a comparison, ending in a line feed. A row is a `failure` if the first side is better, or if
     the sides are not shown to be equivalent within the margin of the row."""
     cases = []
-    for section in found.sections:
-        for row, told in zip(section.rows, verdicts(section, found.tests), strict=True):
+    for section in comparison.sections:
+        for row, told in zip(section.rows, verdicts(section, comparison.tests), strict=True):
             name = f"{row.name} ({row.of})" if row.of else row.name
             case = _new(two.run, f"compare.{section.kind}", name)
             if (why := _failure(row)) is not None:
@@ -51,7 +51,7 @@ def comparison_junit(one: Side, two: Side, found: Comparison) -> str:
             elif row.difference.value is None:
                 ElementTree.SubElement(case, "skipped", {"message": _legal(told)})
             cases.append(case)
-    for name, why in found.unpaired:
+    for name, why in comparison.unpaired:
         case = _new(two.run, "compare.measure", name)
         ElementTree.SubElement(case, "skipped", {"message": _legal(f"not compared: {why}")})
         cases.append(case)
@@ -66,7 +66,7 @@ def _failure(row: ComparedRow) -> str | None:
     return "worse" if row.first_is_better else None
 
 
-def _suite(run: RunRecord, cases: Sequence[ElementTree.Element], told: Mapping[str, str]) -> str:
+def _suite(run: RunRecord, cases: Sequence[ElementTree.Element], property_values: Mapping[str, str]) -> str:
     skipped = str(sum(case.find("skipped") is not None for case in cases))
     counts = {
         "tests": str(len(cases)),
@@ -86,7 +86,7 @@ def _suite(run: RunRecord, cases: Sequence[ElementTree.Element], told: Mapping[s
         },
     )
     properties = ElementTree.SubElement(suite, "properties")
-    for name, value in told.items():
+    for name, value in property_values.items():
         ElementTree.SubElement(properties, "property", {"name": name, "value": _legal(value)})
     suite.extend(cases)
     ElementTree.indent(top)
@@ -99,16 +99,16 @@ def _case(report: Report, gate: CheckedExpectation, outcome: ExpectationOutcome)
     name = f"{expectation.shown} [{row.model}{cell}]"
     case = _new(report.run, "expect", name)
     if not outcome.held and report.mocked:
-        told = f"{told_of(gate, outcome)}; {MOCKED}"
+        told = f"{describe_outcome(gate, outcome)}; {MOCKED}"
         ElementTree.SubElement(case, "skipped", {"message": _legal(told)})
     elif not outcome.held:
-        told = told_of(gate, outcome)
+        told = describe_outcome(gate, outcome)
         failure = ElementTree.SubElement(case, "failure", {"message": _legal(told), "type": "expectation"})
         failure.text = _legal(f"{name}\n{told}")
     return case
 
 
-def told_of(gate: CheckedExpectation, outcome: ExpectationOutcome) -> str:
+def describe_outcome(gate: CheckedExpectation, outcome: ExpectationOutcome) -> str:
     """Return an outcome in words: the value with its interval, and by how much it misses; or that too few scores have a
     value."""
     row = outcome.row

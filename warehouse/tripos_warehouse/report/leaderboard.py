@@ -21,42 +21,42 @@ from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.training import metric_weights
-from tripos_warehouse.measures.differences import Half, paired_means, remeasure_pairs
-from tripos_warehouse.measures.evaluation import evaluate, has_people_apart
-from tripos_warehouse.measures.expectations import Placed, not_clear
+from tripos_warehouse.measures.differences import ModelSide, jackknife_pair_differences, paired_means
+from tripos_warehouse.measures.evaluation import evaluate, has_separate_people
+from tripos_warehouse.measures.expectations import ModelEstimate, models_below_baseline
 from tripos_warehouse.measures.measure_rows import (
+    CORRECTION_COLUMNS,
+    EXAGGERATED_DIFFERENCES,
     INTERRUPTED,
-    OF_CORRECTED,
-    OF_TWO_RUNS,
     STOPPED_EARLY,
-    TOO_FAR_APART,
+    TWO_RUNS_UNFOLLOWED,
     UNFOLLOWED,
     MeasureRow,
     MeasureTable,
     UnreadScores,
-    as_told,
     followed_difference,
+    with_sequential_intervals,
 )
 from tripos_warehouse.measures.unread import with_unread
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.report.comparison import spans_of
 from tripos_warehouse.report.remarks import selection_of, unread_sentence
 from tripos_warehouse.statistics.multiple_tests import rank_by
-from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.statistics.result import Estimate
 from tripos_warehouse.tables.text import decimals_of
 from tripos_warehouse.views.benchmark_views import (
-    are_counted,
     clusterings_of,
     clusters_of,
     count_clusters,
-    people_apart,
+    counts_in_figures,
+    separate_people,
 )
 from tripos_warehouse.views.connect import copied_scores
-from tripos_warehouse.views.derived import sums_of
+from tripos_warehouse.views.derived import score_sums
 from tripos_warehouse.views.run_rows import step_counts
 from tripos_warehouse.views.runs import RunRecord, get_selected
 
-WHOLE = "overall"
+OVERALL = "overall"
 """The name of a measure that stands for its benchmark."""
 
 
@@ -87,7 +87,7 @@ def _scored(connection: Connection, plan: Plan, measure: Measure, *, valued: boo
     """Return the sources of the scores and columns of a benchmark, for a `from`: the stored sums or the views, in the
     scenario of a measure if it has one; `valued`: only rows with a value."""
     there = "true" if measure.scenario is None else f"scenario = {sql.text(measure.scenario)}"
-    sums, schema = sums_of(connection, plan.benchmark.name), sql.name(plan.benchmark.name)
+    sums, schema = score_sums(connection, plan.benchmark.name), sql.name(plan.benchmark.name)
     if sums is not None:
         has_value = '"its n" > 0' if valued else "true"
         return [f"{sums} where {there} and {has_value}"]
@@ -110,7 +110,7 @@ def runs_of(connection: Connection, plan: Plan, measure: Measure) -> dict[str, t
     return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
 
 
-def parts_of(
+def partial_coverage(
     connection: Connection, shown: Mapping[str, tuple[str, ...]], runs: Sequence[RunRecord], models: Iterable[str]
 ) -> dict[str, str]:
     """Return, for models without all planned items, what they cover and why, from the runs of their rows: items that a
@@ -132,7 +132,7 @@ def parts_of(
     return found
 
 
-def company_of(
+def partner_models_of(
     plan: Plan, measure: Measure, shown: Mapping[str, tuple[str, ...]], runs: Sequence[RunRecord]
 ) -> dict[str, tuple[str, ...]]:
     """Return the models that took part in the replies of every model, besides its judges: by the roles that are asked,
@@ -162,7 +162,9 @@ def company_of(
     }
 
 
-def partly_of(connection: Connection, plan: Plan, measure: Measure, models: Iterable[str]) -> tuple[str, ...]:
+def models_missing_steps(
+    connection: Connection, plan: Plan, measure: Measure, models: Iterable[str]
+) -> tuple[str, ...]:
     """Return the models that lack steps which others have, in the scenario of a measure if it has one."""
     found = step_counts(connection, plan.benchmark.name, measure.scenario)
     most = max((found.get(model, 0) for model in models), default=0)
@@ -173,9 +175,9 @@ def graders_of(connection: Connection, plan: Plan, measure: Measure) -> dict[str
     """Return who graded the replies of every model, including inside expressions, in the scenario of a measure if it
     has one. People whose scores are kept separate are not included."""
     there = "" if measure.scenario is None else f"and scenario = {sql.text(measure.scenario)}"
-    schema, counted = sql.name(plan.benchmark.name), are_counted(plan)
+    schema, counted = sql.name(plan.benchmark.name), counts_in_figures(plan)
     valued = _scored(connection, plan, measure, valued=True)
-    sums = sums_of(connection, plan.benchmark.name)
+    sums = score_sums(connection, plan.benchmark.name)
     graded = f"{valued[0]} and evaluator is not null and {counted}" + (' and "is score"' if sums is not None else "")
     inside = " union all ".join(f"select model, unnest(judged_by) from {each}" for each in valued)
     compared = " union all ".join(
@@ -187,7 +189,7 @@ def graders_of(connection: Connection, plan: Plan, measure: Measure) -> dict[str
     return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
 
 
-def of_other_versions(
+def incomparable_models(
     newest: RunRecord, runs: Sequence[RunRecord], comparable: Callable[[str, str], bool]
 ) -> dict[str, tuple[str, ...]]:
     """Return the models that ran only under versions whose figures are not comparable with those of the newest run,
@@ -209,9 +211,9 @@ def headlines(plan: Plan) -> tuple[Measure, ...]:
     model: `overall`, or the first of the benchmark, or the first of each scenario."""
     if plan.benchmark.headline:
         return tuple(measure for name in plan.benchmark.headline for measure in plan.measures if measure.name == name)
-    alone = [measure for measure in plan.measures if _is_alone(plan, measure)]
+    alone = [measure for measure in plan.measures if _has_one_value(plan, measure)]
     first: dict[str | None, Measure] = {}
-    for measure in sorted(alone, key=lambda each: each.name != WHOLE):
+    for measure in sorted(alone, key=lambda each: each.name != OVERALL):
         first.setdefault(measure.scenario, measure)
     return (first[None],) if None in first else tuple(first.values())
 
@@ -224,14 +226,14 @@ def board_measure(plan: Plan, name: str) -> Measure:
         close = nearest(name, known)
         hint = f"did you mean `{close}`?" if close else f"its measures are {', '.join(known)}"
         raise StoreError("S0602", f"`{plan.benchmark.name}` has no measure `{name}`", hint)
-    if not _is_alone(plan, known[name]):
+    if not _has_one_value(plan, known[name]):
         message = f"`{name}` of `{plan.benchmark.name}` does not come to one value for each model"
-        those = [each.name for each in plan.measures if _is_alone(plan, each)]
+        those = [each.name for each in plan.measures if _has_one_value(plan, each)]
         raise StoreError("S0602", message, f"these do: {', '.join(those)}" if those else "none of its measures does")
     return known[name]
 
 
-def _is_alone(plan: Plan, measure: Measure) -> bool:
+def _has_one_value(plan: Plan, measure: Measure) -> bool:
     """Return true if a measure has one value per model."""
     return why_no_headline(measure, {each.name: each for each in plan.measures}) is None
 
@@ -250,7 +252,7 @@ def followed_until_settled(
     return {model: found for model, found in of_model.items() if any(run.settled is not None for run in found)}
 
 
-def unfinished_of(followed: Mapping[str, tuple[RunRecord, ...]]) -> dict[str, str]:
+def stopped_early(followed: Mapping[str, tuple[RunRecord, ...]]) -> dict[str, str]:
     """Return the models whose run of a release stopped early, with their numbers of items: the board of a release needs
     all items."""
     found = {}
@@ -262,7 +264,7 @@ def unfinished_of(followed: Mapping[str, tuple[RunRecord, ...]]) -> dict[str, st
     return found
 
 
-def as_of_runs(table: MeasureTable, followed: Mapping[str, tuple[RunRecord, ...]]) -> Iterator[MeasureRow]:
+def reported_rows(table: MeasureTable, followed: Mapping[str, tuple[RunRecord, ...]]) -> Iterator[MeasureRow]:
     """Yield the values of a measure. A model with rows of one run that stopped early has that run's values; with rows
     of several, it has no interval."""
     for row in table.rows:
@@ -271,12 +273,12 @@ def as_of_runs(table: MeasureTable, followed: Mapping[str, tuple[RunRecord, ...]
             continue
         first, *others = followed[row.model]
         run = first if not others else replace(first, settled={"models": {row.model: 0}, "of": 1, "figures": []})
-        yield from as_told(run, replace(table, rows=(row,))).rows
+        yield from with_sequential_intervals(run, replace(table, rows=(row,))).rows
 
 
-def settled_between(
+def sequential_difference(
     measure: str, followed: Mapping[str, tuple[RunRecord, ...]], first: str, second: str
-) -> StatisticResult | None:
+) -> Estimate | None:
     """Return the difference of two models from the confidence sequence of the one run that has the rows of both; `None`
     if nothing stopped early. If there is no such sequence, no test holds, so the difference has no size."""
     runs = {run.run_id: run for each in (first, second) for run in followed.get(each, ())}
@@ -285,7 +287,7 @@ def settled_between(
         if found is not None:
             return found
     if any(model in run.stopped_models for model in (first, second) for run in followed.get(model, ())):
-        return StatisticResult.undefined(UNFOLLOWED if len(runs) == 1 else OF_TWO_RUNS)
+        return Estimate.undefined(UNFOLLOWED if len(runs) == 1 else TWO_RUNS_UNFOLLOWED)
     return None
 
 
@@ -299,7 +301,7 @@ OTHER_ROLES = "others took part in its replies"
 
 
 @dataclass(frozen=True)
-class Standing:
+class BoardEntry:
     """The entry of a model: its value, the 95 % interval, and the number of items.
 
     `n` of `total` scores count, and `coverage` is their share, if all its runs finished. `rank` is 1 plus the number of
@@ -320,7 +322,7 @@ class Standing:
     graders: tuple[str, ...]
     runs: tuple[str, ...] = ()
     """The runs whose rows it has."""
-    company: tuple[str, ...] = ()
+    partner_models: tuple[str, ...] = ()
     """The models that filled other roles in its replies, as `role=model`."""
     reason: str | None = None
     """Why there is no interval."""
@@ -337,7 +339,7 @@ class Board:
     benchmark: str
     version: str
     measure: Measure
-    standings: tuple[Standing, ...]
+    entries: tuple[BoardEntry, ...]
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Models that ran under other major versions only, with these versions: their figures mean something else."""
     partial: Mapping[str, str] = field(default_factory=dict)
@@ -364,20 +366,20 @@ class Board:
     """Models that did not see all items, since their run stopped as soon as it was settled."""
 
     @property
-    def in_other_company(self) -> bool:
+    def has_other_partners(self) -> bool:
         """True if the other roles were not filled by the same models for all entries."""
-        return len({each.company for each in self.standings}) > 1
+        return len({each.partner_models for each in self.entries}) > 1
 
     @property
     def no_better_than(self) -> dict[str, tuple[str, float]]:
         """The models whose interval reaches the best baseline on the board, with its name and value."""
-        rows = [Placed(each.model, each.value, each.low, each.high) for each in self.standings]
-        return not_clear(rows, lower_is_better=self.measure.lower_is_better)
+        rows = [ModelEstimate(each.model, each.value, each.low, each.high) for each in self.entries]
+        return models_below_baseline(rows, lower_is_better=self.measure.lower_is_better)
 
     @property
     def graded_by_others(self) -> bool:
         """True if not all models were graded by the same judges."""
-        return len({each.graders for each in self.standings}) > 1
+        return len({each.graders for each in self.entries}) > 1
 
     def to_json(self) -> dict[str, Any]:
         """Return the board as JSON values."""
@@ -402,13 +404,13 @@ class Board:
                     "coverage": each.coverage,
                     "graders": list(each.graders),
                     "runs": list(each.runs),
-                    "company": list(each.company),
+                    "company": list(each.partner_models),
                     "reason": each.reason,
                     **({"no_better_than": floors[each.model][0]} if each.model in floors else {}),
                     **each.beside,
                     **({} if each.unread is None else {"unread": each.unread.count, "if_wrong": each.unread.figure}),
                 }
-                for each in self.standings
+                for each in self.entries
             ],
             "left_out": {model: list(versions) for model, versions in self.left_out.items()},
             "unfinished": dict(self.unfinished),
@@ -442,7 +444,7 @@ class Board:
 def leaderboard(
     connection: Connection,
     runs: Sequence[RunRecord],
-    wanted: Mapping[str, Sequence[str]] = {},
+    requested: Mapping[str, Sequence[str]] = {},
     *,
     benchmarks: Sequence[str] = (),
     comparable: Callable[[str, str], bool],
@@ -460,7 +462,7 @@ def leaderboard(
     by_benchmark: dict[str, list[RunRecord]] = defaultdict(list)
     for run in runs:
         by_benchmark[run.benchmark].append(run)
-    for name in (*benchmarks, *wanted):
+    for name in (*benchmarks, *requested):
         if name not in by_benchmark:
             close = nearest(name, by_benchmark)
             hint = f"did you mean `{close}`?" if close else f"its benchmarks are {', '.join(sorted(by_benchmark))}"
@@ -470,8 +472,8 @@ def leaderboard(
         of_it = by_benchmark[name]
         newest = next((run for run in of_it if run.status not in ("stopped", "failed")), of_it[0])
         plan = get_selected(connection, newest)
-        other = of_other_versions(newest, of_it, comparable)
-        measures = [board_measure(plan, each) for each in wanted[name]] if name in wanted else headlines(plan)
+        other = incomparable_models(newest, of_it, comparable)
+        measures = [board_measure(plan, each) for each in requested[name]] if name in requested else headlines(plan)
         with copied_scores(connection, name):
             boards += [_board(connection, plan, newest, of_it, measure, other, anyway) for measure in measures]
     return boards
@@ -491,42 +493,42 @@ def _board(
     shown_runs = runs_of(connection, plan, measure)
     followed = followed_until_settled(shown_runs, runs)
     table = with_unread(connection, plan, evaluate(connection, plan, measure))
-    rows = {row.model: row for row in as_of_runs(table, followed) if row.model in models}
-    unfinished = {} if anyway else unfinished_of(followed)
+    rows = {row.model: row for row in reported_rows(table, followed) if row.model in models}
+    unfinished = {} if anyway else stopped_early(followed)
     shown = rows.keys() - gone.keys() - unfinished.keys()
-    there = {model: row for model, row in rows.items() if row.value is not None and model in shown}
+    rows_with_value = {model: row for model, row in rows.items() if row.value is not None and model in shown}
     graders = graders_of(connection, plan, measure)
-    company = company_of(plan, measure, shown_runs, runs)
+    company = partner_models_of(plan, measure, shown_runs, runs)
     items = items_by_model(connection, plan, measure)
-    alike = {model: (graders.get(model), company.get(model)) for model in there}
+    alike = {model: (graders.get(model), company.get(model)) for model in rows_with_value}
     differences = _differences(connection, plan, measure, items, alike)
 
-    def compared(first: str, second: str) -> StatisticResult:
-        if (sequence := settled_between(measure.name, followed, first, second)) is not None:
+    def compared(first: str, second: str) -> Estimate:
+        if (sequence := sequential_difference(measure.name, followed, first, second)) is not None:
             return sequence
         if (first, second) in differences:
             return differences[first, second]
         back = differences.get((second, first))
         if back is None or back.value is None:
             if company.get(first) != company.get(second):
-                return StatisticResult.undefined(OTHER_ROLES)
+                return Estimate.undefined(OTHER_ROLES)
             told = OTHER_GRADERS if graders.get(first) != graders.get(second) else "they share too few items"
-            return StatisticResult.undefined(told)
-        return StatisticResult(-back.value, back.reason, p=back.p, n=back.n)
+            return Estimate.undefined(told)
+        return Estimate(-back.value, back.reason, p=back.p, n=back.n)
 
-    means = {model: StatisticResult(row.value, n=row.items) for model, row in there.items()}
+    means = {model: Estimate(row.value, n=row.items) for model, row in rows_with_value.items()}
     stopped = {run.run_id for run in runs if not run.ended}
     ranks = rank_by(means, compared, level=LEVEL, lower_is_better=measure.lower_is_better).ranks
     often = [each.rank for each in ranks]
     standings = []
     for each in ranks:
-        row = there[each.model]
+        row = rows_with_value[each.model]
         assert row.value is not None
         ends = row.interval_low, row.interval_high
         of_it = graders.get(each.model, ())
         tied = often.count(each.rank) > 1
         beside = shown_runs.get(each.model, ()), company.get(each.model, ())
-        standing = Standing(
+        standing = BoardEntry(
             each.model,
             row.value,
             *ends,
@@ -550,10 +552,10 @@ def _board(
         measure,
         tuple(standings),
         gone,
-        parts_of(connection, shown_runs, runs, there),
-        {model: other[model] for model in there if model in other},
-        len({items.get(model) for model in there}) <= 1,
-        partly_of(connection, plan, measure, there),
+        partial_coverage(connection, shown_runs, runs, rows_with_value),
+        {model: other[model] for model in rows_with_value if model in other},
+        len({items.get(model) for model in rows_with_value}) <= 1,
+        models_missing_steps(connection, plan, measure, rows_with_value),
         *_of_people(connection, plan, measure, models - set(gone) - set(unfinished)),
         unfinished=unfinished,
         uncorrected={
@@ -561,7 +563,11 @@ def _board(
             for model, row in rows.items()
             if measure.corrected and row.value is None and model in shown
         },
-        tried={model: row.tried for model, row in there.items() if row.tried is not None and len({*row.tried}) > 1},
+        tried={
+            model: row.tried
+            for model, row in rows_with_value.items()
+            if row.tried is not None and len({*row.tried}) > 1
+        },
         clusterings=tuple(
             each for each in clusterings_of(connection, plan) if measure.scenario in (None, *each.scenarios)
         ),
@@ -577,7 +583,7 @@ def _of_people(
     connection: Connection, plan: Plan, measure: Measure, models: Collection[str]
 ) -> tuple[tuple[str, ...], tuple[MeasureRow, ...]]:
     """Return the people whose scores are kept separate from those of models, and the values by them."""
-    people = people_apart(connection, plan) if has_people_apart(plan, measure) else ()
+    people = separate_people(connection, plan) if has_separate_people(plan, measure) else ()
     if not people:
         return (), ()
     rows = [row for row in evaluate(connection, plan, measure, by_people=True).rows if row.model in models]
@@ -592,7 +598,7 @@ def _differences(
     measure: Measure,
     items: Mapping[str, frozenset[str]],
     alike: Mapping[str, object],
-) -> dict[tuple[str, str], StatisticResult]:
+) -> dict[tuple[str, str], Estimate]:
     """Return the difference of every two models over the items that both have, if they are `alike` in graders and other
     roles."""
     clusters = clusters_of(connection, plan)
@@ -604,15 +610,17 @@ def _differences(
         if count_clusters(both, clusters) >= LEAST_ITEMS and alike[first] == alike[second]:
             shared[both] |= {first, second}
             pairs[both].add(frozenset((first, second)))
-    half = Half(connection, plan.benchmark.name, tuple(sorted({model for some in shared.values() for model in some})))
+    half = ModelSide(
+        connection, plan.benchmark.name, tuple(sorted({model for some in shared.values() for model in some}))
+    )
     wanted = {pair for some in pairs.values() for pair in some}
     means = paired_means(half, plan, measure, metric_weights(plan), spans_of(plan)) if wanted else {}
     if means is not None:
         return {pair: difference for pair, difference in means.items() if frozenset(pair) in wanted}
     found = {}
     for both, some in shared.items():  # once for all pairs that share the same items
-        half = Half(connection, plan.benchmark.name, tuple(sorted(some)))
-        for pair, difference in remeasure_pairs(half, plan, measure, sorted(both)).items():
+        half = ModelSide(connection, plan.benchmark.name, tuple(sorted(some)))
+        for pair, difference in jackknife_pair_differences(half, plan, measure, sorted(both)).items():
             if frozenset(pair) in pairs[both]:
                 found[pair] = difference
     return found
@@ -627,10 +635,10 @@ def mean_win_rates(boards: Sequence[Board]) -> dict[str, float]:
     """
     rates: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for board in boards:
-        others = len(board.standings) - 1
-        for each in board.standings if others else ():
-            below = sum(other.rank > each.rank for other in board.standings)
-            shared = sum(other.rank == each.rank for other in board.standings) - 1
+        others = len(board.entries) - 1
+        for each in board.entries if others else ():
+            below = sum(other.rank > each.rank for other in board.entries)
+            shared = sum(other.rank == each.rank for other in board.entries) - 1
             rates[each.model][board.benchmark].append((below + shared / 2) / others)
     means = {
         model: sum(sum(found) / len(found) for found in of.values()) / len(of)
@@ -648,22 +656,22 @@ class BoardNote(NamedTuple):
     caution: bool = True
 
 
-APART = "and those are not told apart"
+NOT_DISTINGUISHED = "and those are not told apart"
 WHOLE_COVERAGE = 0.995
 """With a lower coverage, a figure does not represent all scores."""
 
 
-def is_short(each: Standing | MeasureRow) -> bool:
+def is_short(each: BoardEntry | MeasureRow) -> bool:
     """Return true if the coverage is too low for the figure to represent all scores."""
     return each.total > 0 and each.n / each.total < WHOLE_COVERAGE
 
 
 def board_notes(board: Board) -> list[BoardNote]:
     """Return the notes on a board."""
-    notes = [] if board.standings else [BoardNote("empty", "no model has a value", caution=False)]
+    notes = [] if board.entries else [BoardNote("empty", "no model has a value", caution=False)]
     if board.measure.corrected:
-        for each in board.standings:
-            judged, low, high = (each.beside.get(name) for name in OF_CORRECTED[:3])
+        for each in board.entries:
+            judged, low, high = (each.beside.get(name) for name in CORRECTION_COLUMNS[:3])
             if judged is not None:
                 ends = "" if low is None or high is None else f" ({low:.4g} – {high:.4g})"
                 text = (
@@ -680,12 +688,15 @@ def board_notes(board: Board) -> list[BoardNote]:
     notes += [BoardNote("clusters", each.sentence, caution=False) for each in board.clusterings]
     notes += [BoardNote("uncorrected", f"{model}: {why}") for model, why in board.uncorrected.items()]
     if board.graded_by_others:
-        told = _groups((each.model, each.graders) for each in board.standings)
-        notes.append(BoardNote("graders", f"not all were graded by the same, {APART}: {_told(told, 'by')}"))
-    if board.in_other_company:
-        shared = set.intersection(*(set(each.company) for each in board.standings))
-        others = ((each.model, tuple(n for n in each.company if n not in shared)) for each in board.standings)
-        text = f"not all had the same models in the other roles, {APART}: {_told(_groups(others), 'with')}"
+        told = _groups((each.model, each.graders) for each in board.entries)
+        notes.append(
+            BoardNote("graders", f"not all were graded by the same, {NOT_DISTINGUISHED}: {_group_text(told, 'by')}")
+        )
+    if board.has_other_partners:
+        shared = set.intersection(*(set(each.partner_models) for each in board.entries))
+        others = ((each.model, tuple(n for n in each.partner_models if n not in shared)) for each in board.entries)
+        groups = _group_text(_groups(others), "with")
+        text = f"not all had the same models in the other roles, {NOT_DISTINGUISHED}: {groups}"
         notes.append(BoardNote("company", text))
     for baseline, value in dict.fromkeys(board.no_better_than.values()):
         models = [model for model, floor in board.no_better_than.items() if floor[0] == baseline]
@@ -693,11 +704,11 @@ def board_notes(board: Board) -> list[BoardNote]:
     for model in board.partly:
         text = f"{model}: its last run was of another spec, or not of all scenarios: some scores are missing"
         notes.append(BoardNote("partly", text))
-    if not board.same_items or len({each.items for each in board.standings}) > 1:
+    if not board.same_items or len({each.items for each in board.entries}) > 1:
         notes.append(BoardNote("items", "not all have the same items; two are compared over those that both have"))
     if board.stopped:
         notes.append(BoardNote("stopped", f"{STOPPED_EARLY}, and so are ranks and letters: {', '.join(board.stopped)}"))
-        notes.append(BoardNote("stopped", TOO_FAR_APART))
+        notes.append(BoardNote("stopped", EXAGGERATED_DIFFERENCES))
     notes += [BoardNote("partial", f"{model}: {told}") for model, told in board.partial.items()]
     notes += _unread_notes(board)
     for model, old in board.left_out.items():
@@ -714,9 +725,9 @@ def board_notes(board: Board) -> list[BoardNote]:
 
 def _unread_notes(board: Board) -> Iterable[BoardNote]:
     """Yield which models have scores without a value, and what their figures would be if these counted as wrong."""
-    known = [each.unread.figure for each in board.standings if each.unread is not None]
-    decimals = decimals_of([each.value for each in board.standings] + known)
-    for each in board.standings:
+    known = [each.unread.figure for each in board.entries if each.unread is not None]
+    decimals = decimals_of([each.value for each in board.entries] + known)
+    for each in board.entries:
         if each.unread is not None and each.unread.figure is not None:
             text = unread_sentence(each.unread, each.value, each.n, each.total, decimals)
             yield BoardNote("unread", f"{each.model}: {text}")
@@ -732,7 +743,7 @@ def _groups(members: Iterable[tuple[str, tuple[str, ...]]]) -> dict[tuple[str, .
     return found
 
 
-def _told(groups: Mapping[tuple[str, ...], Sequence[str]], between: str) -> str:
+def _group_text(groups: Mapping[tuple[str, ...], Sequence[str]], between: str) -> str:
     return "; ".join(
         f"{', '.join(models)} {between} {', '.join(names) or 'nobody'}" for names, models in groups.items()
     )

@@ -65,26 +65,26 @@ def promote(
     from, or that did not finish.
     """
     with connect(store) as connection:
-        found = find_run(connection, run)
-        there = any(each.run_id == found.run_id for each in promotions(connection, board) if _is_on(each))
-    if state == PROMOTED and not found.ended:
-        message = f"run `{found.run_id}` is {found.status}: its figures lack some of its items"
+        run_record = find_run(connection, run)
+        there = any(each.run_id == run_record.run_id for each in promotions(connection, board) if _is_on(each))
+    if state == PROMOTED and not run_record.ended:
+        message = f"run `{run_record.run_id}` is {run_record.status}: its figures lack some of its items"
         raise StoreError("S0602", message, "the same command goes on with it; promote it once it is finished")
     if state == WITHDRAWN and not there:
-        message = f"run `{found.run_id}` is not on board `{board}`"
+        message = f"run `{run_record.run_id}` is not on board `{board}`"
         raise StoreError("S0602", message, "`tripos promote --list` shows the runs of every board")
     if state == PROMOTED and there:
-        return found, False
+        return run_record, False
     row = {
         "promotion_id": os.urandom(16).hex(),
         "board": board,
-        "run_id": found.run_id,
+        "run_id": run_record.run_id,
         "state": state,
         "reason": reason,
         "created_at": datetime.now(UTC),
     }
     store.append({PROMOTIONS.name: [row]})
-    return found, True
+    return run_record, True
 
 
 def promotions(connection: Connection, board: str | None = None) -> list[Promotion]:
@@ -99,7 +99,7 @@ def promotions(connection: Connection, board: str | None = None) -> list[Promoti
 def named_board(
     store: Store,
     board: str,
-    wanted: Mapping[str, Sequence[str]],
+    requested: Mapping[str, Sequence[str]],
     *,
     benchmarks: Sequence[str] = (),
     comparable: Callable[[str, str], bool],
@@ -123,7 +123,7 @@ def named_board(
         raise StoreError("S0301", message, "merge the store that has it, or withdraw the run from the board")
     with connect(store, among=own) as connection:
         runs = all_runs(connection)
-        return leaderboard(connection, runs, wanted, benchmarks=benchmarks, comparable=comparable, anyway=anyway)
+        return leaderboard(connection, runs, requested, benchmarks=benchmarks, comparable=comparable, anyway=anyway)
 
 
 def _is_on(promotion: Promotion) -> bool:
@@ -135,9 +135,9 @@ MOST_KEPT = 20
 """The most lists of boards that are cached for one state of a store."""
 
 
-def leaderboard_of(
+def stored_leaderboard(
     store: Store,
-    wanted: Mapping[str, Sequence[str]] = {},
+    requested: Mapping[str, Sequence[str]] = {},
     *,
     benchmarks: Sequence[str] = (),
     comparable: Callable[[str, str], bool],
@@ -148,13 +148,13 @@ def leaderboard_of(
     Raises `StoreError` as `leaderboard` and `connect` do, also if the boards are cached and a part is missing.
     """
     scores = sum(path.stat().st_size for path in store.files()["scores"])
-    asked = json.dumps([{name: [*some] for name, some in wanted.items()}, [*benchmarks], anyway], sort_keys=True)
+    asked = json.dumps([{name: [*some] for name, some in requested.items()}, [*benchmarks], anyway], sort_keys=True)
     state = _state_of(store) if scores >= MANY_BYTES else None
     if state is not None and (kept := _read(store.root, state).get(asked)) is not None:
         return kept
     with connect(store, sums=True) as connection:
         runs = all_runs(connection)
-        boards = leaderboard(connection, runs, wanted, benchmarks=benchmarks, comparable=comparable, anyway=anyway)
+        boards = leaderboard(connection, runs, requested, benchmarks=benchmarks, comparable=comparable, anyway=anyway)
         lasting = state is not None and not _executes(connection, runs, {board.benchmark for board in boards})
     if state is not None and lasting and not store.damages and _state_of(store) == state:
         _write(store.root, state, {**_read(store.root, state), asked: boards})
@@ -179,7 +179,7 @@ def _read(root: Path, state: str) -> dict[str, list[Board]]:
         body = json.loads(read_plain(root / CACHE / NAME))
         if body["state"] != state or body["digest"] != _digest(state, body["boards"]):
             return {}
-        return _form().validate_python(body["boards"])
+        return _boards_adapter().validate_python(body["boards"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, StoreError):
         return {}
 
@@ -189,7 +189,7 @@ def _write(root: Path, state: str, boards: Mapping[str, list[Board]]) -> None:
     latest = dict([*boards.items()][-MOST_KEPT:])
     temporary = root / CACHE / f"{os.urandom(16).hex()}.part"
     try:
-        told = json.loads(json.dumps(_form().dump_python(latest, mode="json"), allow_nan=False))
+        told = json.loads(json.dumps(_boards_adapter().dump_python(latest, mode="json"), allow_nan=False))
         temporary.parent.mkdir(exist_ok=True)
         body = {"state": state, "digest": _digest(state, told), "boards": told}
         temporary.write_text(json.dumps(body, ensure_ascii=False), "utf-8")
@@ -205,7 +205,7 @@ def _digest(state: str, boards: Any) -> str:
 
 
 @cache
-def _form() -> TypeAdapter[dict[str, list[Board]]]:
+def _boards_adapter() -> TypeAdapter[dict[str, list[Board]]]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(dict[str, list[Board]])

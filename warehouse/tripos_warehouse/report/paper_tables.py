@@ -6,17 +6,17 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from tripos_compiler.plan import Measure, Plan
-from tripos_warehouse.measures.differences import Half, mean_of, remeasure_cells
+from tripos_warehouse.measures.differences import ModelSide, jackknife_model_differences, mean_of
 from tripos_warehouse.measures.measure_rows import UNFOLLOWED, MeasureRow, MeasureTable, followed_difference, text_of
 from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.report.comparison import TITLES, Comparison, Section, graded_scores, notes_of, verdicts
-from tripos_warehouse.report.leaderboard import LEAST_ITEMS, LEVEL, Board, Standing, items_by_model
-from tripos_warehouse.report.remarks import CAUTION, unread_remarks
+from tripos_warehouse.report.comparison import TITLES, Comparison, Section, higher_is_better_scores, notes_of, verdicts
+from tripos_warehouse.report.leaderboard import LEAST_ITEMS, LEVEL, Board, BoardEntry, items_by_model
+from tripos_warehouse.report.remarks import STAND_IN_NOTE, unread_remarks
 from tripos_warehouse.report.run_report import Report
 from tripos_warehouse.report.tables import ALL, PivotLine, coverage, is_pooled, pivoted
-from tripos_warehouse.report.text import NO_SCORES, OF_JUDGE, is_alone, of_same, title_of
+from tripos_warehouse.report.text import NO_SCORES, OF_JUDGE, comparable_measures, has_one_evaluator, title_of
 from tripos_warehouse.statistics.multiple_tests import holm
-from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.statistics.result import Estimate
 from tripos_warehouse.tables.model import Cell, PaperColumn, PaperEstimate, PaperTable
 from tripos_warehouse.tables.text import decimals_of
 from tripos_warehouse.views.benchmark_views import clusters_of, count_clusters
@@ -29,19 +29,19 @@ BestValue = tuple[str, tuple[Any, ...], str]
 
 def report_tables(report: Report, best: Collection[BestValue] = ()) -> list[PaperTable]:
     """Return a table for each measure that a report shows, and one for people who are kept separate."""
-    found = []
+    tables = []
     for table in report.measures:
-        if is_alone(table):
+        if has_one_evaluator(table):
             continue
         name, caption = f"{report.run.benchmark}-{table.measure.name}", title_of(table)
-        found.append(_measure(report, table, best, of_same(report, table), name, caption))
+        tables.append(_measure(report, table, best, comparable_measures(report, table), name, caption))
         if table.measure.corrected and table.rows:
-            told = f"{title_of(table.of_judge)} of the judge alone: {OF_JUDGE}"
-            found.append(_measure(report, table.of_judge, (), (), f"{name}-judge", told))
+            told = f"{title_of(table.judge_table)} of the judge alone: {OF_JUDGE}"
+            tables.append(_measure(report, table.judge_table, (), (), f"{name}-judge", told))
         if (own := report.by_people.get(table.measure.name)) is not None:
             told = f"{title_of(own)}, of people: {', '.join(report.apart)}"
-            found.append(_measure(report, own, (), tuple(report.by_people.values()), f"{name}-people", told))
-    return found
+            tables.append(_measure(report, own, (), tuple(report.by_people.values()), f"{name}-people", told))
+    return tables
 
 
 def _measure(
@@ -56,7 +56,7 @@ def _measure(
     if table.error is not None:
         return PaperTable(name, caption, (), (f"No values: {table.error}",))
     if not table.rows:
-        why = report.unworked.get(measure.name)
+        why = report.not_computed.get(measure.name)
         return PaperTable(name, caption, (), (f"{NO_SCORES}: {why}" if why else NO_SCORES,))
     models = [model for model in report.run.models if any(row.model == model for row in table.rows)]
     models += sorted({row.model for row in table.rows} - set(models))
@@ -65,8 +65,8 @@ def _measure(
     if found is None:
         columns, rows = _below(plan, table, models, chosen)
     else:
-        columns, rows = _beside(*found, chosen)
-    caution = (CAUTION,) if report.only_proves_the_pipeline else ()
+        columns, rows = _side_by_side(*found, chosen)
+    caution = (STAND_IN_NOTE,) if report.uses_stand_in_models else ()
     notes = (*_notes(rows), *_unread(table), *_parts_of_it(report), *caution)
     return PaperTable(name, caption, tuple(columns), notes)
 
@@ -95,7 +95,7 @@ def estimate(row: MeasureRow | None, best: bool = False) -> PaperEstimate:
     return PaperEstimate(row.value, row.interval_low, row.interval_high, best)
 
 
-def _beside(
+def _side_by_side(
     rest: Sequence[str], heads: Sequence[str], lines: Sequence[PivotLine], best: Collection[tuple[object, str]]
 ) -> tuple[list[PaperColumn], list[MeasureRow]]:
     """Return the columns of a table with models, or pairs, side by side."""
@@ -104,14 +104,14 @@ def _beside(
 
     def cell(line: PivotLine, head: str) -> PaperEstimate:
         row = line.cells.get(head)
-        return estimate(row, row is not None and line.keyed and (row.by, row.model) in best)
+        return estimate(row, row is not None and line.is_cell and (row.by, row.model) in best)
 
     columns = [
         PaperColumn(title.replace("_", " "), tuple(line.labels[place] for line in lines))
         for place, title in enumerate(rest)
     ]
     columns += [PaperColumn(head, tuple(cell(line, head) for line in lines), decimals) for head in heads]
-    return columns, [row for line in lines if line.keyed for row in line.cells.values()]
+    return columns, [row for line in lines if line.is_cell for row in line.cells.values()]
 
 
 def _below(
@@ -148,7 +148,7 @@ def _notes(rows: Sequence[MeasureRow]) -> Iterable[str]:
 COUNTS = "n = {n} scores of {items} items; coverage {coverage}"
 
 
-def counts_of(rows: Sequence[MeasureRow | Standing], form: str = COUNTS) -> str:
+def counts_of(rows: Sequence[MeasureRow | BoardEntry], form: str = COUNTS) -> str:
     """Return the numbers of scores and items behind values, in the wording of `form`."""
     n, items = _range([row.n for row in rows]), _range([row.items for row in rows])
     return form.format(n=n, items=items, coverage=coverage(rows))
@@ -162,23 +162,23 @@ def _range(numbers: Sequence[int]) -> str:
 def board_table(board: Board, notes: Sequence[str] = (), published: Sequence[tuple[str, float]] = ()) -> PaperTable:
     """Return a board, with `published` figures of other sources below its models. The first value is bold if the model
     shares a letter with no other model."""
-    others = "".join(each.letters for each in board.standings[1:])
-    told_apart = bool(others) and not set(board.standings[0].letters) & set(others)
+    others = "".join(each.letters for each in board.entries[1:])
+    told_apart = bool(others) and not set(board.entries[0].letters) & set(others)
     more = len(published)
     values = [
         PaperEstimate(each.value, each.low, each.high, told_apart and place == 0)
-        for place, each in enumerate(board.standings)
+        for place, each in enumerate(board.entries)
     ] + [PaperEstimate(value) for _, value in published]
-    ranks: list[Cell] = [f"{each.rank}{'=' if each.tied else ''}" for each in board.standings]
+    ranks: list[Cell] = [f"{each.rank}{'=' if each.tied else ''}" for each in board.entries]
     narrow = board.measure.low is not None and board.measure.high is not None
     places = 3 if narrow and (board.measure.high or 0.0) - (board.measure.low or 0.0) <= 1 else 2
     columns = (
         PaperColumn("rank", (*ranks, *[None] * more)),
-        PaperColumn("model", (*(each.model for each in board.standings), *(model for model, _ in published))),
+        PaperColumn("model", (*(each.model for each in board.entries), *(model for model, _ in published))),
         PaperColumn("value", tuple(values), places),
-        PaperColumn("items", (*(each.items for each in board.standings), *[None] * more)),
-        PaperColumn("n", (*(each.n for each in board.standings), *[None] * more)),
-        PaperColumn("group", (*(each.letters for each in board.standings), *["published"] * more)),
+        PaperColumn("items", (*(each.items for each in board.entries), *[None] * more)),
+        PaperColumn("n", (*(each.n for each in board.entries), *[None] * more)),
+        PaperColumn("group", (*(each.letters for each in board.entries), *["published"] * more)),
     )
     turned = " (lower is better)" if board.measure.lower_is_better else ""
     caption = f"{board.benchmark} {board.version}: {board.measure.name}{turned}"
@@ -252,7 +252,7 @@ def _has_direction(plan: Plan, measure: Measure) -> bool:
     if measure.directed or measure.corrected or measure.name in plan.benchmark.headline:
         return True
     mean = mean_of(measure)
-    return mean is not None and set(mean.values) <= graded_scores(plan)
+    return mean is not None and set(mean.values) <= higher_is_better_scores(plan)
 
 
 def _best(connection: Connection, plan: Plan, run: RunRecord, table: MeasureTable) -> list[tuple[tuple[Any, ...], str]]:
@@ -264,8 +264,8 @@ def _best(connection: Connection, plan: Plan, run: RunRecord, table: MeasureTabl
     shared = frozenset.intersection(*(of_model[model] for model in models))
     if count_clusters(shared, clusters_of(connection, plan)) < LEAST_ITEMS:
         return []
-    half = Half(connection, plan.benchmark.name, models)
-    differences = remeasure_cells(half, plan, measure, sorted(shared))
+    half = ModelSide(connection, plan.benchmark.name, models)
+    differences = jackknife_model_differences(half, plan, measure, sorted(shared))
     tested = [_as_followed(run, table, *key, found) for key, found in differences.items()]
     corrected = holm([each.p if (each.clusters or 0) >= LEAST_ITEMS else None for each in tested])
     apart = {
@@ -289,8 +289,8 @@ def _best(connection: Connection, plan: Plan, run: RunRecord, table: MeasureTabl
 
 
 def _as_followed(
-    run: RunRecord, table: MeasureTable, cell: tuple[Any, ...], first: str, second: str, found: StatisticResult
-) -> StatisticResult:
+    run: RunRecord, table: MeasureTable, cell: tuple[Any, ...], first: str, second: str, found: Estimate
+) -> Estimate:
     """Return a difference as reported by a run that looked at its models after every item: from its confidence
     sequence, if that belongs to the values in the table; otherwise without a test if a model did not see all items."""
     values = {row.model: row.value for row in table.rows if row.by == cell}
@@ -300,4 +300,4 @@ def _as_followed(
         sequence = followed_difference(run, table.measure.name, first, second, by, one - two)
         if sequence is not None:
             return sequence
-    return StatisticResult.undefined(UNFOLLOWED) if run.stopped_models & {first, second} else found
+    return Estimate.undefined(UNFOLLOWED) if run.stopped_models & {first, second} else found

@@ -8,15 +8,27 @@ from typing import Any, Literal
 import orjson
 
 from tripos_compiler.diagnostics.text_format import percent
-from tripos_compiler.language.contexts import Only, left_out_arm_values
+from tripos_compiler.language.contexts import ArmSelection, left_out_arm_values
 from tripos_compiler.language.references import names_in
-from tripos_compiler.plan import Aggregate, Ask, Converse, Ending, Grade, Plan, Score, Verdict, words_of
+from tripos_compiler.plan import Aggregate, Ask, Converse, Ending, Grade, Plan, Score, Verdict, finish_reasons_of
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.measures.expectations import is_baseline
-from tripos_warehouse.measures.items import FEWEST, LEAST_MODELS, near_items, told_of_items, unbalanced_keys
+from tripos_warehouse.measures.items import (
+    FEWEST,
+    LEAST_MODELS,
+    item_remarks,
+    near_duplicates,
+    unbalanced_answer_positions,
+)
 from tripos_warehouse.measures.judges import repeated_verdicts
-from tripos_warehouse.measures.measure_rows import INTERRUPTED, STOPPED_EARLY, TOO_FAR_APART, MeasureTable, UnreadScores
+from tripos_warehouse.measures.measure_rows import (
+    EXAGGERATED_DIFFERENCES,
+    INTERRUPTED,
+    STOPPED_EARLY,
+    MeasureTable,
+    UnreadScores,
+)
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.statistics.validity import judge_stability
 from tripos_warehouse.store.schemas import HUMAN
@@ -26,7 +38,7 @@ from tripos_warehouse.views.dimensions import shows_several_times
 from tripos_warehouse.views.runs import RunRecord
 
 
-def several_snapshots(connection: Connection, plan: Plan) -> dict[str, dict[str, int]]:
+def mixed_snapshots(connection: Connection, plan: Plan) -> dict[str, dict[str, int]]:
     """Return the models whose replies came from more than one snapshot, with the number of replies of each. Replies
     without a snapshot are ignored: not every endpoint reports one."""
     schema = sql.name(plan.benchmark.name)
@@ -52,7 +64,7 @@ def several_snapshots(connection: Connection, plan: Plan) -> dict[str, dict[str,
     return {model: counts for model, counts in found.items() if len(counts) > 1}
 
 
-CAUTION = "These figures show that the pipeline works. They say nothing about any model's worth."
+STAND_IN_NOTE = "These figures show that the pipeline works. They say nothing about any model's worth."
 MOST_SETTLED = 5
 """The most comparisons of a run that stopped early that are listed one by one."""
 
@@ -91,7 +103,7 @@ class Remark:
         return {"kind": self.kind, "text": self.text}
 
 
-def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only) -> tuple[Remark, ...]:
+def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: ArmSelection) -> tuple[Remark, ...]:
     """Return the remarks on a run, over what `connection` shows of its benchmark, restricted to `only`."""
     schema = sql.name(run.benchmark)
     return tuple(
@@ -111,7 +123,7 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only)
             _copies(connection, plan, run, schema),
             _items(connection, run, schema),
             _near_items(connection, run, schema),
-            (Remark("items", told) for told in unbalanced_keys(connection, plan, schema)),
+            (Remark("items", told) for told in unbalanced_answer_positions(connection, plan, schema)),
             _snapshots(connection, plan),
             _outdated(connection, run, schema),
             _repeats(connection, plan),
@@ -205,13 +217,13 @@ def selection_of(connection: Connection, plan: Plan, run: RunRecord) -> str | No
     """Return the number of items of a run out of those of the benchmark, if a user left some out."""
     found = _rows(connection, f"select options from main.runs where run_id = {sql.text(run.run_id)}")
     options = orjson.loads(found[0][0]) if found else {}
-    told = [f"--limit {options['limit']}"] if options.get("limit") is not None else []
-    told += [f"--subset {options['subset']}"] if options.get("subset") else []
-    told += [f"--shard {options['shard']}"] if options.get("shard") else []
-    told += [f"--only {axis}={','.join(values)}" for axis, values in (options.get("only") or {}).items()]
+    restrictions = [f"--limit {options['limit']}"] if options.get("limit") is not None else []
+    restrictions += [f"--subset {options['subset']}"] if options.get("subset") else []
+    restrictions += [f"--shard {options['shard']}"] if options.get("shard") else []
+    restrictions += [f"--only {axis}={','.join(values)}" for axis, values in (options.get("only") or {}).items()]
     if run.stopped_early and run.settled is not None:
-        told.append("--until settled" if run.settled["until"] == "settled" else "`until settled` in the spec")
-    if not told:
+        restrictions.append("--until settled" if run.settled["until"] == "settled" else "`until settled` in the spec")
+    if not restrictions:
         return None
     counted = dict(
         _rows(
@@ -224,10 +236,10 @@ def selection_of(connection: Connection, plan: Plan, run: RunRecord) -> str | No
     if some >= every and not run.stopped_early:
         return None
     if run.stopped_early and some >= every:
-        return f"some models stopped before the last of {every:,} items: {' '.join(told)}"
+        return f"some models stopped before the last of {every:,} items: {' '.join(restrictions)}"
     if run.stopped_early:
-        return f"stopped after {some:,} of {every:,} items: {' '.join(told)}"
-    return f"on {some:,} of {every:,} items: {' '.join(told)}"
+        return f"stopped after {some:,} of {every:,} items: {' '.join(restrictions)}"
+    return f"on {some:,} of {every:,} items: {' '.join(restrictions)}"
 
 
 def _settled(run: RunRecord) -> Iterator[Remark]:
@@ -236,16 +248,18 @@ def _settled(run: RunRecord) -> Iterator[Remark]:
         yield Remark("settled", INTERRUPTED)
     if not run.stopped_early:
         return
-    found = sorted((each for each in run.settled_figures if each["kind"] == "comparison"), key=lambda each: each["p"])
+    comparisons = sorted(
+        (each for each in run.settled_figures if each["kind"] == "comparison"), key=lambda each: each["p"]
+    )
     yield Remark("settled", f"{STOPPED_EARLY}, and are of what all items of the run would show")
-    if found:
-        yield Remark("settled", TOO_FAR_APART)
+    if comparisons:
+        yield Remark("settled", EXAGGERATED_DIFFERENCES)
     items = run.settled["models"] if run.settled is not None else {}
     if len(set(items.values())) > 1:
         first = sorted(items.items(), key=lambda each: each[1])[:MOST_SETTLED]
         told = ", ".join(f"{model} {count:,}" for model, count in first)
         yield Remark("settled", f"items until a model was settled: {told}{', …' if len(items) > len(first) else ''}")
-    for each in found[:MOST_SETTLED]:
+    for each in comparisons[:MOST_SETTLED]:
         ahead = (each["value"] or 0) > 0
         first, other = (each["model"], each["other"]) if ahead else (each["other"], each["model"])
         ends = (each["low"], each["high"]) if ahead else (-each["high"], -each["low"])
@@ -259,11 +273,13 @@ def _settled(run: RunRecord) -> Iterator[Remark]:
             yield Remark("settled", told)
         else:
             yield Remark("settled", f"{first} and {other} are not told apart in {where}, after {many:,} items")
-    if len(found) > MOST_SETTLED:
-        yield Remark("settled", f"{len(found) - MOST_SETTLED:,} more comparisons of models, in the column `settled`")
+    if len(comparisons) > MOST_SETTLED:
+        yield Remark(
+            "settled", f"{len(comparisons) - MOST_SETTLED:,} more comparisons of models, in the column `settled`"
+        )
 
 
-def _shown(connection: Connection, run: RunRecord, only: Only) -> Iterator[Remark]:
+def _shown(connection: Connection, run: RunRecord, only: ArmSelection) -> Iterator[Remark]:
     """Yield how many of the run's items the report covers, if a user left some out."""
     if not only:
         return
@@ -272,7 +288,7 @@ def _shown(connection: Connection, run: RunRecord, only: Only) -> Iterator[Remar
     yield Remark("selection", f"on {shown:,} of the run's {run.items:,} items: {told}")
 
 
-def _treatments(plan: Plan, only: Only) -> Iterator[Remark]:
+def _treatments(plan: Plan, only: ArmSelection) -> Iterator[Remark]:
     """Yield the values of arms that were left out."""
     if (arms := left_out_arm_values(plan, only)) is not None:
         yield Remark("selection", f"without {arms}, which `--only` left out: what is measured against it has no figure")
@@ -318,7 +334,7 @@ def _counted(plan: Plan, run: RunRecord, key: str) -> str:
 
 def _cut_off(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> Iterator[Remark]:
     replies = _counted(plan, run, "sample_id")
-    cut_off = sql.texts(words_of(Ending.LENGTH))
+    cut_off = sql.texts(finish_reasons_of(Ending.LENGTH))
     counts = _rows(
         connection,
         f"""select model, {replies} filter (lower(finish_reason) in {cut_off} or status = 'truncated') as cut, {replies}
@@ -330,7 +346,7 @@ def _cut_off(connection: Connection, plan: Plan, run: RunRecord, schema: str) ->
 
 def _unknown_endings(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> Iterator[Remark]:
     """Yield the finish reasons of a model that no table lists: such replies count as complete."""
-    known, talks = words_of(*Ending), [each.name for scenario in plan.scenarios for each in scenario.talks]
+    known, talks = finish_reasons_of(*Ending), [each.name for scenario in plan.scenarios for each in scenario.talks]
     counts = _rows(
         connection,
         f"""select model, finish_reason, {_counted(plan, run, "sample_id")} as replies from {schema}.samples
@@ -411,7 +427,7 @@ def _items(connection: Connection, run: RunRecord, schema: str) -> Iterator[Rema
     """Yield that many items do not distinguish models, that some contradict the rest, and that judges disagree on
     many."""
     if sum(not is_baseline(model) for model in run.models) >= LEAST_MODELS:
-        yield from (Remark("items", told) for told in told_of_items(connection, run.benchmark))
+        yield from (Remark("items", told) for told in item_remarks(connection, run.benchmark))
 
 
 def _near_items(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:
@@ -419,7 +435,7 @@ def _near_items(connection: Connection, run: RunRecord, schema: str) -> Iterator
     independent."""
     if sum(not is_baseline(model) for model in run.models) < LEAST_MODELS:
         return
-    near = near_items(connection, schema)
+    near = near_duplicates(connection, schema)
     if near:
         told = ", ".join(f"{item} ({other})" for item, other in list(near.items())[:3])
         more = f" and {len(near) - 3:,} more" if len(near) > 3 else ""
@@ -453,7 +469,7 @@ def _outdated(connection: Connection, run: RunRecord, schema: str) -> Iterator[R
 
 def _snapshots(connection: Connection, plan: Plan) -> Iterator[Remark]:
     """Yield models whose replies came from more than one snapshot, as reported by their endpoint."""
-    for model, counts in several_snapshots(connection, plan).items():
+    for model, counts in mixed_snapshots(connection, plan).items():
         told = ", ".join(f"{count:,} by {served}" for served, count in counts.items())
         yield Remark("snapshots", f"replies of {model} by {len(counts)} snapshots, which the figures mix: {told}")
 

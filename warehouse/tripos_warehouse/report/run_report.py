@@ -16,24 +16,29 @@ import orjson
 
 from tripos_compiler.diagnostics.i18n import localized, reader_language
 from tripos_compiler.diagnostics.text_format import percent, usd
-from tripos_compiler.language.contexts import Clustering, Only
+from tripos_compiler.language.contexts import ArmSelection, Clustering
 from tripos_compiler.language.scored_values import aggregates_of
-from tripos_compiler.plan import Made, Plan
+from tripos_compiler.plan import GeneratedDataset, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
-from tripos_warehouse.measures.evaluation import evaluate_or_tell, has_people_apart, shared_cells
-from tripos_warehouse.measures.expectations import CheckedExpectation, expected, matched
+from tripos_warehouse.measures.evaluation import evaluate_or_error, has_separate_people, shared_cells
+from tripos_warehouse.measures.expectations import CheckedExpectation, below_baseline, check_expectation
 from tripos_warehouse.measures.figure_sql import sql_of
-from tripos_warehouse.measures.figures import MissingResults, find_gaps, find_unworked
-from tripos_warehouse.measures.measure_rows import OF_CORRECTED, OF_UNREAD, MeasureTable, as_told
-from tripos_warehouse.measures.study_design import Sharpening, find_sharpening
+from tripos_warehouse.measures.figures import MissingResults, find_missing, why_not_computed
+from tripos_warehouse.measures.measure_rows import (
+    CORRECTION_COLUMNS,
+    UNREAD_COLUMNS,
+    MeasureTable,
+    with_sequential_intervals,
+)
+from tripos_warehouse.measures.study_design import DesignAdvice, find_design_advice
 from tripos_warehouse.measures.unread import with_unread
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.report.leaderboard import headlines
-from tripos_warehouse.report.remarks import CAUTION, Remark, cut_remarks, find_remarks, unread_remarks
+from tripos_warehouse.report.remarks import STAND_IN_NOTE, Remark, cut_remarks, find_remarks, unread_remarks
 from tripos_warehouse.store.schemas import HUMAN
-from tripos_warehouse.tables.text import NOTHING, TextColumn, grid, wrapped
-from tripos_warehouse.views.benchmark_views import clusterings_of, people_apart
+from tripos_warehouse.tables.text import NULL_TEXT, TextColumn, grid, wrapped
+from tripos_warehouse.views.benchmark_views import clusterings_of, separate_people
 from tripos_warehouse.views.connect import copied_scores
 from tripos_warehouse.views.dimensions import dimension_heading, dimension_label, shows_several_times
 from tripos_warehouse.views.runs import RunRecord
@@ -49,7 +54,7 @@ MOST_VALUES = 8
 
 
 @dataclass(frozen=True)
-class Acceptance:
+class GenerationYield:
     """The yield of the slots of a data set, of all or of those where the axis `by` has a value: the number of slots, of
     filled slots and of attempts, and why other attempts were rejected, the most frequent reason first."""
 
@@ -65,7 +70,7 @@ class Acceptance:
     def rate(self) -> float | None:
         """The share of the attempts that were accepted, from 0 to 1.
 
-        >>> Acceptance("item", None, None, 4, 3, 6, {"verify": 3}).rate
+        >>> GenerationYield("item", None, None, 4, 3, 6, {"verify": 3}).rate
         0.5
         """
         return self.made / self.attempts if self.attempts else None
@@ -78,13 +83,13 @@ class Acceptance:
         return {"dataset": self.dataset, "context": where, **counts, **rest}
 
 
-def acceptances(connection: Connection, plan: Plan, run: RunRecord) -> tuple[Acceptance, ...]:
+def generation_yields(connection: Connection, plan: Plan, run: RunRecord) -> tuple[GenerationYield, ...]:
     """Return the yield of every generated data set with decided slots, for what the author of the run wrote: in total,
     then by each axis of its context, or of the rows that it is made from, in plan order."""
     return tuple(found for made in plan.made for found in _of(connection, plan, run, made))
 
 
-def _of(connection: Connection, plan: Plan, run: RunRecord, made: Made) -> Iterator[Acceptance]:
+def _of(connection: Connection, plan: Plan, run: RunRecord, made: GeneratedDataset) -> Iterator[GenerationYield]:
     source = f"from {sql.name(run.benchmark)}.slots where dataset = {sql.text(made.name)}"
     carried = [each.name for each in made.fields if each.type.kind == "choice" and each.type.axis == each.name]
     for axis in (None, *(name for name in dict.fromkeys((*made.axes, *carried)) if name != LANGUAGE)):
@@ -106,40 +111,40 @@ def _of(connection: Connection, plan: Plan, run: RunRecord, made: Made) -> Itera
             if name in known:
                 why = {reason: times for of, reason, times in reasons if of == name}
                 slots, filled, attempts = known[name]
-                yield Acceptance(made.name, axis, name, slots, filled, attempts, why)
+                yield GenerationYield(made.name, axis, name, slots, filled, attempts, why)
 
 
-def acceptance_lines(plan: Plan, found: tuple[Acceptance, ...], width: int, table_width: int) -> list[str]:
+def yield_lines(plan: Plan, yields: tuple[GenerationYield, ...], width: int, table_width: int) -> list[str]:
     """Return a table of yields, by axes of few values, and below it a line for each data set with rejected attempts."""
     many = {axis.name for axis in plan.axes if len(axis.values) > MOST_VALUES}
-    found = tuple(each for each in found if each.by not in many)
-    heads, language = [each for each in found if each.by is None], reader_language()
+    yields = tuple(each for each in yields if each.by not in many)
+    heads, language = [each for each in yields if each.by is None], reader_language()
     contexts = [
         ALL
         if each.by is None
         else f"{dimension_heading(plan, each.by, language)} {dimension_label(plan, each.by, each.value, language)}"
-        for each in found
+        for each in yields
     ]
     columns = [
-        TextColumn(localized("data set"), tuple(each.dataset if each.by is None else "" for each in found)),
+        TextColumn(localized("data set"), tuple(each.dataset if each.by is None else "" for each in yields)),
         TextColumn("", tuple(contexts)),
-        TextColumn(localized("slots"), tuple(f"{each.slots:,}" for each in found), right=True),
-        TextColumn(localized("made"), tuple(f"{each.made:,}" for each in found), right=True),
-        TextColumn(localized("attempts"), tuple(f"{each.attempts:,}" for each in found), right=True),
+        TextColumn(localized("slots"), tuple(f"{each.slots:,}" for each in yields), right=True),
+        TextColumn(localized("made"), tuple(f"{each.made:,}" for each in yields), right=True),
+        TextColumn(localized("attempts"), tuple(f"{each.attempts:,}" for each in yields), right=True),
         TextColumn(
             localized("accepted"),
-            tuple(NOTHING if each.rate is None else percent(each.rate) for each in found),
+            tuple(NULL_TEXT if each.rate is None else percent(each.rate) for each in yields),
             right=True,
         ),
     ]
-    told = [_acceptance_line(each) for each in heads if each.reasons or each.made < each.slots]
+    told = [_yield_line(each) for each in heads if each.reasons or each.made < each.slots]
     return [*grid(columns, table_width), *(wrapped(line, width) for line in told)]
 
 
-def _acceptance_line(each: Acceptance) -> str:
+def _yield_line(each: GenerationYield) -> str:
     """Return why attempts were rejected, and the number of slots given up.
 
-    >>> _acceptance_line(Acceptance("item", None, None, 4, 3, 6, {"verify": 2, "too_near": 1}))
+    >>> _yield_line(GenerationYield("item", None, None, 4, 3, 6, {"verify": 2, "too_near": 1}))
     'item: 1 given up; rejected: verify 2, too_near 1'
     """
     parts = [localized(f"{each.slots - each.made:,} given up")] if each.made < each.slots else []
@@ -153,7 +158,7 @@ def _acceptance_line(each: Acceptance) -> str:
 
 
 MOCK = "mock/"
-PROVING = ("local/", MOCK)
+STAND_IN_PREFIXES = ("local/", MOCK)
 """Prefixes of stand-in models: their figures show that the pipeline works, and nothing about a model."""
 
 _FIRST = {"measure": "string", "model": "string"}
@@ -188,20 +193,20 @@ class Report:
     """The people whose scores are not mixed with those of models in any measure."""
     by_people: Mapping[str, MeasureTable] = field(default_factory=dict)
     """The values of measures by those people, by the name of the measure, if there are any."""
-    gates: tuple[CheckedExpectation, ...] = ()
+    expectations: tuple[CheckedExpectation, ...] = ()
     """The expectations of the plan, each with its outcomes."""
     comparisons: Mapping[str, int] = field(default_factory=dict)
-    made: tuple[Acceptance, ...] = ()
+    made: tuple[GenerationYield, ...] = ()
     """The yields of generated data sets."""
     gaps: tuple[MissingResults, ...] = ()
     """Undefined scores, and calls that could not be made, each with its reason."""
-    unworked: Mapping[str, str] = field(default_factory=dict)
+    not_computed: Mapping[str, str] = field(default_factory=dict)
     """By the name of a measure without rows: why, if the run has not computed what it reads."""
     remarks: tuple[Remark, ...] = ()
     """What makes a figure mean less than it seems to."""
-    sharpening: tuple[Sharpening, ...] = ()
+    design_advice: tuple[DesignAdvice, ...] = ()
     """By headline measure: what would have reduced its error most for the same money."""
-    only: Only = field(default_factory=dict)
+    only: ArmSelection = field(default_factory=dict)
     """The values of axes and arms that the report is restricted to, in addition to the restrictions of the run."""
     clusterings: tuple[Clustering, ...] = ()
     """The clusters of its intervals, if items were drawn together."""
@@ -211,7 +216,7 @@ class Report:
     @property
     def held(self) -> bool:
         """True if every expectation holds."""
-        return all(gate.held for gate in self.gates)
+        return all(gate.held for gate in self.expectations)
 
     @property
     def mocked(self) -> bool:
@@ -228,7 +233,7 @@ class Report:
         """Its cost as text, split into batches and live calls if there were batches."""
         whole, batch = self.run.cost_usd, self.batch_cost_usd
         if whole is None or batch is None:
-            return NOTHING if whole is None else f"{usd(whole)} USD"
+            return NULL_TEXT if whole is None else f"{usd(whole)} USD"
         live = (
             0.0 if math.isclose(whole, batch, rel_tol=1e-9) else max(0.0, whole - batch)
         )  # sums may differ in the last bit
@@ -237,12 +242,12 @@ class Report:
     @property
     def failed(self) -> bool:
         """True if the database refused the SQL of a measure or of an expectation."""
-        return any(table.error is not None for table in self.measures) or any(gate.failed for gate in self.gates)
+        return any(table.error is not None for table in self.measures) or any(gate.failed for gate in self.expectations)
 
     @property
-    def only_proves_the_pipeline(self) -> bool:
+    def uses_stand_in_models(self) -> bool:
         """True if a model took part that stands in for a real one."""
-        return any(model.startswith(PROVING) for models in self._filling() for model in models)
+        return any(model.startswith(STAND_IN_PREFIXES) for models in self._filling() for model in models)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values; times are UTC in ISO 8601. The rows of a measure whose SQL failed are
@@ -276,10 +281,10 @@ class Report:
             "people_apart": list(self.apart),
             **({"clusters": [each.to_json() for each in self.clusterings]} if self.clusterings else {}),
             "remarks": [remark.to_json() for remark in self.remarks],
-            "sharpening": [each.to_json() for each in self.sharpening],
-            "only_proves_the_pipeline": self.only_proves_the_pipeline,
+            "sharpening": [each.to_json() for each in self.design_advice],
+            "only_proves_the_pipeline": self.uses_stand_in_models,
             "no_better_than_a_baseline": [
-                each.to_json(table.measure.by) for table in self.measures for each in matched(table)
+                each.to_json(table.measure.by) for table in self.measures for each in below_baseline(table)
             ],
             "measures": [
                 {
@@ -291,14 +296,14 @@ class Report:
                     "sql": sql_of(self.plan, table.measure),
                     "rows": table.to_rows() if table.error is None else None,
                     "error": table.error,
-                    **({"judge": table.of_judge.to_rows()} if table.measure.corrected else {}),
+                    **({"judge": table.judge_table.to_rows()} if table.measure.corrected else {}),
                     **({"people": each.to_rows()} if (each := self.by_people.get(table.measure.name)) else {}),
-                    **({"reason": why} if (why := self.unworked.get(table.measure.name)) else {}),
+                    **({"reason": why} if (why := self.not_computed.get(table.measure.name)) else {}),
                 }
                 for table in self.measures
             ],
             "made": [each.to_json() for each in self.made],
-            "expectations": [gate.to_json() for gate in self.gates],
+            "expectations": [gate.to_json() for gate in self.expectations],
         }
 
     def to_arrow(self) -> pa.Table:
@@ -308,8 +313,10 @@ class Report:
         named = dict.fromkeys(name for table in self.measures for name in table.measure.by)
         dimensions = {name: "string" for name in named if name not in {*_FIRST, *_LAST}}
         rows: list[dict[str, Any]] = [row for table in self.measures for row in table.to_rows()]
-        beside = dict.fromkeys(OF_CORRECTED, "float64") if any(OF_CORRECTED[0] in row for row in rows) else {}
-        beside |= OF_UNREAD if any("unread" in row for row in rows) else {}
+        beside = (
+            dict.fromkeys(CORRECTION_COLUMNS, "float64") if any(CORRECTION_COLUMNS[0] in row for row in rows) else {}
+        )
+        beside |= UNREAD_COLUMNS if any("unread" in row for row in rows) else {}
         columns = {
             name: pa.array([_text(row.get(name)) if name in dimensions else row.get(name) for row in rows], type_)
             for name, type_ in {**_FIRST, **dimensions, **_LAST, **beside}.items()
@@ -327,7 +334,7 @@ class Report:
         reached = {
             (table.measure.name, each.by, each.model): each.baseline
             for table in self.measures
-            for each in matched(table)
+            for each in below_baseline(table)
         }
         rows = [(table, row) for table in self.measures for row in table.rows]
         rows += [(table, row) for table in self.by_people.values() for row in table.rows]
@@ -353,10 +360,10 @@ class Report:
         told = [] if self.run.ended else [f"the run is {self.run.status}, so some is missing"]
         told += [self.run.partial] if self.run.partial is not None else []
         told += [remark.text for remark in self.remarks]
-        told += [f"{name}: {why}" for name, why in self.unworked.items()]
+        told += [f"{name}: {why}" for name, why in self.not_computed.items()]
         told += [f"{table.measure.name}: {table.error}" for table in self.measures if table.error is not None]
-        told += [f"did not hold: {gate.expectation.shown}" for gate in self.gates if not gate.held]
-        return told + ([CAUTION] if self.only_proves_the_pipeline else [])
+        told += [f"did not hold: {gate.expectation.shown}" for gate in self.expectations if not gate.held]
+        return told + ([STAND_IN_NOTE] if self.uses_stand_in_models else [])
 
     def to_measure_rows(self) -> list[dict[str, Any]]:
         """Return the rows of table `measures`, which store the results of a run."""
@@ -390,7 +397,7 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def report(connection: Connection, plan: Plan, run: RunRecord, only: Only = MappingProxyType({})) -> Report:
+def report(connection: Connection, plan: Plan, run: RunRecord, only: ArmSelection = MappingProxyType({})) -> Report:
     """Return the report of `run`, over what `connection` shows of its benchmark: open it with the run's id, and with
     `only` if the report is restricted to some values of axes and arms. A measure whose SQL fails has an error and no
     rows."""
@@ -402,14 +409,14 @@ MOST_NAMED = 5
 """The most measures that one remark names."""
 
 
-def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) -> Report:
+def _reported(connection: Connection, plan: Plan, run: RunRecord, only: ArmSelection) -> Report:
     schema = sql.name(run.benchmark)
     compared = f"where role = {sql.text(run.compared_role)}"
     several = shows_several_times(plan, run.compared_role)
     with shared_cells(connection, plan) as shared:
-        found = [evaluate_or_tell(connection, plan, measure, shared=shared) for measure in plan.measures]
-    tables = tuple(_with_unread(connection, plan, [as_told(run, table) for table in found]))
-    apart = people_apart(connection, plan)
+        found = [evaluate_or_error(connection, plan, measure, shared=shared) for measure in plan.measures]
+    tables = tuple(_with_unread(connection, plan, [with_sequential_intervals(run, table) for table in found]))
+    apart = separate_people(connection, plan)
     by_people = _by_people(connection, plan, run) if apart else {}
     return Report(
         plan,
@@ -420,11 +427,11 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) ->
         people=_people(connection, schema),
         apart=apart,
         by_people=by_people,
-        gates=tuple(expected(connection, plan, each, run) for each in plan.expectations),
+        expectations=tuple(check_expectation(connection, plan, each, run) for each in plan.expectations),
         comparisons=_by_status(connection, f"{schema}.comparisons", "comparison_id" if several else None, "scored"),
-        made=acceptances(connection, plan, run),
-        gaps=find_gaps(connection, run.benchmark),
-        unworked=_unworked(connection, plan, run, tables),
+        made=generation_yields(connection, plan, run),
+        gaps=find_missing(connection, run.benchmark),
+        not_computed=_unworked(connection, plan, run, tables),
         remarks=(
             *unread_remarks(tables),
             *cut_remarks(tables),
@@ -432,7 +439,7 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) ->
             *_too_few_tries(tables),
             *_judges_alone(plan, by_people),
         ),
-        sharpening=tuple(find_sharpening(connection, plan, measure) for measure in headlines(plan)),
+        design_advice=tuple(find_design_advice(connection, plan, measure) for measure in headlines(plan)),
         only=only,
         clusterings=clusterings_of(connection, plan),
         batch_cost_usd=_batch_cost(connection, run),
@@ -465,7 +472,7 @@ def _unworked(connection: Connection, plan: Plan, run: RunRecord, tables: Sequen
         return {}
     query = "select fingerprints from main.runs where run_id = ?"
     kept = {each for (found,) in connection.execute(query, [run.run_id]).fetchall() for each in found}
-    told = ((measure.name, find_unworked(plan, kept, measure)) for measure in empty)
+    told = ((measure.name, why_not_computed(plan, kept, measure)) for measure in empty)
     return {name: why for name, why in told if why is not None}
 
 
@@ -498,9 +505,9 @@ def _judges_alone(plan: Plan, by_people: Mapping[str, object]) -> Iterator[Remar
 
 def _by_people(connection: Connection, plan: Plan, run: RunRecord) -> dict[str, MeasureTable]:
     plain = [measure.model_copy(update={"corrected": False}) for measure in plan.measures]
-    measures = [measure for measure in plain if has_people_apart(plan, measure)]
+    measures = [measure for measure in plain if has_separate_people(plan, measure)]
     tables = [
-        as_told(run, evaluate_or_tell(connection, plan, measure, by_people=True), by_people=True)
+        with_sequential_intervals(run, evaluate_or_error(connection, plan, measure, by_people=True), by_people=True)
         for measure in measures
     ]
     return {table.measure.name: table for table in tables if any(row.n for row in table.rows)}

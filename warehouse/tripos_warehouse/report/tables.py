@@ -10,7 +10,7 @@ from tripos_compiler.diagnostics.text_format import percent
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measured, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
-from tripos_warehouse.tables.text import GAP, NOTHING, TextColumn, decimals_of, grid
+from tripos_warehouse.tables.text import GAP, NULL_TEXT, TextColumn, decimals_of, grid
 from tripos_warehouse.views.dimensions import dimension_heading, dimension_label
 
 
@@ -42,7 +42,7 @@ class PivotLine:
 
     labels: tuple[str, ...]
     cells: Cells
-    keyed: bool = True
+    is_cell: bool = True
 
 
 def is_pooled(plan: Plan, figure: Figure) -> bool:
@@ -78,7 +78,7 @@ def pivoted(
     return rest, heads, list(_lines(plan, table, rest, means, models[0] if pooled else None, language))
 
 
-def beside(
+def side_by_side(
     plan: Plan, table: MeasureTable, models: Sequence[str], others: Sequence[MeasureTable], width: int
 ) -> list[str] | None:
     """Return the lines of the table, at most `width` cells wide; None if there is nothing to put side by side, or no
@@ -97,7 +97,7 @@ def beside(
     titles = [dimension_heading(plan, each, language) for each in rest]
     letters = [_letter(place) for place in range(len(heads))]
     legend = [f"{letter}  {head}" for letter, head in zip(letters, heads, strict=True)]
-    counted = [line for line in lines if line.keyed]
+    counted = [line for line in lines if line.is_cell]
     behind = _all(counted)
     told = f"items {number_range([row.items for row in behind])}, n {number_range([row.n for row in behind])}"
     told = localized(f"{told}, coverage {coverage(behind)}")
@@ -131,7 +131,7 @@ class HasCoverage(Protocol):
 def coverage(rows: Sequence[HasCoverage]) -> str:
     """Return the share of the scores behind values; for several, the lowest and the highest."""
     shares = [row.coverage for row in rows if row.coverage is not None]
-    ends = dict.fromkeys(percent(share) for share in (min(shares), max(shares))) if shares else [NOTHING]
+    ends = dict.fromkeys(percent(share) for share in (min(shares), max(shares))) if shares else [NULL_TEXT]
     return "–".join(ends).replace("%–", "–")
 
 
@@ -176,7 +176,7 @@ def _lines(
             if ends and key[:length] in values:
                 told = ["" for _ in rest]
                 told[length] = localized("mean", language or "en")
-                yield PivotLine(tuple(told), values[key[:length]], keyed=False)
+                yield PivotLine(tuple(told), values[key[:length]], is_cell=False)
 
 
 def _by_key(
@@ -210,11 +210,11 @@ def _values(
     names: Sequence[str], heads: Sequence[str], lines: Sequence[PivotLine], decimals: int, intervals: bool
 ) -> list[TextColumn]:
     def figure(value: float | None) -> str:
-        return NOTHING if value is None else f"{value:.{decimals}f}"
+        return NULL_TEXT if value is None else f"{value:.{decimals}f}"
 
     def cell(row: MeasureRow | None) -> str:
         if row is None:
-            return NOTHING
+            return NULL_TEXT
         return with_interval(row, figure) if intervals else figure(row.value)
 
     return [
@@ -239,7 +239,7 @@ def number_range(numbers: Sequence[int]) -> str:
     ('3–1,200', '3', '—')
     """
     if not numbers:
-        return NOTHING
+        return NULL_TEXT
     low, high = min(numbers), max(numbers)
     return f"{low:,}" if low == high else f"{low:,}–{high:,}"
 

@@ -20,23 +20,31 @@ from tripos_compiler.diagnostics.i18n import localized, reader_language
 from tripos_compiler.diagnostics.text_format import percent, usd, wrap
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.measures.expectations import (
+    BelowBaseline,
     CheckedExpectation,
     ExpectationOutcome,
-    Matched,
-    as_measure,
+    below_baseline,
+    expectation_measure,
     is_baseline,
-    matched,
 )
 from tripos_warehouse.measures.figure_sql import graders_of, sql_of
 from tripos_warehouse.measures.judges import CascadeUse, JudgedMetric, JudgeReport, ScorerThreshold
-from tripos_warehouse.measures.measure_rows import STOPPED_EARLY, TOO_FAR_APART, MeasureRow, MeasureTable
+from tripos_warehouse.measures.measure_rows import EXAGGERATED_DIFFERENCES, STOPPED_EARLY, MeasureRow, MeasureTable
 from tripos_warehouse.report.history import HistoryLine, HistoryPoint, LineBreak, MeasureHistory
 from tripos_warehouse.report.leaderboard import headlines
-from tripos_warehouse.report.remarks import CAUTION
-from tripos_warehouse.report.run_report import acceptance_lines
-from tripos_warehouse.report.tables import ALL, beside, counts_of, coverage, is_pooled, number_range, with_interval
-from tripos_warehouse.statistics.result import StatisticResult
-from tripos_warehouse.tables.text import GAP, NOTHING, TextColumn, decimals_of, grid, grid_parts, wrapped
+from tripos_warehouse.report.remarks import STAND_IN_NOTE
+from tripos_warehouse.report.run_report import yield_lines
+from tripos_warehouse.report.tables import (
+    ALL,
+    counts_of,
+    coverage,
+    is_pooled,
+    number_range,
+    side_by_side,
+    with_interval,
+)
+from tripos_warehouse.statistics.result import Estimate
+from tripos_warehouse.tables.text import GAP, NULL_TEXT, TextColumn, decimals_of, grid, grid_parts, wrapped
 from tripos_warehouse.views.dimensions import dimension_heading, dimension_label
 
 if TYPE_CHECKING:
@@ -46,7 +54,7 @@ if TYPE_CHECKING:
 MOCKED = "mock models took part: no expectation fails this run"
 
 
-def standing(gate: CheckedExpectation) -> str:
+def expectation_status(gate: CheckedExpectation) -> str:
     """Return whether an expectation holds, and on how many of its scores."""
     n, total = gate.scores
     if not total:
@@ -62,14 +70,14 @@ def partial_lines(gates: Sequence[CheckedExpectation]) -> list[str]:
         n, total = gate.scores
         if n < total:
             few = next((too_few(gate, outcome) for outcome in gate.outcomes if not outcome.covered), None)
-            line = f"{standing(gate)}{localized(': ')}{gate.expectation.shown}"
+            line = f"{expectation_status(gate)}{localized(': ')}{gate.expectation.shown}"
             lines.append(line if few is None else f"{line} ({localized(few)})")
     return lines
 
 
 def too_few(gate: CheckedExpectation, outcome: ExpectationOutcome) -> str:
     """Return that a figure has fewer scores than the expectation asks for."""
-    row = outcome.counted
+    row = outcome.scored_row
     return f"{row.n:,} of {row.total:,} scores, below {percent(gate.expectation.least_coverage)}"
 
 
@@ -82,13 +90,13 @@ def baseline_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
     """Return a line for each model that is not better than a baseline: where, and which."""
     decimals = decimals_of([row.value for row in table.rows])
     lines: list[str] = []
-    for model in dict.fromkeys(each.model for each in matched(table)):
-        told = [_expectation_line(plan, table, each, decimals) for each in matched(table) if each.model == model]
+    for model in dict.fromkeys(each.model for each in below_baseline(table)):
+        told = [_expectation_line(plan, table, each, decimals) for each in below_baseline(table) if each.model == model]
         lines.append(wrapped(localized(f"not clear of a baseline: {model}, {'; '.join(told)}"), width))
     return lines
 
 
-def _expectation_line(plan: Plan, table: MeasureTable, each: Matched, decimals: int) -> str:
+def _expectation_line(plan: Plan, table: MeasureTable, each: BelowBaseline, decimals: int) -> str:
     cell = [
         dimension_label(plan, name, value, reader_language())
         for name, value in zip(table.measure.by, each.by, strict=True)
@@ -112,7 +120,7 @@ def expectation_lines(
     count = f"{len(gates) - failed} held" + (f", {failed} did not" if failed else "")
     yield localized(f"expectations: {count}"), "bold"
     for gate in gates:
-        words = f"{standing(gate)}{localized(': ')}{gate.expectation.shown}"
+        words = f"{expectation_status(gate)}{localized(': ')}{gate.expectation.shown}"
         first, *more = wrap(words, width - 2)
         for line in (first, *(f"  {each}" for each in more)):
             yield line, STYLES[gate.held]
@@ -182,26 +190,26 @@ def render_report(
         text.append(line + "\n")
     for line in _gaps(report, width):
         text.append(line + "\n", style="yellow")
-    if report.only_proves_the_pipeline:
-        text.append("\n" + wrapped(localized(CAUTION), width) + "\n", style="yellow")
+    if report.uses_stand_in_models:
+        text.append("\n" + wrapped(localized(STAND_IN_NOTE), width) + "\n", style="yellow")
     for remark in report.remarks:
         text.append(wrapped(localized("note") + localized(": ") + localized(remark.text), width) + "\n", style="yellow")
-    alone = [table for table in report.measures if is_alone(table)]
+    alone = [table for table in report.measures if has_one_evaluator(table)]
     for table in report.measures:
         if table in alone:
             continue
         text.append(f"\n{shown_title(report.plan, table)}\n", style="bold")
-        lines = measure_lines(report.plan, table, report.run.models, of_same(report, table), table_width)
-        if (why := report.unworked.get(table.measure.name)) is not None:
+        lines = measure_lines(report.plan, table, report.run.models, comparable_measures(report, table), table_width)
+        if (why := report.not_computed.get(table.measure.name)) is not None:
             lines = [wrapped(localized(NO_SCORES) + localized(": ") + localized(why), width)]
         text.append("\n".join([*lines, *reason_lines(report.plan, table, width)]) + "\n")
         for line in baseline_lines(report.plan, table, width):
             text.append(line + "\n", style="yellow")
         if table.measure.corrected and table.rows:
-            told = shown_title(report.plan, table.of_judge) + localized(" of the judge alone") + localized(": ")
+            told = shown_title(report.plan, table.judge_table) + localized(" of the judge alone") + localized(": ")
             text.append("\n" + wrapped(told + localized(OF_JUDGE), width) + "\n", style="bold")
-            lines = measure_lines(report.plan, table.of_judge, report.run.models, (), table_width)
-            text.append("\n".join([*lines, *reason_lines(report.plan, table.of_judge, width)]) + "\n")
+            lines = measure_lines(report.plan, table.judge_table, report.run.models, (), table_width)
+            text.append("\n".join([*lines, *reason_lines(report.plan, table.judge_table, width)]) + "\n")
         if (own := report.by_people.get(table.measure.name)) is not None:
             told = f"{shown_title(report.plan, own)}{localized(', of people: ')}{', '.join(report.apart)}"
             text.append("\n" + wrapped(told, width) + "\n", style="bold")
@@ -210,14 +218,14 @@ def render_report(
     if alone:
         told = f"Of several evaluators, and here is one: {', '.join(table.measure.name for table in alone)}."
         text.append("\n" + wrapped(localized(told), width) + "\n")
-    for told in filter(None, (" ".join(map(localized, each.sentences)) for each in report.sharpening)):
+    for told in filter(None, (" ".join(map(localized, each.sentences)) for each in report.design_advice)):
         text.append("\n" + wrapped(told, width) + "\n")
     if report.made:
         text.append(f"\n{localized('made data sets')}\n", style="bold")
-        text.append("\n".join(acceptance_lines(report.plan, report.made, width, table_width)) + "\n")
-    if report.gates:
+        text.append("\n".join(yield_lines(report.plan, report.made, width, table_width)) + "\n")
+    if report.expectations:
         text.append("\n")
-        for line, style in expectation_lines(report.plan, report.gates, width, table_width):
+        for line, style in expectation_lines(report.plan, report.expectations, width, table_width):
             text.append(line + "\n", style=style)
         if report.mocked and not report.held:
             text.append(wrapped(localized(MOCKED), width) + "\n", style="yellow")
@@ -226,14 +234,14 @@ def render_report(
     return text
 
 
-def of_same(report: Report, table: MeasureTable) -> list[MeasureTable]:
+def comparable_measures(report: Report, table: MeasureTable) -> list[MeasureTable]:
     """Return the measures that may be the mean of a table's cells: a measure without people is no mean of cells with
     them."""
     own = graders_of(table.measure)
     return [each for each in report.measures if not report.apart or graders_of(each.measure) == own]
 
 
-def is_alone(table: MeasureTable) -> bool:
+def has_one_evaluator(table: MeasureTable) -> bool:
     """Return true if a measure would put evaluators side by side, and there is only one."""
     by = table.measure.by
     if "evaluator" in by:
@@ -293,12 +301,12 @@ def _ending(status: str) -> str:
     return localized(status if status == "finished" else f"{status}, so not all that was planned is here")
 
 
-def _people(counts: Mapping[str, int], apart: Sequence[str]) -> str:
+def _people(counts: Mapping[str, int], separate_people: Sequence[str]) -> str:
     told = ", ".join(
         f"{name} ({localized(f'{count:,} score' if count == 1 else f'{count:,} scores')})"
         for name, count in counts.items()
     )
-    return told + localized("; shown apart") if apart else told
+    return told + localized("; shown apart") if separate_people else told
 
 
 def _statuses(counts: Mapping[str, int]) -> str:
@@ -344,7 +352,7 @@ def measure_lines(
         return [localized(NO_SCORES)]
     shown = [model for model in models if any(row.model == model for row in table.rows)]
     shown += sorted({row.model for row in table.rows} - set(shown))
-    lines = beside(plan, table, shown, others, width)
+    lines = side_by_side(plan, table, shown, others, width)
     if lines is not None:
         return lines
     if is_pooled(plan, table.measure.figure):
@@ -376,7 +384,7 @@ def columns_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> lis
         columns.append(TextColumn(localized("value"), tuple(with_interval(row, figure) for row in rows), right=True))
         return columns + counts_of([[row] for row in rows])
     intervals = (
-        NOTHING if row.interval_low is None else f"{figure(row.interval_low)} – {figure(row.interval_high)}"
+        NULL_TEXT if row.interval_low is None else f"{figure(row.interval_low)} – {figure(row.interval_high)}"
         for row in rows
     )
     columns.append(TextColumn(localized("value"), tuple(figure(row.value) for row in rows), right=True))
@@ -412,11 +420,13 @@ def _labels(plan: Plan, table: MeasureTable, keys: Sequence[tuple[Any, ...]]) ->
 def figure_of(rows: Sequence[MeasureRow]) -> Callable[[float | None], str]:
     """Return a function that prints a value of the table, with the decimals that all its values need."""
     decimals = decimals_of([row.value for row in rows])
-    return lambda value: NOTHING if value is None else f"{value:.{decimals}f}"
+    return lambda value: NULL_TEXT if value is None else f"{value:.{decimals}f}"
 
 
 def _footer(report: Report, sql: bool, where: str) -> list[str]:
-    gates = [(f"expect {gate.expectation.shown}", as_measure(gate.expectation)) for gate in report.gates]
+    gates = [
+        (f"expect {gate.expectation.shown}", expectation_measure(gate.expectation)) for gate in report.expectations
+    ]
     said = [*((table.measure.name, table.measure) for table in report.measures), *gates]
     lines = sql_lines(report.plan, said) if sql else []
     schema = report.run.benchmark
@@ -437,10 +447,10 @@ def _footer(report: Report, sql: bool, where: str) -> list[str]:
     ]
 
 
-def sql_lines(plan: Plan, said: Sequence[tuple[str, Measure]]) -> list[str]:
+def sql_lines(plan: Plan, measures: Sequence[tuple[str, Measure]]) -> list[str]:
     """Return the SQL of measures under their names."""
     lines: list[str] = []
-    for name, measure in said:
+    for name, measure in measures:
         query = sql_of(plan, measure).strip()
         lines += ["", localized(f"SQL of {name}:"), *(f"  {line}" for line in query.splitlines())]
     return lines
@@ -555,7 +565,7 @@ def _one_measure(
         some = replace(table, rows=rows)
         lines = [
             shown_title(report.plan, table),
-            *measure_lines(report.plan, some, models, of_same(report, table), width),
+            *measure_lines(report.plan, some, models, comparable_measures(report, table), width),
         ]
         lines = [part for line in (*lines, *reason_lines(report.plan, some, width)) for part in line.split("\n")]
         if len(lines) <= room or count <= 1:
@@ -585,24 +595,24 @@ def _required(report: Report, tables: Sequence[MeasureTable], width: int) -> Ite
         told = f"{len(unread) - MOST_NAMED:,} more with unread replies are in the report"
         yield wrapped(localized(told), width).split("\n"), "yellow"
     failed = [table.measure.name for table in report.measures if table.error is not None]
-    failed += [f"expect {gate.expectation.shown}" for gate in report.gates if gate.failed]
+    failed += [f"expect {gate.expectation.shown}" for gate in report.expectations if gate.failed]
     if failed:
         yield (
-            wrapped(localized(f"no values of {_some(failed)}: the database refused the SQL"), width).split("\n"),
+            wrapped(localized(f"no values of {_first_names(failed)}: the database refused the SQL"), width).split("\n"),
             "red",
         )
-    if report.gates:
-        wrong = [gate.expectation.shown for gate in report.gates if not gate.held]
-        count = f"{len(report.gates) - len(wrong)} held" + (f", {len(wrong)} did not" if wrong else "")
-        told = localized(f"expectations: {count}") + (localized(": ") + _some(wrong) if wrong else "")
+    if report.expectations:
+        wrong = [gate.expectation.shown for gate in report.expectations if not gate.held]
+        count = f"{len(report.expectations) - len(wrong)} held" + (f", {len(wrong)} did not" if wrong else "")
+        told = localized(f"expectations: {count}") + (localized(": ") + _first_names(wrong) if wrong else "")
         lines = wrapped(told, width).split("\n")
-        for line in partial_lines(report.gates)[:MOST_NAMED]:
+        for line in partial_lines(report.expectations)[:MOST_NAMED]:
             lines += wrapped(line, width).split("\n")
         if wrong and report.mocked:
             lines += wrapped(localized(MOCKED), width).split("\n")
         yield lines, STYLES[not wrong or report.mocked]
-    if report.only_proves_the_pipeline:
-        yield wrapped(localized(CAUTION), width).split("\n"), "yellow"
+    if report.uses_stand_in_models:
+        yield wrapped(localized(STAND_IN_NOTE), width).split("\n"), "yellow"
 
 
 def _notes(report: Report, width: int) -> Iterator[Block]:
@@ -618,7 +628,7 @@ def _notes(report: Report, width: int) -> Iterator[Block]:
 def baseline_sentence(report: Report, tables: Sequence[MeasureTable], longest: int) -> str | None:
     """Return which models are not better than a baseline, and in which measures; None if there are none. If the
     sentence exceeds `longest` characters, it gives only their number."""
-    found = {table.measure.name: matched(table) for table in report.measures}
+    found = {table.measure.name: below_baseline(table) for table in report.measures}
     groups: dict[tuple[str, ...], list[str]] = {}
     for table in tables:
         models = tuple(dict.fromkeys(each.model for each in found[table.measure.name]))
@@ -629,7 +639,7 @@ def baseline_sentence(report: Report, tables: Sequence[MeasureTable], longest: i
         return None
     compared = [model for model in report.run.models if not is_baseline(model)]
     others = len(names) - sum(map(len, groups.values()))
-    parts = [f"{_every(models, compared)} in {_some(measures)}" for models, measures in groups.items()]
+    parts = [f"{_every(models, compared)} in {_first_names(measures)}" for models, measures in groups.items()]
     parts += _left_out(others, "measure")
     told = localized(f"not clear of a baseline: {'; '.join(parts)}")
     if cell_len(told) <= longest:
@@ -640,13 +650,13 @@ def baseline_sentence(report: Report, tables: Sequence[MeasureTable], longest: i
 
 
 def _every(models: Sequence[str], compared: Sequence[str]) -> str:
-    return "every model" if len(compared) > 1 and set(models) >= set(compared) else _some(models)
+    return "every model" if len(compared) > 1 and set(models) >= set(compared) else _first_names(models)
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     """Return the first names and the number of others.
 
-    >>> _some(["a", "b", "c", "d", "e"]), _some(["a"])
+    >>> _first_names(["a", "b", "c", "d", "e"]), _first_names(["a"])
     ('a, b, c and 2 more', 'a')
     """
     left = len(names) - MOST_NAMED
@@ -670,11 +680,11 @@ def _of_one_model(tables: Sequence[MeasureTable]) -> list[TextColumn]:
 
     def interval(row: MeasureRow | None, figure: Callable[[float | None], str]) -> str:
         if row is None or row.interval_low is None:
-            return NOTHING
+            return NULL_TEXT
         return f"{figure(row.interval_low)} – {figure(row.interval_high)}"
 
     pairs = list(zip(rows, figures, strict=True))
-    values = tuple(NOTHING if row is None else figure(row.value) for row, figure in pairs)
+    values = tuple(NULL_TEXT if row is None else figure(row.value) for row, figure in pairs)
     there = [[row] if row is not None else [] for row in rows]
     return [
         TextColumn(localized("measure"), tuple(map(_name, tables))),
@@ -718,7 +728,7 @@ def _models_beside(tables: Sequence[MeasureTable], models: Sequence[str], counts
         found = {row.model: row for row in table.rows}
         figure = figure_of(table.rows)
         for model in models:
-            cells[model].append(with_interval(found[model], figure) if model in found else NOTHING)
+            cells[model].append(with_interval(found[model], figure) if model in found else NULL_TEXT)
     return [
         TextColumn(localized("measure"), tuple(map(_name, tables))),
         *(TextColumn(model, tuple(texts), right=True) for model, texts in cells.items()),
@@ -731,7 +741,7 @@ def _measures_beside(tables: Sequence[MeasureTable], models: Sequence[str]) -> l
     for table in tables:
         found = {row.model: row for row in table.rows}
         figure = figure_of(table.rows)
-        cells = tuple(with_interval(found[model], figure) if model in found else NOTHING for model in models)
+        cells = tuple(with_interval(found[model], figure) if model in found else NULL_TEXT for model in models)
         columns.append(TextColumn(_folded(_name(table)), cells, right=True))
     return columns
 
@@ -780,7 +790,7 @@ def render_history(history: MeasureHistory, width: int = 80) -> list[str]:
         by = [f"{name} {value}" for name, value in zip(history.dimensions, each.by, strict=False)]
         lines += ["", *wrap(", ".join([each.model, *by]), width), *_table(each, width)]
     if any(point.run.stopped_early for line in history.lines for point in line.points):
-        lines += ["", *wrap(localized(STOPPED_EARLY), width), *wrap(localized(TOO_FAR_APART), width)]
+        lines += ["", *wrap(localized(STOPPED_EARLY), width), *wrap(localized(EXAGGERATED_DIFFERENCES), width)]
     if history.unread:
         lines.append("")
     for unread in history.unread:
@@ -797,7 +807,7 @@ def _table(line: HistoryLine, width: int) -> Iterator[str]:
         "run": tuple(point.run.run_id for point in line.points),
         "value": tuple(_figure(row.value, decimals) for row in rows),
         "95 %": tuple(
-            NOTHING
+            NULL_TEXT
             if row.interval_low is None or row.interval_high is None
             else f"{_figure(row.interval_low, decimals)} – {_figure(row.interval_high, decimals)}"
             for row in rows
@@ -843,7 +853,7 @@ def _version(point: HistoryPoint) -> str:
 
 
 def _figure(value: float | None, decimals: int) -> str:
-    return NOTHING if value is None else f"{value:.{decimals}f}"
+    return NULL_TEXT if value is None else f"{value:.{decimals}f}"
 
 
 def render_judges(report: JudgeReport, plan: Plan, width: int, table_width: int) -> list[str]:
@@ -874,14 +884,14 @@ def _raters(metric: JudgedMetric, width: int) -> list[str]:
             each.rater,
             f"{each.n:,}",
             f"{each.mean:.2f}",
-            NOTHING if each.deviation is None else f"{each.deviation:.2f}",
-            NOTHING if each.lowest is None else percent(each.lowest),
-            NOTHING if each.highest is None else percent(each.highest),
+            NULL_TEXT if each.deviation is None else f"{each.deviation:.2f}",
+            NULL_TEXT if each.lowest is None else percent(each.lowest),
+            NULL_TEXT if each.highest is None else percent(each.highest),
             _interval(each.severity, signed=True),
         )
         for each in metric.raters
     ]
-    return _judge_text_table(("rater", "scores", "mean", "SD", "lowest", "highest", "severity"), rows, width)
+    return _judge_table(("rater", "scores", "mean", "SD", "lowest", "highest", "severity"), rows, width)
 
 
 def _panel(metric: JudgedMetric, width: int) -> Iterator[str]:
@@ -899,7 +909,7 @@ def _panel(metric: JudgedMetric, width: int) -> Iterator[str]:
             localized(f"of the variance of a score: replies {replies}, judges {judges}, the rest {rest}"), width
         )
     rows = [(f"{each.judges}", _interval(each.relative), _interval(each.absolute)) for each in study.designs]
-    yield from _judge_text_table(("judges", "order of replies (G)", "scores themselves (D)"), rows, width)
+    yield from _judge_table(("judges", "order of replies (G)", "scores themselves (D)"), rows, width)
     why = next((each.reason for each in (study.designs[0].relative, study.designs[0].absolute) if each.reason), None)
     if why is not None:
         yield wrapped(localized(f"an interval is missing: {why}"), width)
@@ -912,15 +922,11 @@ def _stability(metric: JudgedMetric, width: int) -> list[str]:
             f"{each.stable.n:,}",
             _interval(each.stable, share=True),
             _interval(each.flips, share=True),
-            NOTHING if each.spread is None else f"{each.spread:.2f}",
+            NULL_TEXT if each.spread is None else f"{each.spread:.2f}",
         )
         for judge, each in metric.stability.items()
     ]
-    return (
-        _judge_text_table(("asked again", "replies", "always the same", "two differ", "SD"), rows, width)
-        if rows
-        else []
-    )
+    return _judge_table(("asked again", "replies", "always the same", "two differ", "SD"), rows, width) if rows else []
 
 
 def _noise(metric: JudgedMetric, width: int) -> Iterator[str]:
@@ -937,14 +943,14 @@ def _calibration(metric: JudgedMetric, width: int) -> list[str]:
             _interval(each.bias, signed=True),
             _interval(each.slope),
             *(
-                NOTHING if value is None else f"{value:.2f}"
+                NULL_TEXT if value is None else f"{value:.2f}"
                 for value in (each.miscalibration, each.discrimination, each.uncertainty)
             ),
         )
         for judge, each in metric.calibrations.items()
     ]
     headings = ("beside people", "replies", "bias", "slope", "miscalibrated", "tells", "of")
-    return _judge_text_table(headings, rows, width) if rows else []
+    return _judge_table(headings, rows, width) if rows else []
 
 
 def _curves(metric: JudgedMetric, width: int) -> list[str]:
@@ -958,7 +964,7 @@ def _curves(metric: JudgedMetric, width: int) -> list[str]:
         for judge, found in metric.calibrations.items()
         for place, each in enumerate(found.bins)
     ]
-    return _judge_text_table(("judge", "says", "replies", "people say"), rows, width) if rows else []
+    return _judge_table(("judge", "says", "replies", "people say"), rows, width) if rows else []
 
 
 def _prevalences(metric: JudgedMetric, width: int) -> list[str]:
@@ -974,7 +980,7 @@ def _prevalences(metric: JudgedMetric, width: int) -> list[str]:
         for each in metric.prevalences
     ]
     return (
-        _judge_text_table(("judge", "model", "judged", "sensitivity", "specificity", "corrected"), rows, width)
+        _judge_table(("judge", "model", "judged", "sensitivity", "specificity", "corrected"), rows, width)
         if rows
         else []
     )
@@ -991,7 +997,7 @@ def _drifts(metric: JudgedMetric, width: int) -> list[str]:
         )
         for each in metric.drifts
     ]
-    return _judge_text_table(("before", "after", "replies", "difference", "changed"), rows, width) if rows else []
+    return _judge_table(("before", "after", "replies", "difference", "changed"), rows, width) if rows else []
 
 
 def _cascade(use: CascadeUse, width: int) -> Iterator[str]:
@@ -1004,13 +1010,13 @@ def _cascade(use: CascadeUse, width: int) -> Iterator[str]:
     yield wrapped(localized(calls), width)
 
 
-def _threshold(found: ScorerThreshold, width: int) -> Iterator[str]:
-    learned = found.learned
+def _threshold(threshold: ScorerThreshold, width: int) -> Iterator[str]:
+    learned = threshold.learned
     if learned.threshold is None:
-        yield wrapped(localized(f"{found.scorer}: no threshold is learned: {learned.reason}"), width)
+        yield wrapped(localized(f"{threshold.scorer}: no threshold is learned: {learned.reason}"), width)
         return
-    below, level = _rounded_down(learned.threshold), percent(found.level)
-    told = f"{found.scorer}: `unsure below {below}` agrees with people in {level} or more"
+    below, level = _rounded_down(learned.threshold), percent(threshold.level)
+    told = f"{threshold.scorer}: `unsure below {below}` agrees with people in {level} or more"
     yield wrapped(localized(told), width)
     last = next(each for each in learned.tested if each.threshold == learned.threshold)
     share, least = percent(last.agreed / last.n), percent(last.least)
@@ -1031,7 +1037,7 @@ TEXTS = ("rater", "asked again", "beside people", "judge", "model", "before", "a
 """The headings of columns that hold names."""
 
 
-def _judge_text_table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
+def _judge_table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
     columns = [
         TextColumn(localized(heading), tuple(cells), right=heading not in TEXTS)
         for heading, cells in zip(headings, zip(*rows, strict=True), strict=True)
@@ -1039,14 +1045,14 @@ def _judge_text_table(headings: Sequence[str], rows: Sequence[Sequence[str]], wi
     return grid(columns, width)
 
 
-def _interval(found: StatisticResult, *, signed: bool = False, share: bool = False) -> str:
+def _interval(result: Estimate, *, signed: bool = False, share: bool = False) -> str:
     """Return a value with its interval; a share in percent."""
-    if found.value is None:
-        return NOTHING
+    if result.value is None:
+        return NULL_TEXT
 
     def told(value: float) -> str:
         return percent(value) if share else f"{value:{'+' if signed else ''}.2f}"
 
-    if found.low is None or found.high is None:
-        return told(found.value)
-    return f"{told(found.value)} [{told(found.low)}, {told(found.high)}]"
+    if result.low is None or result.high is None:
+        return told(result.value)
+    return f"{told(result.value)} [{told(result.low)}, {told(result.high)}]"

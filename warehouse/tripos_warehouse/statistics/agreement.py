@@ -18,10 +18,10 @@ import numpy.typing as npt
 from tripos_warehouse.statistics.intervals import bootstrap, clopper_pearson, jackknife, mean
 from tripos_warehouse.statistics.result import (
     Clusters,
+    Estimate,
     Floats as result_Floats,
     Ints as result_Ints,
     Ratings,
-    StatisticResult,
     Values,
     cluster_codes,
     complete_items,
@@ -35,7 +35,7 @@ from tripos_warehouse.statistics.result import (
 # Rank correlations
 
 
-def kendall_w(ratings: Ratings) -> StatisticResult:
+def kendall_w(ratings: Ratings) -> Estimate:
     """Return Kendall's W: how far raters agree on one order of the items, from 0 to 1, corrected for ties.
 
     `ratings` has one row per rater. An item without a rating by every rater is left out and counted in `left_out`. With
@@ -53,30 +53,30 @@ def kendall_w(ratings: Ratings) -> StatisticResult:
     matrix, left_out = complete_items(read_ratings(ratings))
     raters, items = matrix.shape
     if raters < 2:
-        return StatisticResult.undefined("fewer than two raters", n=items, left_out=left_out)
+        return Estimate.undefined("fewer than two raters", n=items, left_out=left_out)
     if items < 2:
-        return StatisticResult.undefined("fewer than two items that every rater rated", n=items, left_out=left_out)
-    [value] = w_without(matrix, np.full(items, -1), 1)
+        return Estimate.undefined("fewer than two items that every rater rated", n=items, left_out=left_out)
+    [value] = kendall_w_without(matrix, np.full(items, -1), 1)
     if value is None:
         reason = "every rater ties all items: there is no order to agree on"
-        return StatisticResult.undefined(reason, n=items, left_out=left_out)
+        return Estimate.undefined(reason, n=items, left_out=left_out)
     from scipy.special import chdtrc
 
     statistic = raters * (items - 1) * value
     p = float(chdtrc(items - 1, statistic))
-    return StatisticResult(value, statistic=statistic, df=items - 1, p=p, n=items, left_out=left_out)
+    return Estimate(value, statistic=statistic, df=items - 1, p=p, n=items, left_out=left_out)
 
 
 MOST_CUBED = 2_000_000
 """The cube of a greater number may not fit into 64 bits."""
 
 
-def w_without(matrix: result_Floats, groups: result_Ints, count: int) -> list[float | None]:
+def kendall_w_without(matrix: result_Floats, groups: result_Ints, count: int) -> list[float | None]:
     """Return Kendall's W of complete ratings (raters, items) without the items of each of `count` groups, without its
     test; None if every rater ties all items. Items with a negative group are never left out.
 
     >>> ratings = np.array([[1, 2, 2, 4, 5, 3], [1, 3, 2, 4, 4, 5], [2, 2, 2, 5, 4, 5.0]])
-    >>> [round(w, 6) for w in w_without(ratings, np.array([1, -1, -1, -1, -1, 1]), 2)]
+    >>> [round(w, 6) for w in kendall_w_without(ratings, np.array([1, -1, -1, -1, -1, 1]), 2)]
     [0.87415, 0.901235]
     """
     codes = np.stack([np.unique(row, return_inverse=True)[1] for row in matrix])
@@ -117,7 +117,7 @@ def mid_ranks(values: result_Floats) -> result_Floats:
     return found
 
 
-def kendall_tau_b(first: Values, second: Values, *, confidence: float = 0.95) -> StatisticResult:
+def kendall_tau_b(first: Values, second: Values, *, confidence: float = 0.95) -> Estimate:
     """Return Kendall's τ_b of two raters: concordant less discordant pairs of items, −1 to 1.
 
     It is relative to the geometric mean of the two raters' numbers of untied pairs (Kendall 1945). Items that one of
@@ -131,16 +131,16 @@ def kendall_tau_b(first: Values, second: Values, *, confidence: float = 0.95) ->
     from scipy.stats import kendalltau
 
     pair = _pair(first, second)
-    if isinstance(pair, StatisticResult):
+    if isinstance(pair, Estimate):
         return pair
     left, right, left_out = pair
     n = len(left)
     result = kendalltau(left, right)
-    found = StatisticResult(_bounded(result.statistic), p=float(result.pvalue), n=n, left_out=left_out)
+    found = Estimate(_bounded(result.statistic), p=float(result.pvalue), n=n, left_out=left_out)
     return _fisher(found, math.sqrt(0.437 / (n - 4)) if n > 4 else None, 4, confidence)
 
 
-def spearman_rho(first: Values, second: Values, *, confidence: float = 0.95) -> StatisticResult:
+def spearman_rho(first: Values, second: Values, *, confidence: float = 0.95) -> Estimate:
     """Return Spearman's ρ of two raters: the correlation of their ranks, −1 to 1; ties share their mean rank.
 
     Items that one of them left out do not count. `p` is that of `scipy.stats.spearmanr`. The interval is on Fisher's
@@ -155,7 +155,7 @@ def spearman_rho(first: Values, second: Values, *, confidence: float = 0.95) -> 
     from scipy.stats import spearmanr
 
     pair = _pair(first, second)
-    if isinstance(pair, StatisticResult):
+    if isinstance(pair, Estimate):
         return pair
     left, right, left_out = pair
     n = len(left)
@@ -164,17 +164,17 @@ def spearman_rho(first: Values, second: Values, *, confidence: float = 0.95) -> 
     # With two items only ±1 is possible, which means nothing.
     p = float(result.pvalue) if math.isfinite(result.pvalue) else 1.0
     error = math.sqrt((1 + value**2 / 2) / (n - 3)) if n > 3 else None
-    return _fisher(StatisticResult(value, p=p, n=n, left_out=left_out), error, 3, confidence)
+    return _fisher(Estimate(value, p=p, n=n, left_out=left_out), error, 3, confidence)
 
 
-def _pair(first: Values, second: Values) -> tuple[result_Floats, result_Floats, int] | StatisticResult:
+def _pair(first: Values, second: Values) -> tuple[result_Floats, result_Floats, int] | Estimate:
     """Return the values of both raters for items that both rated, and the number of other items."""
     matrix, left_out = complete_items(np.array([read_values(first), read_values(second)]))
     n = matrix.shape[1]
     if n < 2:
-        return StatisticResult.undefined("fewer than two items that both raters rated", n=n, left_out=left_out)
+        return Estimate.undefined("fewer than two items that both raters rated", n=n, left_out=left_out)
     if (matrix == matrix[:, :1]).all(axis=1).any():
-        return StatisticResult.undefined("a rater gave all items the same: there is no order", n=n, left_out=left_out)
+        return Estimate.undefined("a rater gave all items the same: there is no order", n=n, left_out=left_out)
     return matrix[0], matrix[1], left_out
 
 
@@ -183,16 +183,16 @@ def _bounded(value: float) -> float:
     return max(-1.0, min(1.0, float(value)))
 
 
-def _fisher(found: StatisticResult, error: float | None, least: int, confidence: float) -> StatisticResult:
+def _fisher(result: Estimate, error: float | None, least: int, confidence: float) -> Estimate:
     """Return a correlation with the interval from its standard error on Fisher's scale."""
     z = z_quantile(two_sided(confidence))
-    value = found.value or 0.0
+    value = result.value or 0.0
     if error is None:
-        return found.without_interval(f"an interval needs more than {least} items")
+        return result.without_interval(f"an interval needs more than {least} items")
     if abs(value) > 1 - 1e-12:
-        return found.without_interval("the orders are the same or opposite: nothing shows how far they may differ")
+        return result.without_interval("the orders are the same or opposite: nothing shows how far they may differ")
     middle = math.atanh(value)
-    return replace(found, low=math.tanh(middle - z * error), high=math.tanh(middle + z * error))
+    return replace(result, low=math.tanh(middle - z * error), high=math.tanh(middle + z * error))
 
 
 # Agreement of categories
@@ -207,7 +207,7 @@ def cohen_kappa(
     categories: Sequence[Hashable] | None = None,
     *,
     confidence: float = 0.95,
-) -> StatisticResult:
+) -> Estimate:
     """Return Cohen's κ of two raters: (p_o − p_e) / (1 − p_e), agreement beyond what their marginal frequencies give by
     chance.
 
@@ -228,7 +228,7 @@ def cohen_kappa(
     matrix, left_out = complete_items(read_ratings(both, categories))
     n = matrix.shape[1]
     if n == 0:
-        return StatisticResult.undefined("no item that both raters rated", left_out=left_out)
+        return Estimate.undefined("no item that both raters rated", left_out=left_out)
     if categories is None:
         used, places = np.unique(matrix, return_inverse=True)
         size, codes = len(used), places.reshape(2, n)
@@ -241,35 +241,35 @@ def cohen_kappa(
     by_chance = float(rows @ agreeing @ columns)
     if (codes == codes[0, 0]).all():
         reason = "both raters gave one and the same category: agreement by chance is certain"
-        return StatisticResult.undefined(reason, n=n, left_out=left_out)
+        return Estimate.undefined(reason, n=n, left_out=left_out)
     observed = float((table * agreeing).sum())
     value = (observed - by_chance) / (1 - by_chance)
-    pulls = agreeing - ((agreeing @ columns)[:, None] + (rows @ agreeing)[None, :]) * (1 - value)
-    variance = float((table * pulls**2).sum()) - (value - by_chance * (1 - value)) ** 2
-    found = StatisticResult(value, n=n, left_out=left_out)
+    influences = agreeing - ((agreeing @ columns)[:, None] + (rows @ agreeing)[None, :]) * (1 - value)
+    variance = float((table * influences**2).sum()) - (value - by_chance * (1 - value)) ** 2
+    result = Estimate(value, n=n, left_out=left_out)
     if variance <= 1e-14:
-        return found.without_interval("the raters agree, or differ, throughout: nothing shows how far κ may vary")
+        return result.without_interval("the raters agree, or differ, throughout: nothing shows how far κ may vary")
     error = math.sqrt(variance / n) / (1 - by_chance)
     half = z_quantile(two_sided(confidence)) * error
     low, high = max(-1.0, value - half), min(1.0, value + half)
-    return StatisticResult(value, low=low, high=high, standard_error=error, n=n, left_out=left_out)
+    return Estimate(value, low=low, high=high, standard_error=error, n=n, left_out=left_out)
 
 
 def _agreement(size: int, weights: Weights) -> result_Floats:
     """Return the agreement of every two categories, from 0 to 1, by their indices."""
     places = np.arange(size)
-    apart: result_Floats = np.abs(places[:, None] - places[None, :]) / max(1, size - 1)
+    distances: result_Floats = np.abs(places[:, None] - places[None, :]) / max(1, size - 1)
     match weights:
         case "none":
             return np.eye(size)
         case "linear":
-            return np.subtract(1.0, apart)
+            return np.subtract(1.0, distances)
         case "quadratic":
-            return np.subtract(1.0, apart**2)
+            return np.subtract(1.0, distances**2)
     raise ValueError(f"weights are none, linear or quadratic, not {weights!r}")
 
 
-def percent_agreement(ratings: Ratings, *, tolerance: float = 0.0, confidence: float = 0.95) -> StatisticResult:
+def percent_agreement(ratings: Ratings, *, tolerance: float = 0.0, confidence: float = 0.95) -> Estimate:
     """Return the share of pairs of raters that give an item the same rating, or one within `tolerance`: 0 to 1.
 
     `ratings` has one row per rater, text or numbers. Every item with two ratings or more counts, as the mean over its
@@ -280,27 +280,27 @@ def percent_agreement(ratings: Ratings, *, tolerance: float = 0.0, confidence: f
     0.6667
     """
     matrix = read_ratings(ratings)
-    given = (~np.isnan(matrix)).sum(axis=0)
-    counted = given >= 2
+    ratings_per_item = (~np.isnan(matrix)).sum(axis=0)
+    counted = ratings_per_item >= 2
     left_out = int((~counted).sum())
     if not counted.any():
-        return StatisticResult.undefined("no item has two ratings", left_out=left_out)
+        return Estimate.undefined("no item has two ratings", left_out=left_out)
     equal = np.zeros(matrix.shape[1])
     for rater in range(len(matrix)):
         equal += (np.abs(matrix[rater + 1 :] - matrix[rater]) <= tolerance + 1e-12).sum(axis=0)
-    shares = (equal / np.maximum(1, given * (given - 1) / 2))[counted]
+    shares = (equal / np.maximum(1, ratings_per_item * (ratings_per_item - 1) / 2))[counted]
     if len(matrix) == 2:
-        found = clopper_pearson(round(float(shares.sum())), len(shares), confidence=confidence)
+        result = clopper_pearson(round(float(shares.sum())), len(shares), confidence=confidence)
     else:
-        found = mean(shares, confidence=confidence, ends=(0.0, 1.0))
-    return _share(found, left_out)
+        result = mean(shares, confidence=confidence, ends=(0.0, 1.0))
+    return _share(result, left_out)
 
 
-def _share(found: StatisticResult, left_out: int) -> StatisticResult:
+def _share(result: Estimate, left_out: int) -> Estimate:
     """Return a share without a test."""
-    low, high, error = found.low, found.high, found.standard_error
-    return StatisticResult(
-        found.value, found.reason, low=low, high=high, standard_error=error, n=found.n, left_out=left_out
+    low, high, error = result.low, result.high, result.standard_error
+    return Estimate(
+        result.value, result.reason, low=low, high=high, standard_error=error, n=result.n, left_out=left_out
     )
 
 
@@ -310,7 +310,7 @@ def gwet_ac(
     categories: Sequence[Hashable] | None = None,
     *,
     confidence: float = 0.95,
-) -> StatisticResult:
+) -> Estimate:
     """Return Gwet's AC1, (p_a − p_e) / (1 − p_e), of any number of raters, with missing ratings; weighted it is his
     AC2.
 
@@ -333,37 +333,35 @@ def gwet_ac(
     counts = np.stack([(matrix == each).sum(axis=0) for each in used], axis=1).astype(float).reshape(-1, len(used))
     counts = counts[counts.sum(axis=1) > 0]
     left_out, size = matrix.shape[1] - len(counts), len(scale_values)
-    given = counts.sum(axis=1)
-    several = given >= 2
+    ratings_per_item = counts.sum(axis=1)
+    several = ratings_per_item >= 2
     if not several.any():
-        return StatisticResult.undefined("no item has two ratings", left_out=matrix.shape[1])
+        return Estimate.undefined("no item has two ratings", left_out=matrix.shape[1])
     n = len(counts)
     if size < 2:
-        return StatisticResult.undefined("all ratings are the same: there is one category", n=n, left_out=left_out)
+        return Estimate.undefined("all ratings are the same: there is one category", n=n, left_out=left_out)
     span = float(scale_values[-1] - scale_values[0])
     weight = _weights(used, weights, span)
     agreeing = (counts * (counts @ weight - 1)).sum(axis=1)
-    agreed = np.divide(agreeing, given * (given - 1), out=np.zeros(n), where=several)
+    agreed = np.divide(agreeing, ratings_per_item * (ratings_per_item - 1), out=np.zeros(n), where=several)
     seen = float(agreed[several].mean())
-    shares = counts / given[:, None]
+    shares = counts / ratings_per_item[:, None]
     scale = _weight_of_all(scale_values, weights, span) / (size * (size - 1))
     prior = shares.mean(axis=0)
     chance = scale * float((prior * (1 - prior)).sum())
     value = (seen - chance) / (1 - chance)
-    found = StatisticResult(value, n=n, left_out=left_out)
+    result = Estimate(value, n=n, left_out=left_out)
     if n < 2:
-        return found.without_interval("one item says nothing about the error")
-    own = np.where(several, n / several.sum() * (agreed - chance) / (1 - chance), 0.0)
+        return result.without_interval("one item says nothing about the error")
+    agreement = np.where(several, n / several.sum() * (agreed - chance) / (1 - chance), 0.0)
     by_chance = scale * (shares * (1 - prior)).sum(axis=1)
-    pulls = own - 2 * (1 - value) * (by_chance - chance) / (1 - chance) - value
-    error = math.sqrt(float((pulls**2).sum()) / (n * (n - 1)))
+    influences = agreement - 2 * (1 - value) * (by_chance - chance) / (1 - chance) - value
+    error = math.sqrt(float((influences**2).sum()) / (n * (n - 1)))
     if error <= 1e-12:
-        return found.without_interval("items do not differ: nothing shows the error")
+        return result.without_interval("items do not differ: nothing shows the error")
     reach = (t_quantile(two_sided(confidence), n - 1) or math.inf) * error
     low, high = max(-1.0, value - reach), min(1.0, value + reach)
-    return StatisticResult(
-        value, low=min(low, value), high=high, standard_error=error, df=n - 1, n=n, left_out=left_out
-    )
+    return Estimate(value, low=min(low, value), high=high, standard_error=error, df=n - 1, n=n, left_out=left_out)
 
 
 def _read(ratings: Ratings, categories: Sequence[Hashable] | None) -> tuple[result_Floats, result_Floats]:
@@ -384,14 +382,14 @@ def _read(ratings: Ratings, categories: Sequence[Hashable] | None) -> tuple[resu
 
 def _weights(used: result_Floats, weights: Weights, span: float) -> result_Floats:
     """Return the weight of every two categories in use, on a scale of the length `span`."""
-    apart: result_Floats = np.abs(used[:, None] - used[None, :]) / max(span, 1e-300)
+    distances: result_Floats = np.abs(used[:, None] - used[None, :]) / max(span, 1e-300)
     match weights:
         case "none":
             return np.eye(len(used))
         case "linear":
-            return np.subtract(1.0, apart)
+            return np.subtract(1.0, distances)
         case "quadratic":
-            return np.subtract(1.0, apart**2)
+            return np.subtract(1.0, distances**2)
     raise ValueError(f"weights are none, linear or quadratic, not {weights!r}")
 
 
@@ -445,7 +443,7 @@ class Squares:
 
 def intraclass(
     ratings: Ratings, form: Form = "2,1", clusters: Clusters = None, *, confidence: float = 0.95
-) -> StatisticResult:
+) -> Estimate:
     """Return the intraclass correlation ICC(`form`) of Shrout and Fleiss (1979), with its F-based interval and test.
 
     `ratings` has one row per rater; only items that every rater rated count. The first part of the form is the design:
@@ -468,9 +466,9 @@ def intraclass(
     kept = cluster_codes(clusters, every.shape[1])[~np.isnan(every).any(axis=0)]
     units = len(np.unique(kept))
     if raters < 2:
-        return StatisticResult.undefined("fewer than two raters", n=items, left_out=left_out)
+        return Estimate.undefined("fewer than two raters", n=items, left_out=left_out)
     if items < 2:
-        return StatisticResult.undefined("fewer than two items that every rater rated", n=items, left_out=left_out)
+        return Estimate.undefined("fewer than two items that every rater rated", n=items, left_out=left_out)
     squares = Squares.of(matrix)
     model, of_one = form[0], form[2] == "1"
     error = squares.within if model == "1" else squares.rest
@@ -480,15 +478,15 @@ def intraclass(
     else:
         whole = squares.between + shift / items
     if squares.between == 0:
-        return StatisticResult.undefined("the items do not differ in their mean rating", n=items, left_out=left_out)
+        return Estimate.undefined("the items do not differ in their mean rating", n=items, left_out=left_out)
     if whole <= 0:
-        return StatisticResult.undefined("the items differ less than the error allows", n=items, left_out=left_out)
+        return Estimate.undefined("the items differ less than the error allows", n=items, left_out=left_out)
     value = (squares.between - error) / whole
-    found = StatisticResult(value, n=items, clusters=units, left_out=left_out)
+    result = Estimate(value, n=items, clusters=units, left_out=left_out)
     if units < 2:
-        return found.without_interval("one item says nothing about the error")
+        return result.without_interval("one item says nothing about the error")
     if error == 0:
-        return found.without_interval("the ratings leave no error to base an interval on")
+        return result.without_interval("the ratings leave no error to base an interval on")
     from scipy.special import fdtrc
 
     free = units * (raters - 1) if model == "1" else (units - 1) * (raters - 1)
@@ -499,16 +497,16 @@ def intraclass(
         else _bounds(ratio, units, free, raters, confidence)
     )
     p = float(fdtrc(units - 1, free, ratio))
-    found = replace(found, statistic=ratio, df=units - 1, p=p)
+    result = replace(result, statistic=ratio, df=units - 1, p=p)
     if of_one and not low <= value <= high:
-        return found.without_interval("the approximation of the interval fails for so few ratings")
+        return result.without_interval("the approximation of the interval fails for so few ratings")
     if not of_one:
         if 1 + (raters - 1) * low <= 1e-9:
-            return found.without_interval("the reliability of one rating may be so low that that of a mean has no end")
+            return result.without_interval("the reliability of one rating may be so low that that of a mean has no end")
         low, high = (raters * bound / (1 + (raters - 1) * bound) for bound in (low, high))
         if not low <= value <= high:
-            return found.without_interval("the approximation of the interval fails for so few ratings")
-    return replace(found, low=low, high=high)
+            return result.without_interval("the approximation of the interval fails for so few ratings")
+    return replace(result, low=low, high=high)
 
 
 def _bounds(ratio: float, items: int, free: int, raters: int, confidence: float) -> tuple[float, float]:
@@ -577,15 +575,17 @@ def tau_by_item(items: Sequence[Floats]) -> TauByItem:
     shapes: dict[tuple[int, ...], list[int]] = {}
     for place, ratings in enumerate(items):
         shapes.setdefault(ratings.shape, []).append(place)
-    return tau_of_stacks([(np.array(places), np.stack([items[each] for each in places])) for places in shapes.values()])
+    return stacked_tau_by_item(
+        [(np.array(places), np.stack([items[each] for each in places])) for places in shapes.values()]
+    )
 
 
-def tau_of_stacks(stacks: Sequence[tuple[Ints, Floats]]) -> TauByItem:
+def stacked_tau_by_item(stacks: Sequence[tuple[Ints, Floats]]) -> TauByItem:
     """Return the same for stacked items: the positions of items whose matrices have one shape, and these as one array
     (items, raters, replies).
 
     >>> one = np.array([[[1, 2, 3, 4, 5], [2, 1, 3, 4, 5.0]]])
-    >>> tau_of_stacks([(np.array([1]), one), (np.array([0]), one[:, :, :1])]).figures.round(6).tolist()
+    >>> stacked_tau_by_item([(np.array([1]), one), (np.array([0]), one[:, :, :1])]).figures.round(6).tolist()
     [nan, 0.9]
     """
     figures = np.full(sum(len(places) for places, _ in stacks), np.nan)
@@ -619,7 +619,7 @@ def _figures(ratings: Floats) -> Floats:
 
 
 def over_items(
-    statistic: Callable[[result_Floats], StatisticResult],
+    statistic: Callable[[result_Floats], Estimate],
     ratings: Ratings,
     clusters: Clusters = None,
     *,
@@ -628,7 +628,7 @@ def over_items(
     resamples: int = 1000,
     seed: int = 0,
     confidence: float = 0.95,
-) -> StatisticResult:
+) -> Estimate:
     """Return an agreement coefficient with an interval that generalises to more items of the same kind.
 
     `statistic` takes ratings of the shape (raters, items); items, or `clusters` of them (one per item), are resampled
@@ -651,17 +651,17 @@ def over_items(
 
     options: dict[str, Any] = {"confidence": confidence}
     if method == "jackknife":
-        found = jackknife(of, matrix.shape[1], clusters, **options)
+        result = jackknife(of, matrix.shape[1], clusters, **options)
     else:
         options |= {"method": method, "resamples": resamples, "seed": seed}
-        found = bootstrap(of, matrix.shape[1], clusters, **options)
+        result = bootstrap(of, matrix.shape[1], clusters, **options)
     return replace(
         whole,
-        reason=found.reason,
-        low=found.low,
-        high=None if found.high is None else min(1.0, found.high),
-        standard_error=found.standard_error,
-        clusters=found.clusters,
+        reason=result.reason,
+        low=result.low,
+        high=None if result.high is None else min(1.0, result.high),
+        standard_error=result.standard_error,
+        clusters=result.clusters,
     )
 
 
@@ -672,7 +672,7 @@ Level = Literal["nominal", "ordinal", "interval", "ratio"]
 
 def krippendorff_alpha(
     ratings: Ratings, level: Level = "interval", categories: Sequence[Hashable] | None = None
-) -> StatisticResult:
+) -> Estimate:
     """Return α = 1 − D_o / D_e, the disagreement within items relative to that of all ratings shuffled: 1 is agreement,
     0 chance.
 
@@ -695,11 +695,9 @@ def krippendorff_alpha(
     items, raters = np.nonzero(~np.isnan(matrix[:, counted].T))
     values = matrix[:, counted].T[items, raters]
     if n == 0:
-        return StatisticResult.undefined("no item has two ratings", left_out=left_out)
+        return Estimate.undefined("no item has two ratings", left_out=left_out)
     if (values == values[0]).all():
-        return StatisticResult.undefined(
-            "all ratings are the same: agreement by chance is certain", n=n, left_out=left_out
-        )
+        return Estimate.undefined("all ratings are the same: agreement by chance is certain", n=n, left_out=left_out)
     match level:
         case "nominal":
             observed, expected = _nominal(values, items)
@@ -710,9 +708,9 @@ def krippendorff_alpha(
             observed, expected = _interval(values, items)
         case "ratio":
             if (values < 0).any():
-                return StatisticResult.undefined("a ratio scale has no values below 0", n=n, left_out=left_out)
+                return Estimate.undefined("a ratio scale has no values below 0", n=n, left_out=left_out)
             observed, expected = _ratio(values, items)
-    return StatisticResult(1 - (len(values) - 1) * observed / expected, n=n, left_out=left_out)
+    return Estimate(1 - (len(values) - 1) * observed / expected, n=n, left_out=left_out)
 
 
 def _nominal(values: result_Floats, items: result_Ints) -> tuple[float, float]:
@@ -762,14 +760,14 @@ def _ratios(first: result_Floats, second: result_Floats) -> result_Floats:
 class Pairwise:
     """The mean of a statistic over pairs of raters, and its value for each pair."""
 
-    mean: StatisticResult
+    mean: Estimate
     """`n` is the number of pairs with a value, `left_out` that of pairs without."""
-    pairs: dict[tuple[int, int], StatisticResult]
+    pairs: dict[tuple[int, int], Estimate]
     """By the indices of the two raters, from 0."""
 
 
 def pairwise(
-    statistic: Callable[[result_Floats, result_Floats], StatisticResult],
+    statistic: Callable[[result_Floats, result_Floats], Estimate],
     ratings: Ratings,
     categories: Sequence[Hashable] | None = None,
 ) -> Pairwise:
@@ -790,10 +788,8 @@ def pairwise(
     values = [found.value for found in pairs.values() if found.value is not None]
     left_out = len(pairs) - len(values)
     if not pairs:
-        return Pairwise(StatisticResult.undefined("fewer than two raters"), pairs)
+        return Pairwise(Estimate.undefined("fewer than two raters"), pairs)
     if not values:
         first = next(iter(pairs.values())).reason
-        return Pairwise(
-            StatisticResult.undefined(f"undefined for every pair of raters ({first})", left_out=left_out), pairs
-        )
-    return Pairwise(StatisticResult(sum(values) / len(values), n=len(values), left_out=left_out), pairs)
+        return Pairwise(Estimate.undefined(f"undefined for every pair of raters ({first})", left_out=left_out), pairs)
+    return Pairwise(Estimate(sum(values) / len(values), n=len(values), left_out=left_out), pairs)

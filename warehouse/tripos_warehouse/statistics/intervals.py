@@ -59,7 +59,7 @@ For shares this is close to the bound of Clopper and Pearson (1934), whose beta 
 success. If all n units are alike, the bound is exact: they agree with the probability (1 − x)ⁿ if a share x lies at the
 end of the scale.
 
-Sign flips (`flipped_p`). If two sides do not differ, each unit might as well have its difference with the other sign
+Sign flips (`sign_flip_p`). If two sides do not differ, each unit might as well have its difference with the other sign
 (Fisher 1935, "The Design of Experiments", section 21). The p-value is the share of all 2^n sign flips that move the
 figure at least as far from 0 as it is. It assumes nothing but symmetry, while Student's t of few units assumes normal
 differences.
@@ -79,9 +79,9 @@ from numpy.typing import NDArray
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.statistics.result import (
     Clusters,
+    Estimate,
     Floats as result_Floats,
     Ints,
-    StatisticResult,
     Values,
     cluster_codes,
     read_values,
@@ -94,53 +94,53 @@ from tripos_warehouse.statistics.result import (
 
 # Sign flips
 
-MOST_FLIPPED = 12
+MAX_FLIPPED_UNITS = 12
 """With more units that differ, Student's t is as good, and the number of flips is large."""
 
 
-def flipped_p(contributions: result_Floats) -> float | None:
+def sign_flip_p(contributions: result_Floats) -> float | None:
     """Return the p-value of a difference from the contributions of units, by all sign flips; None if more than 12 of
     them differ from 0. Contributions of 0 change nothing.
 
-    >>> flipped_p(np.array([1.0, 1.0, 1.0])), flipped_p(np.array([3.0, -2.0, 1.0, 0.0])), flipped_p(np.zeros(4))
+    >>> sign_flip_p(np.array([1.0, 1.0, 1.0])), sign_flip_p(np.array([3.0, -2.0, 1.0, 0.0])), sign_flip_p(np.zeros(4))
     (0.25, 0.75, 1.0)
     """
     rounding = 1e-12 * float(np.abs(contributions).sum())
     differing = contributions[np.abs(contributions) > rounding]
     n = len(differing)
-    if n > MOST_FLIPPED:
+    if n > MAX_FLIPPED_UNITS:
         return None
     signs = 1 - 2.0 * (np.arange(2**n)[:, None] >> np.arange(n) & 1)
     sums = np.abs(signs @ differing)
     return float(np.mean(sums >= abs(float(differing.sum())) - rounding))
 
 
-def with_test(
-    found: StatisticResult, p: float | None, *, null: float = 0.0, confidence: float = 0.95
-) -> StatisticResult:
+def with_test(result: Estimate, p: float | None, *, null: float = 0.0, confidence: float = 0.95) -> Estimate:
     """Return a figure with a p-value against `null`, and an interval that agrees with it: it contains `null` unless the
     test is significant. Without an interval, no p-value may be significant either.
 
-    >>> wide = StatisticResult(2.0, low=-1.0, high=5.0)
-    >>> with_test(wide, 0.04).low > 0, with_test(StatisticResult(2.0, low=1.0, high=3.0), 0.06).low
+    >>> wide = Estimate(2.0, low=-1.0, high=5.0)
+    >>> with_test(wide, 0.04).low > 0, with_test(Estimate(2.0, low=1.0, high=3.0), 0.06).low
     (True, 0.0)
-    >>> with_test(StatisticResult(2.0), 0.04).p, with_test(StatisticResult(2.0), 0.25).p
+    >>> with_test(Estimate(2.0), 0.04).p, with_test(Estimate(2.0), 0.25).p
     (None, 0.25)
     """
-    if found.value is None or found.low is None or found.high is None or p is None:
-        return replace(found, p=None if p is None or p < 1 - confidence else p)
-    low, high = min(found.low, null), max(found.high, null)
-    if p < 1 - confidence and found.value != null:
-        beyond = float(np.nextafter(null, found.value))
-        low, high = (max(found.low, beyond), found.high) if found.value > null else (found.low, min(found.high, beyond))
-    return replace(found, low=low, high=high, p=p)
+    if result.value is None or result.low is None or result.high is None or p is None:
+        return replace(result, p=None if p is None or p < 1 - confidence else p)
+    low, high = min(result.low, null), max(result.high, null)
+    if p < 1 - confidence and result.value != null:
+        beyond = float(np.nextafter(null, result.value))
+        low, high = (
+            (max(result.low, beyond), result.high) if result.value > null else (result.low, min(result.high, beyond))
+        )
+    return replace(result, low=low, high=high, p=p)
 
 
 # Values between two ends
 
 ROUNDING = 1e-9
 """An error, or a distance from an end, below this is a rounding error of 0."""
-FEW_OF_A_CLASS = 10
+MIN_CLASS_ITEMS = 10
 """A class with fewer items, or with fewer than half as many right ones, has too uncertain an error to be averaged over
 classes."""
 
@@ -161,7 +161,7 @@ def shares_between(
 
     upper = two_sided(confidence)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        reach = stdtrit(df, upper) * _enlarged(share, error, units)
+        reach = stdtrit(df, upper) * _error_with_unseen_unit(share, error, units)
         near = _nearest(share, error, units)
         middle, stretched = np.log(near / (1 - near)), reach / (near * (1 - near))
         # At an end log-odds are infinite; then `fmin` and `fmax` take the other interval.
@@ -175,7 +175,7 @@ def shares_between(
 
 
 def bounded(
-    found: StatisticResult,
+    result: Estimate,
     error: float,
     df: float,
     ends: tuple[float, float],
@@ -183,7 +183,7 @@ def bounded(
     units: float | None = None,
     null: float | None = None,
     confidence: float = 0.95,
-) -> StatisticResult:
+) -> Estimate:
     """Return a figure with the interval that its standard error gives between two `ends`, and the test of Student's t
     against `null`.
 
@@ -191,28 +191,30 @@ def bounded(
     it is significant, the interval excludes `null`. If the error is 0 there is an interval and no test; without degrees
     of freedom there is neither. An end that the value exceeds is ignored.
 
-    >>> eight = bounded(StatisticResult(9.6, clusters=8), 0.2, 7, (1, 10))
+    >>> eight = bounded(Estimate(9.6, clusters=8), 0.2, 7, (1, 10))
     >>> round(eight.low, 2), round(eight.high, 2)
     (8.02, 10.0)
-    >>> same = bounded(StatisticResult(10.0, clusters=8), 0.0, 7, (1, 10))
+    >>> same = bounded(Estimate(10.0, clusters=8), 0.0, 7, (1, 10))
     >>> round(same.low, 2), same.high
     (6.68, 10.0)
     """
     low, high = ends
-    units = float(units or found.clusters or 0)
-    if found.value is None or df < 1 or units < 1 or not low - ROUNDING <= found.value <= high + ROUNDING:
-        return found
+    units = float(units or result.clusters or 0)
+    if result.value is None or df < 1 or units < 1 or not low - ROUNDING <= result.value <= high + ROUNDING:
+        return result
     length = high - low
-    share = min(1.0, max(0.0, (found.value - low) / length))
+    share = min(1.0, max(0.0, (result.value - low) / length))
     at, errors, freedom, many = (np.array([each]) for each in (share, error / length, df, units))
     bottom, top = (low + length * float(end[0]) for end in shares_between(at, errors, freedom, many, confidence))
     # Rounding must not exclude the value from its interval.
-    bottom, top = min(bottom, found.value), max(top, found.value)
-    told = replace(found, low=bottom, high=top, standard_error=error, df=df)
+    bottom, top = min(bottom, result.value), max(top, result.value)
+    with_interval = replace(result, low=bottom, high=top, standard_error=error, df=df)
     if null is None or error / length <= ROUNDING:
-        return told
-    statistic = (found.value - null) / (length * float(_enlarged(at, errors, many)[0]))
-    return with_test(replace(told, statistic=statistic), t_tails(statistic, df), null=null, confidence=confidence)
+        return with_interval
+    statistic = (result.value - null) / (length * float(_error_with_unseen_unit(at, errors, many)[0]))
+    return with_test(
+        replace(with_interval, statistic=statistic), t_tails(statistic, df), null=null, confidence=confidence
+    )
 
 
 def _nearest(share: result_Floats, error: result_Floats, units: result_Floats) -> result_Floats:
@@ -224,7 +226,7 @@ def _nearest(share: result_Floats, error: result_Floats, units: result_Floats) -
     return found
 
 
-def of_shares(
+def share_sum_reach(
     weights: Sequence[float], shares: Sequence[float], items: Sequence[int], *, confidence: float = 0.95
 ) -> tuple[float, float]:
     """Return how far the interval of Σ weight × share reaches below and above it, for shares of independent items, none
@@ -241,28 +243,28 @@ def of_shares(
 
     For one share, both are the exact interval. The two signs are combined by MOVER.
 
-    >>> reach = of_shares([1.0], [0.8], [10])
+    >>> reach = share_sum_reach([1.0], [0.8], [10])
     >>> [round(each, 3) for each in reach]
     [0.356, 0.175]
-    >>> [round(each, 3) for each in of_shares([1 / 3, 1 / 3, 1 / 3], [2 / 3, 0.5, 0.5], [3, 30, 300])]
+    >>> [round(each, 3) for each in share_sum_reach([1 / 3, 1 / 3, 1 / 3], [2 / 3, 0.5, 0.5], [3, 30, 300])]
     [0.213, 0.199]
     """
     below = above = 0.0
     for sign in (1.0, -1.0):
         own = [each for each in zip(weights, shares, items, strict=True) if each[0] * sign > 0]
         if own:
-            down, up = _of_one_sign([(abs(weight), share, count) for weight, share, count in own], confidence)
+            down, up = _one_signed_reach([(abs(weight), share, count) for weight, share, count in own], confidence)
             down, up = (down, up) if sign > 0 else (up, down)
             below, above = math.hypot(below, down), math.hypot(above, up)
     return below, above
 
 
-def _of_one_sign(own: Sequence[tuple[float, float, int]], confidence: float) -> tuple[float, float]:
+def _one_signed_reach(shares: Sequence[tuple[float, float, int]], confidence: float) -> tuple[float, float]:
     """Return the distances for shares whose weights have one sign."""
-    whole = math.fsum(weight for weight, _, _ in own)
-    share = min(1.0, math.fsum(weight * each for weight, each, _ in own) / whole)
-    many = whole**2 / math.fsum(weight**2 / count for weight, _, count in own)
-    reaches = [(weight, each, _exact(each, count, confidence)) for weight, each, count in own]
+    whole = math.fsum(weight for weight, _, _ in shares)
+    share = min(1.0, math.fsum(weight * each for weight, each, _ in shares) / whole)
+    many = whole**2 / math.fsum(weight**2 / count for weight, _, count in shares)
+    reaches = [(weight, each, _exact(each, count, confidence)) for weight, each, count in shares]
     down = math.hypot(*(weight * (each - low) for weight, each, (low, _) in reaches))
     up = math.hypot(*(weight * (high - each) for weight, each, (_, high) in reaches))
     low, high = _exact(share, many, confidence)
@@ -279,11 +281,11 @@ def _exact(share: float, many: float, confidence: float) -> tuple[float, float]:
     return found.low or 0.0, 1.0 if found.high is None else found.high
 
 
-def of_classes(shares: Sequence[float], items: Sequence[int]) -> tuple[float, float]:
+def class_mean_ends(shares: Sequence[float], items: Sequence[int]) -> tuple[float, float]:
     """Return the ends for a mean of the shares of classes, some with few `items`: the means of each class's exact ends.
     They are far apart, and valid for any classes.
 
-    >>> [round(end, 3) for end in of_classes([1.0, 0.5], [8, 2])]
+    >>> [round(end, 3) for end in class_mean_ends([1.0, 0.5], [8, 2])]
     [0.322, 0.994]
     """
     found = [clopper_pearson(share * count, count) for share, count in zip(shares, items, strict=True)]
@@ -291,13 +293,13 @@ def of_classes(shares: Sequence[float], items: Sequence[int]) -> tuple[float, fl
     return sum(lows) / len(lows), sum(highs) / len(highs)
 
 
-def _enlarged(share: result_Floats, error: result_Floats, units: result_Floats) -> result_Floats:
+def _error_with_unseen_unit(share: result_Floats, error: result_Floats, units: result_Floats) -> result_Floats:
     """Return the error enlarged for one unobserved unit."""
     found: result_Floats = np.sqrt(error**2 + share * (1 - share) * (1 - 2 * share) ** 2 / units**2)
     return found
 
 
-def wilson(successes: float, n: float, *, confidence: float = 0.95) -> StatisticResult:
+def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Estimate:
     """Return a share with the interval of Wilson (1927), which stays between 0 and 1 and is accurate for few rows too.
 
     Both arguments may be fractions, as a design effect makes them. Raises `ValueError` unless 0 ≤ `successes` ≤ `n`.
@@ -309,17 +311,17 @@ def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Statistic
     # `binomtest` takes only integers, and a second to import.
     _check_share(successes, n)
     if n == 0:
-        return StatisticResult.undefined("no rows")
+        return Estimate.undefined("no rows")
     z = z_quantile(two_sided(confidence))
     share = successes / n
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     low = 0.0 if successes == 0 else max(0.0, middle - half)
     high = 1.0 if successes == n else min(1.0, middle + half)
-    return StatisticResult(share, low=low, high=high, standard_error=math.sqrt(share * (1 - share) / n), n=round(n))
+    return Estimate(share, low=low, high=high, standard_error=math.sqrt(share * (1 - share) / n), n=round(n))
 
 
-def clopper_pearson(successes: float, n: float, *, confidence: float = 0.95) -> StatisticResult:
+def clopper_pearson(successes: float, n: float, *, confidence: float = 0.95) -> Estimate:
     """Return a share with the exact interval of Clopper and Pearson (1934), whose coverage is at least nominal.
 
     Both arguments may be fractions, as ratios of sums make them. Raises `ValueError` unless 0 ≤ `successes` ≤ `n`.
@@ -330,12 +332,12 @@ def clopper_pearson(successes: float, n: float, *, confidence: float = 0.95) -> 
     """
     _check_share(successes, n)
     if n == 0:
-        return StatisticResult.undefined("no rows")
+        return Estimate.undefined("no rows")
     upper = two_sided(confidence)
     share = successes / n
     low = _beta_quantile(successes, n - successes + 1, 1 - upper) if successes else 0.0
     high = _beta_quantile(successes + 1, n - successes, upper) if successes < n else 1.0
-    return StatisticResult(share, low=low, high=high, standard_error=math.sqrt(share * (1 - share) / n), n=round(n))
+    return Estimate(share, low=low, high=high, standard_error=math.sqrt(share * (1 - share) / n), n=round(n))
 
 
 def _beta_quantile(a: float, b: float, p: float) -> float:
@@ -425,22 +427,22 @@ def cell_means(
     value = float(means.mean()) if times is None else float(g @ means)
     same = bool(alike.all()) and float(np.ptp(means)) <= least and bool((g > 0).all())
     weighed = np.bincount(of_unit, np.abs(g[of_cell]) * w, units)
-    found = CellMeans(value, 0.0, 0.0, contributions, m, float(weighed.sum() ** 2 / np.square(weighed).sum()), same)
+    result = CellMeans(value, 0.0, 0.0, contributions, m, float(weighed.sum() ** 2 / np.square(weighed).sum()), same)
     if m.min() < 2 or same or (ends is None and alike.any()):
-        return found
+        return result
     hidden = np.zeros(cells)
     if ends is not None:
         low, length = ends[0], ends[1] - ends[0]
-        hidden[alike] = length**2 * _unseen((means[alike] - low) / length, m[alike])
+        hidden[alike] = length**2 * _variance_with_unseen_unit((means[alike] - low) / length, m[alike])
     p = np.where(alike[of_cell], 0.0, r * enlarged[of_cell] * g[of_cell])
     total_variance = float(np.square(np.bincount(of_unit, p, units)).sum() + (g**2 * hidden * s2).sum())
     root_of_kappa = np.sqrt(s2**2 / (s4 * np.where(alike, np.maximum(m - 1.0, 1.0), df)))
     observed, equal = np.where(alike, hidden, variance), np.ones(cells)
     df_of_all = min(_freedom(g**2 * each, w, root_of_kappa, of_cell, of_unit) for each in (observed, equal))
     of_units = np.sqrt(np.bincount(of_unit, observed[of_cell] * np.square(w * g[of_cell]), units))
-    found = replace(found, effective=float(of_units.sum() ** 2 / np.square(of_units).sum()))
+    result = replace(result, effective=float(of_units.sum() ** 2 / np.square(of_units).sum()))
     # Integers may be off by a rounding error.
-    return replace(found, standard_error=float(np.sqrt(total_variance)), df=max(round(df_of_all, 9), 1.0))
+    return replace(result, standard_error=float(np.sqrt(total_variance)), df=max(round(df_of_all, 9), 1.0))
 
 
 def _freedom(
@@ -452,15 +454,15 @@ def _freedom(
     return float(s.sum() ** 2 / np.square(t).sum())
 
 
-def _unseen(share: result_Floats, units: Ints) -> result_Floats:
+def _variance_with_unseen_unit(share: result_Floats, units: Ints) -> result_Floats:
     """Return the variance of `units` at a share of a scale of length 1, and of half a unit at each of its ends."""
     middle = (units * share + 0.5) / (units + 1)
     found: result_Floats = (units * share**2 + 0.5) / (units + 1) - middle**2
     return found
 
 
-ALIKE = "all are alike: nothing shows the error"
-ONE_CLUSTER = "all in one cluster: nothing shows how far clusters differ"
+NO_SPREAD = "all are alike: nothing shows the error"
+SINGLE_CLUSTER = "all in one cluster: nothing shows how far clusters differ"
 
 
 def mean(
@@ -470,7 +472,7 @@ def mean(
     confidence: float = 0.95,
     null: float = 0.0,
     ends: tuple[float, float] | None = None,
-) -> StatisticResult:
+) -> Estimate:
     """Return the mean of the values that are not missing, its error by cluster, and Student's t against `null`.
 
     Error and degrees of freedom are those of `cell_means` for one cell whose units are the clusters: s / √n and n − 1
@@ -486,48 +488,48 @@ def mean(
     """
     numbers = read_values(values)
     codes = cluster_codes(clusters, len(numbers))
-    there = ~np.isnan(numbers)
-    left_out = int((~there).sum())
-    numbers = numbers[there]
+    present = ~np.isnan(numbers)
+    left_out = int((~present).sum())
+    numbers = numbers[present]
     n = len(numbers)
     if n == 0:
-        return StatisticResult.undefined("no values", left_out=left_out)
-    _, codes = np.unique(codes[there], return_inverse=True)
+        return Estimate.undefined("no values", left_out=left_out)
+    _, codes = np.unique(codes[present], return_inverse=True)
     value = float(numbers.mean())
     groups = int(codes.max()) + 1
-    base = StatisticResult(value, n=n, clusters=groups, left_out=left_out)
+    base = Estimate(value, n=n, clusters=groups, left_out=left_out)
     if groups < 2:
-        return base.without_interval("one value: nothing shows how far values differ" if n == 1 else ONE_CLUSTER)
+        return base.without_interval("one value: nothing shows how far values differ" if n == 1 else SINGLE_CLUSTER)
     means = cell_means(numbers, np.ones(n), codes, np.zeros(n, np.int64), ends=ends)
     if ends is not None:
         df = means.df or groups - 1
         units = means.effective
         return bounded(base, means.standard_error, df, ends, units=units, null=null, confidence=confidence)
-    return with_t(base, means.standard_error, means.df or groups - 1, confidence=confidence, null=null)
+    return with_t_interval(base, means.standard_error, means.df or groups - 1, confidence=confidence, null=null)
 
 
-def with_t(
-    found: StatisticResult, error: float, df: float, *, confidence: float = 0.95, null: float = 0.0, scale: float = 0.0
-) -> StatisticResult:
+def with_t_interval(
+    result: Estimate, error: float, df: float, *, confidence: float = 0.95, null: float = 0.0, scale: float = 0.0
+) -> Estimate:
     """Return a figure with the interval and the test of Student's t, from its standard error and degrees of freedom.
 
     If the error is 0 there is neither, and a reason. `scale` is the magnitude of the values behind the figure: an error
     within their rounding counts as 0.
 
-    >>> found = with_t(StatisticResult(2.0), 0.5, 10)
+    >>> found = with_t_interval(Estimate(2.0), 0.5, 10)
     >>> round(found.low, 3), round(found.high, 3), found.statistic, round(found.p, 4)
     (0.886, 3.114, 4.0, 0.0025)
     """
     t = t_quantile(two_sided(confidence), df)
-    if found.value is None or t is None:
-        return found
+    if result.value is None or t is None:
+        return result
     if error <= scale * 1e-12:
-        return found.without_interval(ALIKE)
-    statistic = (found.value - null) / error
+        return result.without_interval(NO_SPREAD)
+    statistic = (result.value - null) / error
     return replace(
-        found,
-        low=found.value - t * error,
-        high=found.value + t * error,
+        result,
+        low=result.value - t * error,
+        high=result.value + t * error,
         standard_error=error,
         statistic=statistic,
         df=df,
@@ -537,10 +539,10 @@ def with_t(
 
 Floats = Sequence[float] | NDArray[np.float64]
 
-ONE_ITEM = "one item says nothing about the error"
-ONE_IN_A_CELL = "a part of it has one item, which says nothing about the error"
-ONE_CLUSTER_IN_A_CELL = "a part of it lies in one cluster, which says nothing about the error"
-ALIKE_IN_A_CELL = "the items of one of its cells are all alike: nothing shows its error"
+SINGLE_ITEM = "one item says nothing about the error"
+SINGLE_ITEM_CELL = "a part of it has one item, which says nothing about the error"
+SINGLE_CLUSTER_CELL = "a part of it lies in one cluster, which says nothing about the error"
+NO_SPREAD_IN_A_CELL = "the items of one of its cells are all alike: nothing shows its error"
 
 
 def mean_of_cells(
@@ -553,7 +555,7 @@ def mean_of_cells(
     ends: tuple[float, float] | None = None,
     paired: bool = True,
     confidence: float = 0.95,
-) -> StatisticResult:
+) -> Estimate:
     """Return the mean of values by item; with `cells` the mean of the means of cells, or the sum of these with the
     coefficients `times`. For differences of two results it is a paired comparison.
 
@@ -562,9 +564,9 @@ def mean_of_cells(
     items. If values lie between two `ends`, the interval does too (`bounded`). If the error is 0 there is no interval,
     and a reason, except between ends.
 
-    The p-value of `paired` differences against 0 is that of all sign flips if at most 12 items differ (`flipped_p`), or
-    if all are alike; otherwise that of Student's t. It is below 1 - `confidence` if and only if the interval excludes 0
-    (`with_test`), and never without an interval.
+    The p-value of `paired` differences against 0 is that of all sign flips if at most 12 items differ (`sign_flip_p`),
+    or if all are alike; otherwise that of Student's t. It is below 1 - `confidence` if and only if the interval
+    excludes 0 (`with_test`), and never without an interval.
 
     >>> found = mean_of_cells([1.0, 2.0, 3.0, 2.0, 1.0, 3.0], list("abcdef"))
     >>> round(found.value, 4), round(found.standard_error, 4), round(found.low, 4), found.p
@@ -573,26 +575,26 @@ def mean_of_cells(
     5.0
     """
     if not len(values):
-        return StatisticResult.undefined("no values")
+        return Estimate.undefined("no values")
     d: NDArray[np.float64] = np.asarray(values, dtype=float)
     if paired:
         d = np.where(np.abs(d) <= ROUNDING_OF_VALUES, 0.0, d)
     w = np.ones(len(d)) if weights is None else np.asarray(weights, dtype=float)
     item, number = _numbered(items)
     cell, parts = _numbered(np.zeros(len(d), np.int64) if cells is None else cells)
-    found, g = StatisticResult(None, "", n=len(d), clusters=number), None
+    result, g = Estimate(None, "", n=len(d), clusters=number), None
     reach = ends
     if times is not None and cells is not None:
         g = np.array([times[cells[place]] for place in np.unique(cell, return_index=True)[1]])
         reach = None if ends is None else _reach(g, *ends)
     means = cell_means(d, w, item, cell, times=g, ends=ends)
-    found = _with_interval(replace(found, value=means.value, reason=None), means, parts, reach, confidence)
+    result = _with_interval(replace(result, value=means.value, reason=None), means, parts, reach, confidence)
     if not paired or means.units.min() < 2:
-        return replace(found, statistic=None, p=None)
-    p = flipped_p(means.contributions)
+        return replace(result, statistic=None, p=None)
+    p = sign_flip_p(means.contributions)
     if p is None:
-        p = found.p if means.standard_error else 2.0 ** (1 - number)
-    return with_test(found, p, confidence=confidence)
+        p = result.p if means.standard_error else 2.0 ** (1 - number)
+    return with_test(result, p, confidence=confidence)
 
 
 def _reach(times: NDArray[np.float64], low: float, high: float) -> tuple[float, float]:
@@ -602,19 +604,19 @@ def _reach(times: NDArray[np.float64], low: float, high: float) -> tuple[float, 
 
 
 def _with_interval(
-    found: StatisticResult, means: CellMeans, parts: int, ends: tuple[float, float] | None, confidence: float
-) -> StatisticResult:
-    number, fewest = found.clusters or 0, int(means.units.min())
+    result: Estimate, means: CellMeans, parts: int, ends: tuple[float, float] | None, confidence: float
+) -> Estimate:
+    number, fewest = result.clusters or 0, int(means.units.min())
     if fewest < 2:
-        return found.without_interval(ONE_ITEM if number < 2 else ONE_IN_A_CELL)
+        return result.without_interval(SINGLE_ITEM if number < 2 else SINGLE_ITEM_CELL)
     if ends is not None:
         # If all are alike, the smallest cell bounds the share of other units.
         units = means.effective if means.standard_error else min(means.effective, number, fewest * parts)
         df, error = means.df or max(units - 1, 1.0), means.standard_error
-        return bounded(found, error, df, ends, units=units, null=0.0, confidence=confidence)
+        return bounded(result, error, df, ends, units=units, null=0.0, confidence=confidence)
     if not means.standard_error:
-        return found.without_interval(ALIKE if means.alike else ALIKE_IN_A_CELL)
-    return with_t(found, means.standard_error, means.df, confidence=confidence)
+        return result.without_interval(NO_SPREAD if means.alike else NO_SPREAD_IN_A_CELL)
+    return with_t_interval(result, means.standard_error, means.df, confidence=confidence)
 
 
 def _numbered(names: Sequence[object] | Ints) -> tuple[Ints, int]:
@@ -726,7 +728,7 @@ BATCH = 4_000_000
 DRAWS_ALIKE = "all samples drawn again give the same value: nothing shows the error"
 
 
-def jackknife(statistic: Statistic, n: int, clusters: Clusters = None, *, confidence: float = 0.95) -> StatisticResult:
+def jackknife(statistic: Statistic, n: int, clusters: Clusters = None, *, confidence: float = 0.95) -> Estimate:
     """Return any statistic of `n` rows, with the error from leaving out each cluster in turn.
 
     √((G − 1) / G · Σ (θ₋g − θ̄)²), and Student's t with G − 1 degrees of freedom (Tukey 1958; Efron and Stein 1981).
@@ -745,7 +747,7 @@ def jackknife(statistic: Statistic, n: int, clusters: Clusters = None, *, confid
         return whole.without_interval(f"undefined without one of the clusters, for {undefined} of {groups}")
     parts = np.array(without, dtype=np.float64)
     error = math.sqrt((groups - 1) / groups * float(((parts - parts.mean()) ** 2).sum()))
-    return with_t(whole, error, groups - 1, confidence=confidence, scale=abs(whole.value))
+    return with_t_interval(whole, error, groups - 1, confidence=confidence, scale=abs(whole.value))
 
 
 def bootstrap(
@@ -758,7 +760,7 @@ def bootstrap(
     resamples: int = 2000,
     seed: int = 0,
     confidence: float = 0.95,
-) -> StatisticResult:
+) -> Estimate:
     """Return any statistic of `n` rows, with an interval from resampling whole clusters with replacement.
 
     `percentile` takes the quantiles of the draws; `bca` corrects them for bias and skewness (Efron 1987). With
@@ -797,7 +799,7 @@ def bootstrap_mean(
     resamples: int = 2000,
     seed: int = 0,
     confidence: float = 0.95,
-) -> StatisticResult:
+) -> Estimate:
     """Return the mean of the values that are not missing, with the interval of `bootstrap`, many times faster.
 
     >>> found = bootstrap_mean([0, 0, 1, 1, 1, 1, 1, 1], method="percentile")
@@ -806,13 +808,13 @@ def bootstrap_mean(
     """
     numbers = read_values(values)
     codes = cluster_codes(clusters, len(numbers))
-    there = ~np.isnan(numbers)
+    present = ~np.isnan(numbers)
     whole = mean(numbers, codes, confidence=confidence)
     if whole.value is None or whole.reason:
         return whole
     if strata is not None:
-        strata = cluster_codes(strata, len(numbers))[there]
-    numbers, codes = numbers[there], np.unique(codes[there], return_inverse=True)[1].astype(np.int64)
+        strata = cluster_codes(strata, len(numbers))[present]
+    numbers, codes = numbers[present], np.unique(codes[present], return_inverse=True)[1].astype(np.int64)
     sums, counts = np.bincount(codes, weights=numbers), np.bincount(codes)
 
     def resampled(*drawn: Ints, axis: int) -> result_Floats:
@@ -825,15 +827,15 @@ def bootstrap_mean(
     return _draw(whole, resampled, samples, method, resamples, seed, confidence, lambda: 0, vectorized=True)
 
 
-def _whole(statistic: Statistic, n: int, clusters: Clusters) -> tuple[StatisticResult, Ints, int]:
+def _whole(statistic: Statistic, n: int, clusters: Clusters) -> tuple[Estimate, Ints, int]:
     """Return the statistic of all rows, with a reason if there is no interval; the cluster of each row; their
     number."""
     codes = cluster_codes(clusters, n)
     groups = int(codes.max()) + 1 if n else 0
     value = statistic(np.arange(n)) if n else None
     if value is None:
-        return StatisticResult.undefined("no rows" if n == 0 else "undefined for these rows", n=n), codes, groups
-    found = StatisticResult(float(value), ONE_CLUSTER if groups < 2 else None, n=n, clusters=groups)
+        return Estimate.undefined("no rows" if n == 0 else "undefined for these rows", n=n), codes, groups
+    found = Estimate(float(value), SINGLE_CLUSTER if groups < 2 else None, n=n, clusters=groups)
     return found, codes, groups
 
 
@@ -850,7 +852,7 @@ def _strata(codes: Ints, groups: int, strata: Clusters) -> list[Ints]:
 
 
 def _draw(
-    whole: StatisticResult,
+    whole: Estimate,
     resampled: Callable[..., Any],
     samples: list[Ints],
     method: str,
@@ -860,7 +862,7 @@ def _draw(
     undefined: Callable[[], int],
     *,
     vectorized: bool,
-) -> StatisticResult:
+) -> Estimate:
     from scipy.stats import bootstrap as scipy_bootstrap
 
     two_sided(confidence)
@@ -893,13 +895,13 @@ def _draw(
 
 
 def generalized(
-    found: StatisticResult,
-    facets: Sequence[StatisticResult],
+    result: Estimate,
+    facets: Sequence[Estimate],
     *,
     ends: tuple[float, float] | None = None,
     null: float | None = None,
     confidence: float = 0.95,
-) -> StatisticResult:
+) -> Estimate:
     """Return a mean with an interval that generalises to other levels of some facets, and not only to other items.
 
     `found` is the mean with its interval over items, and each of `facets` the same mean with its error over the levels
@@ -914,43 +916,43 @@ def generalized(
     only if the interval, before it is cut at an end, excludes it. Without an interval over items, or with an error of 0
     over levels, there is no interval, and a reason.
 
-    >>> items = StatisticResult(3.0, low=2.8, high=3.2, standard_error=0.1, df=99)
-    >>> judges = StatisticResult(3.0, standard_error=0.15, df=2)
+    >>> items = Estimate(3.0, low=2.8, high=3.2, standard_error=0.1, df=99)
+    >>> judges = Estimate(3.0, standard_error=0.15, df=2)
     >>> wide = generalized(items, [judges], ends=(1, 5))
     >>> round(wide.low, 2), round(wide.high, 2), round(wide.standard_error, 3)
     (2.32, 3.68, 0.18)
     """
-    bare = replace(found, low=None, high=None, statistic=None, df=None, p=None)
-    if found.value is None or found.low is None or found.high is None:
+    bare = replace(result, low=None, high=None, statistic=None, df=None, p=None)
+    if result.value is None or result.low is None or result.high is None:
         return bare
-    parts = [(found.standard_error, found.df), *((each.standard_error, each.df) for each in facets)]
+    parts = [(result.standard_error, result.df), *((each.standard_error, each.df) for each in facets)]
     reaches = []
     for each in facets:
         t = None if each.df is None else t_quantile(two_sided(confidence), each.df)
         if t is None or each.standard_error is None or each.standard_error <= ROUNDING:
             return bare.without_interval(each.reason or "the levels of a facet do not differ: nothing shows the error")
         reaches.append(t * each.standard_error)
-    low = found.value - math.hypot(found.value - found.low, *reaches)
-    high = found.value + math.hypot(found.high - found.value, *reaches)
+    low = result.value - math.hypot(result.value - result.low, *reaches)
+    high = result.value + math.hypot(result.high - result.value, *reaches)
     error = math.sqrt(sum((each or 0.0) ** 2 for each, _ in parts))
     wide = replace(bare, low=low, high=high, standard_error=error)
     if null is not None:
         freedom = sum((each or 0.0) ** 4 / df for each, df in parts if df)
         df = error**4 / freedom
         t = t_quantile(two_sided(confidence), df)
-        half = found.value - low if found.value > null else high - found.value
+        half = result.value - low if result.value > null else high - result.value
         if t is not None:
-            statistic = t * (found.value - null) / half
+            statistic = t * (result.value - null) / half
             wide = replace(wide, statistic=statistic, df=df, p=t_tails(statistic, df))
     if ends is None:
         return wide
-    return replace(wide, low=max(low, min(ends[0], found.value)), high=min(high, max(ends[1], found.value)))
+    return replace(wide, low=max(low, min(ends[0], result.value)), high=min(high, max(ends[1], result.value)))
 
 
 # Products and standard deviations, on the scale of logarithms
 
 DIVISOR_MAY_BE_0 = "the divisor may be 0: its interval holds 0"
-MOST = 300.0
+MAX_LOG_REACH = 300.0
 """The farthest that the interval of a standard deviation reaches on this scale, beyond any practical bound."""
 
 
@@ -964,7 +966,7 @@ class Factor:
     error: float | None
     power: float = 1.0
 
-    def turned(self) -> Factor:
+    def negated(self) -> Factor:
         """Return the figure with the other sign."""
         return Factor(-self.value, -self.high, -self.low, self.error, self.power)
 
@@ -1009,7 +1011,7 @@ def product_interval(
             if factor.power != int(factor.power):
                 return None
             constant *= 1 if factor.power % 2 == 0 else -1
-            factor = factor.turned()  # noqa: PLW2901
+            factor = factor.negated()  # noqa: PLW2901
         elif factor.low < 0 <= factor.value and factor.power != int(factor.power):
             factor = replace(factor, low=0.0)  # noqa: PLW2901 (below there is no root)
         (positive if factor.low >= 0 and factor.value >= 0 else signed).append(factor)
@@ -1018,12 +1020,12 @@ def product_interval(
     if len(signed) > 1 or any(factor.power != 1 for factor in signed):
         return None
     if signed:
-        found = _signed(signed[0], positive, value / constant, error and error / abs(constant))
+        interval = _signed(signed[0], positive, value / constant, error and error / abs(constant))
     else:
-        found = _positive(positive, value / constant, error and error / abs(constant))
-    if found is None or isinstance(found, str):
-        return found
-    low, high = sorted((constant * found[0], constant * found[1]))
+        interval = _positive(positive, value / constant, error and error / abs(constant))
+    if interval is None or isinstance(interval, str):
+        return interval
+    low, high = sorted((constant * interval[0], constant * interval[1]))
     return min(low, value), max(high, value)
 
 
@@ -1057,14 +1059,14 @@ def _signed(factor: Factor, others: Sequence[Factor], value: float, error: float
     return value - down, value + up
 
 
-def _shared(apart: float, error: float | None, value: float) -> float | None:
+def _shared(independent: float, error: float | None, value: float) -> float | None:
     """Return the ratio of the variance of the product to that of independent factors, `apart`; None if the product has
     no variance and its factors have some."""
-    if apart <= ROUNDING**2:
+    if independent <= ROUNDING**2:
         return 1.0
     if error is None or error <= ROUNDING:
         return None
-    return (error / value) ** 2 / apart
+    return (error / value) ** 2 / independent
 
 
 def _sides(factors: Sequence[Factor]) -> tuple[list[float], list[float]]:
@@ -1092,7 +1094,7 @@ def deviation_interval(
     quantile = t_quantile(two_sided(confidence), df)
     if quantile is None or units < 2 or value <= 0:
         return None
-    reach = min(quantile * max(error / value, 1 / math.sqrt(2 * (units - 1))), MOST)
+    reach = min(quantile * max(error / value, 1 / math.sqrt(2 * (units - 1))), MAX_LOG_REACH)
     return value * math.exp(-reach), value * math.exp(reach)
 
 
@@ -1147,7 +1149,7 @@ class _Alike(NamedTuple):
 
 
 def upper_bound(
-    found: StatisticResult, level: float, *, farthest: float | None = None, end: float | None = None
+    result: Estimate, level: float, *, farthest: float | None = None, end: float | None = None
 ) -> float | None:
     """Return the value above which the truth lies with a probability of at most `level`; None for a figure without an
     error.
@@ -1155,46 +1157,46 @@ def upper_bound(
     `farthest` is the largest observed distance of a unit from 0, and `end` the end of the scale. Without `farthest` the
     bound is that of Student's t, and without `end` units that are all alike have none.
 
-    >>> few = StatisticResult(0.05, standard_error=0.0284, df=59)
+    >>> few = Estimate(0.05, standard_error=0.0284, df=59)
     >>> round(upper_bound(few, 0.05), 3), round(upper_bound(few, 0.05, farthest=1), 3)
     (0.097, 0.123)
-    >>> alike = StatisticResult(0.0, standard_error=0.0, df=59)
+    >>> alike = Estimate(0.0, standard_error=0.0, df=59)
     >>> round(upper_bound(alike, 0.05, end=1), 4)
     0.0487
     """
-    bound = max((tail.quantile(level) for tail in _tails(found, farthest, end)), default=None)
+    bound = max((tail.quantile(level) for tail in _tails(result, farthest, end)), default=None)
     if bound is None or not math.isfinite(bound):
         return end if bound is not None else None
     return bound if end is None else min(bound, end)
 
 
-def p_of_above(
-    found: StatisticResult, limit: float, *, farthest: float | None = None, end: float | None = None
+def p_value_above(
+    result: Estimate, limit: float, *, farthest: float | None = None, end: float | None = None
 ) -> float | None:
     """Return the p-value of a truth at `limit` or above: the level at which `upper_bound` equals the limit.
 
-    >>> few = StatisticResult(0.05, standard_error=0.0284, df=59)
-    >>> round(p_of_above(few, 0.1), 3), round(p_of_above(few, 0.1, farthest=1), 3)
+    >>> few = Estimate(0.05, standard_error=0.0284, df=59)
+    >>> round(p_value_above(few, 0.1), 3), round(p_value_above(few, 0.1, farthest=1), 3)
     (0.042, 0.144)
     """
-    return max((tail.above(limit) for tail in _tails(found, farthest, end)), default=None)
+    return max((tail.above(limit) for tail in _tails(result, farthest, end)), default=None)
 
 
-def negated(found: StatisticResult) -> StatisticResult:
+def negated(result: Estimate) -> Estimate:
     """Return the same figure with the other sign; its upper bounds are the lower bounds of the original.
 
-    >>> negated(StatisticResult(0.5, low=0.2, high=0.9)).low
+    >>> negated(Estimate(0.5, low=0.2, high=0.9)).low
     -0.9
     """
     value, low, high, statistic = (
-        None if each is None else -each for each in (found.value, found.high, found.low, found.statistic)
+        None if each is None else -each for each in (result.value, result.high, result.low, result.statistic)
     )
-    return replace(found, value=value, low=low, high=high, statistic=statistic)
+    return replace(result, value=value, low=low, high=high, statistic=statistic)
 
 
-def _tails(found: StatisticResult, farthest: float | None, end: float | None) -> Iterator[_Tail | _Alike]:
+def _tails(result: Estimate, farthest: float | None, end: float | None) -> Iterator[_Tail | _Alike]:
     """Yield the distributions whose farthest bound counts; none for a figure without an error."""
-    value, error, df = found.value, found.standard_error, found.df
+    value, error, df = result.value, result.standard_error, result.df
     if value is None or error is None or df is None or df < 1:
         return
     many = df + 1

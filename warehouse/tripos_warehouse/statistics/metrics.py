@@ -25,7 +25,7 @@ from tripos_compiler.library.functions.similarity import bleu_tokenizer
 from tripos_compiler.library.functions.texts import separated
 from tripos_compiler.replies.text import comparable
 from tripos_warehouse.statistics.intervals import mean
-from tripos_warehouse.statistics.result import Clusters, Floats, Ints, StatisticResult
+from tripos_warehouse.statistics.result import Clusters, Estimate, Floats, Ints
 
 # Sums over items
 
@@ -97,23 +97,23 @@ def _most(scorer: Any) -> float:
 @lru_cache
 def _scorer(name: str, settings: Settings, tokenizer: str) -> Any:
     """Return the metric of sacreBLEU; `tokenizer` is that of `bleu_tokenizer`, unless the settings name one."""
-    given = {"tokenize": AUTO, **dict(settings)}
+    options = {"tokenize": AUTO, **dict(settings)}
     if name == "corpus_bleu":
         from sacrebleu.metrics.bleu import BLEU
 
-        chosen = tokenizer if given["tokenize"] == AUTO else given["tokenize"]
-        return BLEU(tokenize=chosen, lowercase=given.get("case") == "ignored", force=True)
+        chosen = tokenizer if options["tokenize"] == AUTO else options["tokenize"]
+        return BLEU(tokenize=chosen, lowercase=options.get("case") == "ignored", force=True)
     if name == "corpus_chrf":
         from sacrebleu.metrics.chrf import CHRF
 
-        return CHRF(word_order=2 if given.get("words") == "two" else 0, lowercase=given.get("case") == "ignored")
+        return CHRF(word_order=2 if options.get("words") == "two" else 0, lowercase=options.get("case") == "ignored")
     from sacrebleu.metrics.ter import TER
 
     unspaced = tokenizer == "zh"
-    return TER(normalized=unspaced, asian_support=unspaced, case_sensitive=given.get("case") == "kept")
+    return TER(normalized=unspaced, asian_support=unspaced, case_sensitive=options.get("case") == "kept")
 
 
-def matthews(said: Sequence[str], true: Sequence[str]) -> SummedMetric | str:
+def matthews(predicted: Sequence[str], true: Sequence[str]) -> SummedMetric | str:
     """Return the correlation of predicted and true classes, or why there is none.
 
     Gorodkin, 2004, equation (8), by the counts of each class as in Jurman et al., 2012: with s items, c of them right,
@@ -124,15 +124,15 @@ def matthews(said: Sequence[str], true: Sequence[str]) -> SummedMetric | str:
     >>> round(metric.compute(metric.counts.sum(axis=0)), 4)
     0.5774
     """
-    classes = {name: place for place, name in enumerate(sorted({*said, *true}))}
-    k, n = len(classes), len(said)
+    classes = {name: place for place, name in enumerate(sorted({*predicted, *true}))}
+    k, n = len(classes), len(predicted)
     if n * k > MOST_COUNTS:
         return f"{k:,} classes are too many to count"
     counts = np.zeros((n, 2 + 2 * k))
     rows = np.arange(n)
     counts[:, 0] = 1
-    counts[:, 1] = [one == other for one, other in zip(said, true, strict=True)]
-    counts[rows, [2 + classes[each] for each in said]] = 1
+    counts[:, 1] = [one == other for one, other in zip(predicted, true, strict=True)]
+    counts[rows, [2 + classes[each] for each in predicted]] = 1
     counts[rows, [2 + k + classes[each] for each in true]] = 1
 
     def compute(sums: Floats) -> float | None:
@@ -146,7 +146,7 @@ def matthews(said: Sequence[str], true: Sequence[str]) -> SummedMetric | str:
 # Several samples of an item
 
 
-def pass_at_k(n: int, c: int, k: int) -> StatisticResult:
+def pass_at_k(n: int, c: int, k: int) -> Estimate:
     """Return pass@k of an item with `c` right of `n` samples: the probability that at least one of k samples is right.
 
     1 − C(n − c, k) / C(n, k), unbiased (Chen et al. 2021, "Evaluating large language models trained on code"). Raises
@@ -158,10 +158,10 @@ def pass_at_k(n: int, c: int, k: int) -> StatisticResult:
     'needs 5 samples, and there are 4'
     """
     _check(n, c, k)
-    return _too_few(n, k) or StatisticResult(1 - comb(n - c, k) / comb(n, k), n=n)
+    return _too_few(n, k) or Estimate(1 - comb(n - c, k) / comb(n, k), n=n)
 
 
-def pass_hat_k(n: int, c: int, k: int) -> StatisticResult:
+def pass_hat_k(n: int, c: int, k: int) -> Estimate:
     """Return pass^k of an item with `c` right of `n` samples: the probability that k samples are all right.
 
     C(c, k) / C(n, k), unbiased (Yao et al. 2024, "τ-bench"). Raises `ValueError` like `pass_at_k`.
@@ -170,12 +170,12 @@ def pass_hat_k(n: int, c: int, k: int) -> StatisticResult:
     [0.8, 0.622222, 0.222222]
     """
     _check(n, c, k)
-    return _too_few(n, k) or StatisticResult(comb(c, k) / comb(n, k), n=n)
+    return _too_few(n, k) or Estimate(comb(c, k) / comb(n, k), n=n)
 
 
 def mean_pass_at_k(
     samples: Sequence[int], right: Sequence[int], k: int, clusters: Clusters = None, *, confidence: float = 0.95
-) -> StatisticResult:
+) -> Estimate:
     """Return pass@k of a benchmark: the mean over items, with the interval of Student's t over items or their
     `clusters`.
 
@@ -191,7 +191,7 @@ def mean_pass_at_k(
 
 def mean_pass_hat_k(
     samples: Sequence[int], right: Sequence[int], k: int, clusters: Clusters = None, *, confidence: float = 0.95
-) -> StatisticResult:
+) -> Estimate:
     """Return pass^k of a benchmark, like `mean_pass_at_k`.
 
     >>> round(mean_pass_hat_k([10, 10], [8, 10], 2).value, 6)
@@ -201,11 +201,11 @@ def mean_pass_hat_k(
     return _mean(found, k, clusters, confidence)
 
 
-def _mean(values: list[float | None], k: int, clusters: Clusters, confidence: float) -> StatisticResult:
-    found = mean(values, clusters, confidence=confidence, ends=(0.0, 1.0))
-    if found.value is None:
-        return replace(found, reason=f"no item has {k} samples")
-    return replace(found, statistic=None, p=None)
+def _mean(values: list[float | None], k: int, clusters: Clusters, confidence: float) -> Estimate:
+    result = mean(values, clusters, confidence=confidence, ends=(0.0, 1.0))
+    if result.value is None:
+        return replace(result, reason=f"no item has {k} samples")
+    return replace(result, statistic=None, p=None)
 
 
 def _check(n: int, c: int, k: int) -> None:
@@ -215,8 +215,8 @@ def _check(n: int, c: int, k: int) -> None:
         raise ValueError(f"k is 1 or more, not {k}")
 
 
-def _too_few(n: int, k: int) -> StatisticResult | None:
-    return StatisticResult.undefined(f"needs {k} samples, and there are {n}", n=n) if n < k else None
+def _too_few(n: int, k: int) -> Estimate | None:
+    return Estimate.undefined(f"needs {k} samples, and there are {n}", n=n) if n < k else None
 
 
 # Probabilities
@@ -232,7 +232,7 @@ def brier(chances: Floats, truths: Floats) -> SummedMetric | str:
     >>> round(metric.whole(), 3)
     0.025
     """
-    return _forecasts_mean((chances - truths) ** 2) if are_chances(chances) else NO_PROBABILITY
+    return _mean_metric((chances - truths) ** 2) if are_probabilities(chances) else NO_PROBABILITY
 
 
 def log_loss(chances: Floats, truths: Floats) -> SummedMetric | str:
@@ -241,11 +241,11 @@ def log_loss(chances: Floats, truths: Floats) -> SummedMetric | str:
     >>> round(log_loss(np.array([0.5, 0.5]), np.array([1.0, 0.0])).whole(), 4)
     0.6931
     """
-    if not are_chances(chances):
+    if not are_probabilities(chances):
         return NO_PROBABILITY
     if ((chances == 0) & (truths == 1)).any() or ((chances == 1) & (truths == 0)).any():
         return "a reply was certain of what is not so, which costs without bound"
-    return _forecasts_mean(-np.log(np.where(truths == 1, chances, 1 - chances)))
+    return _mean_metric(-np.log(np.where(truths == 1, chances, 1 - chances)))
 
 
 def calibration_error(chances: Floats, truths: Floats, bins: int) -> SummedMetric | str:
@@ -257,7 +257,7 @@ def calibration_error(chances: Floats, truths: Floats, bins: int) -> SummedMetri
     >>> round(metric.whole(), 4)
     0.35
     """
-    if not are_chances(chances):
+    if not are_probabilities(chances):
         return NO_PROBABILITY
     place = bin_of(chances, bins)
     counts = np.zeros((len(chances), 1 + bins))
@@ -297,12 +297,12 @@ def bin_of(chances: Floats, bins: int) -> Ints:
     return np.clip(np.ceil(np.round(chances * bins, 9)).astype(np.int64) - 1, 0, bins - 1)
 
 
-def are_chances(chances: Floats) -> bool:
+def are_probabilities(chances: Floats) -> bool:
     """Return true if all numbers are probabilities."""
     return bool(((chances >= 0) & (chances <= 1)).all())
 
 
-def _forecasts_mean(values: Floats) -> SummedMetric:
+def _mean_metric(values: Floats) -> SummedMetric:
     counts = np.column_stack([np.ones(len(values)), values])
     return SummedMetric(counts, lambda sums: float(sums[1] / sums[0]) if sums[0] > 0 else None)
 
@@ -342,7 +342,7 @@ def _area(numbers: Floats, truths: Floats) -> float | None:
 # Length-controlled win rates
 
 STEPS = 50
-FARTHEST = 15.0
+MAX_LOG_ODDS = 15.0
 """Log odds beyond which a fit diverges: length alone decides wins, or one side wins everything."""
 
 
@@ -386,7 +386,7 @@ def _at_equal_length(wins: Floats, longer: Floats) -> float | None:
             return None
         step = np.linalg.solve(information, terms.T @ (wins - chance))
         odds = odds + step
-        if np.abs(odds).max() > FARTHEST:
+        if np.abs(odds).max() > MAX_LOG_ODDS:
             return None
         if np.abs(step).max() < 1e-10:
             return 1 / (1 + math.exp(-odds[0]))

@@ -13,11 +13,11 @@ from typing import Literal
 import numpy as np
 
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.statistics.intervals import ONE_CLUSTER, ONE_ITEM, mean, mean_of_cells, with_test
-from tripos_warehouse.statistics.result import Floats, Ints, StatisticResult, cluster_codes, is_missing
+from tripos_warehouse.statistics.intervals import SINGLE_CLUSTER, SINGLE_ITEM, mean, mean_of_cells, with_test
+from tripos_warehouse.statistics.result import Estimate, Floats, Ints, cluster_codes, is_missing
 
 
-def letters_of(order: Sequence[str], apart: Collection[tuple[str, str]]) -> dict[str, str]:
+def letters_of(order: Sequence[str], different: Collection[tuple[str, str]]) -> dict[str, str]:
     """Return letters by name, such that two names share one if and only if the pair is not in `apart`.
 
     Insert and absorb (Piepho 2004, "An algorithm for a letter-based representation of all-pairwise comparisons"): start
@@ -28,7 +28,7 @@ def letters_of(order: Sequence[str], apart: Collection[tuple[str, str]]) -> dict
     {'x': 'a', 'y': 'ab', 'z': 'b'}
     """
     columns = [frozenset(order)]
-    for first, second in sorted(apart):
+    for first, second in sorted(different):
         split = []
         for column in columns:
             both = first in column and second in column
@@ -54,7 +54,7 @@ Scores = Mapping[Hashable, Sequence[float | None] | float | None]
 class Paired:
     """A paired comparison of two runs."""
 
-    difference: StatisticResult
+    difference: Estimate
     """The mean of the items' differences, first less second; `n` is the number of items with both."""
     only_first: int
     """The number of items with a score in the first run only."""
@@ -106,16 +106,16 @@ def _compare(
     groups = None if clusters is None else [clusters[item] for item in shared]
     only = len(first) - len(shared), len(second) - len(shared)
     if not shared:
-        return Paired(StatisticResult.undefined("no item has a score in both runs", left_out=sum(only)), *only)
+        return Paired(Estimate.undefined("no item has a score in both runs", left_out=sum(only)), *only)
     codes = cluster_codes(groups, len(shared))
-    found = replace(mean_of_cells(differences, codes, confidence=confidence), left_out=sum(only))
-    if groups is not None and found.reason == ONE_ITEM and len(shared) > 1:
-        found = found.without_interval(ONE_CLUSTER)
-    if test != "t" and found.clusters and found.clusters > 1:
+    result = replace(mean_of_cells(differences, codes, confidence=confidence), left_out=sum(only))
+    if groups is not None and result.reason == SINGLE_ITEM and len(shared) > 1:
+        result = result.without_interval(SINGLE_CLUSTER)
+    if test != "t" and result.clusters and result.clusters > 1:
         statistic, p = _tested(differences, codes, test, resamples, seed)
-        tested = replace(found, statistic=statistic, df=None, p=p)
-        found = tested if test == "wilcoxon" else with_test(tested, p, confidence=confidence)
-    return Paired(found, *only)
+        tested = replace(result, statistic=statistic, df=None, p=p)
+        result = tested if test == "wilcoxon" else with_test(tested, p, confidence=confidence)
+    return Paired(result, *only)
 
 
 def _item_means(scores: Scores) -> dict[Hashable, float]:
@@ -162,13 +162,13 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
     """
-    there = sorted((p, at) for at, p in enumerate(p_values) if p is not None)
-    found: list[float | None] = [None] * len(p_values)
+    present = sorted((p, at) for at, p in enumerate(p_values) if p is not None)
+    corrected: list[float | None] = [None] * len(p_values)
     least = 0.0
-    for place, (p, at) in enumerate(there):
-        least = min(1.0, max(least, (len(there) - place) * p))
-        found[at] = least
-    return found
+    for place, (p, at) in enumerate(present):
+        least = min(1.0, max(least, (len(present) - place) * p))
+        corrected[at] = least
+    return corrected
 
 
 def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
@@ -182,13 +182,13 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
     >>> [round(p, 3) for p in benjamini_hochberg([0.01, 0.04, 0.03, 0.5])]
     [0.04, 0.053, 0.053, 0.5]
     """
-    there = sorted((p, at) for at, p in enumerate(p_values) if p is not None)
-    found: list[float | None] = [None] * len(p_values)
+    present = sorted((p, at) for at, p in enumerate(p_values) if p is not None)
+    corrected: list[float | None] = [None] * len(p_values)
     most = 1.0
-    for place, (p, at) in reversed(list(enumerate(there, 1))):
-        most = min(most, len(there) / place * p)
-        found[at] = most
-    return found
+    for place, (p, at) in reversed(list(enumerate(present, 1))):
+        most = min(most, len(present) / place * p)
+        corrected[at] = most
+    return corrected
 
 
 def fixed_sequence(
@@ -209,7 +209,7 @@ def fixed_sequence(
     >>> [round(p, 3) for p in fixed_sequence([0.001, 0.3, 0.02], [1], 0.8)]
     [0.01, 0.3, 0.1]
     """
-    found: list[float | None] = [None] * len(p_values)
+    corrected: list[float | None] = [None] * len(p_values)
     first = [place for place in dict.fromkeys(first) if p_values[place] is not None]
     rest = [place for place, p in enumerate(p_values) if p is not None and place not in first]
     rest.sort(key=lambda place: (p_values[place], place))
@@ -220,8 +220,8 @@ def fixed_sequence(
         next_rest = _with_part(p_values[rest[0]], 1 - of_first) * len(rest) if rest else math.inf
         place = first.pop(0) if next_first <= next_rest else rest.pop(0)
         least = max(least, min(next_first, next_rest, 1.0))
-        found[place] = least
-    return found
+        corrected[place] = least
+    return corrected
 
 
 def _with_part(p: float | None, part: float) -> float:
@@ -234,7 +234,7 @@ class Rank:
     """The rank of a model."""
 
     model: str
-    mean: StatisticResult
+    mean: Estimate
     """Its mean over its items."""
     rank: int
     """1 plus the number of models that are significantly better."""
@@ -247,7 +247,7 @@ class Ranking:
     """Models from the best mean to the worst, and their pairwise differences."""
 
     ranks: tuple[Rank, ...]
-    differences: dict[tuple[str, str], StatisticResult]
+    differences: dict[tuple[str, str], Estimate]
     """By pair, the model with the better mean first; `p` is corrected by Holm."""
 
 
@@ -278,7 +278,7 @@ def rank_groups(
         groups = None if clusters is None else [clusters[item] for item in given]
         means[model] = mean(list(given.values()), groups, confidence=1 - level)
 
-    def compared(first: str, second: str) -> StatisticResult:
+    def compared(first: str, second: str) -> Estimate:
         runs = by_item[first], by_item[second]
         return _compare(*runs, clusters, test, resamples, seed, 1 - level).difference
 
@@ -286,8 +286,8 @@ def rank_groups(
 
 
 def rank_by(
-    means: Mapping[str, StatisticResult],
-    compared: Callable[[str, str], StatisticResult],
+    means: Mapping[str, Estimate],
+    compared: Callable[[str, str], Estimate],
     *,
     level: float = 0.05,
     lower_is_better: bool = False,
@@ -296,10 +296,10 @@ def rank_by(
     less second), with an uncorrected p-value. `lower_is_better`, as for errors, ranks from the lowest value.
 
     >>> means = {"good": 0.9, "fair": 0.85, "poor": 0.2}
-    >>> values = {name: StatisticResult(mean, n=50) for name, mean in means.items()}
+    >>> values = {name: Estimate(mean, n=50) for name, mean in means.items()}
     >>> def compared(first, second):
     ...     found = values[first].value - values[second].value
-    ...     return StatisticResult(found, p=0.001 if abs(found) > 0.1 else 0.4)
+    ...     return Estimate(found, p=0.001 if abs(found) > 0.1 else 0.4)
     >>> [(rank.model, rank.rank, rank.letters) for rank in rank_by(values, compared).ranks]
     [('good', 1, 'a'), ('fair', 1, 'a'), ('poor', 3, 'b')]
     >>> [(rank.model, rank.rank) for rank in rank_by(values, compared, lower_is_better=True).ranks]
@@ -311,10 +311,10 @@ def rank_by(
     found = [compared(first, second) for first, second in pairs]
     corrected = holm([each.p for each in found])
     differences = {pair: replace(each, p=p) for pair, each, p in zip(pairs, found, corrected, strict=True)}
-    apart = {pair for pair, each in differences.items() if each.p is not None and each.p < level and each.value}
+    different = {pair for pair, each in differences.items() if each.p is not None and each.p < level and each.value}
     # On the shared items of a pair, the model with the worse mean may be the better one.
-    better = {(a, b) if sign * (differences[a, b].value or 0.0) > 0 else (b, a) for a, b in apart}
-    letters = letters_of(order, apart)
+    better = {(a, b) if sign * (differences[a, b].value or 0.0) > 0 else (b, a) for a, b in different}
+    letters = letters_of(order, different)
     ranks = (
         Rank(model, means[model], 1 + sum(worse == model for _, worse in better), letters[model]) for model in order
     )

@@ -44,7 +44,7 @@ import numpy as np
 
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.statistics.intervals import clopper_pearson
-from tripos_warehouse.statistics.result import Floats, Ints, StatisticResult, two_sided, z_quantile
+from tripos_warehouse.statistics.result import Estimate, Floats, Ints, two_sided, z_quantile
 from tripos_warehouse.statistics.variance import DifferenceComponents
 
 # Known variances
@@ -52,7 +52,7 @@ from tripos_warehouse.statistics.variance import DifferenceComponents
 
 def detectable_difference(
     items: float, variance: float, *, power: float = 0.8, level: float = 0.05, sides: int = 2, effect: float = 1.0
-) -> StatisticResult:
+) -> Estimate:
     """Return the least true difference that a test at `level` detects with probability `power`, in the unit of the
     scores.
 
@@ -67,15 +67,15 @@ def detectable_difference(
     wanted = _quantile(level, sides) + _power_quantile(power, level)
     error = _error(items, variance, effect)
     return (
-        StatisticResult.undefined("no items")
+        Estimate.undefined("no items")
         if error is None
-        else StatisticResult(wanted * error, standard_error=error, n=int(items))
+        else Estimate(wanted * error, standard_error=error, n=int(items))
     )
 
 
 def power_of(
     difference: float, items: float, variance: float, *, level: float = 0.05, sides: int = 2, effect: float = 1.0
-) -> StatisticResult:
+) -> Estimate:
     """Return the probability that a test at `level` detects a true `difference`.
 
     Φ(|δ| / e − z) + Φ(−|δ| / e − z) with e = √(effect · variance / items); one-sided without the second term, for a
@@ -87,19 +87,19 @@ def power_of(
     z = _quantile(level, sides)
     error = _error(items, variance, effect)
     if error is None:
-        return StatisticResult.undefined("no items")
+        return Estimate.undefined("no items")
     if error == 0:
-        return StatisticResult.undefined("no variance: any difference shows", n=int(items))
+        return Estimate.undefined("no variance: any difference shows", n=int(items))
     from scipy.special import ndtr
 
     away = (abs(difference) if sides == 2 else difference) / error
     value = float(ndtr(away - z)) + (float(ndtr(-away - z)) if sides == 2 else 0.0)
-    return StatisticResult(value, standard_error=error, n=int(items))
+    return Estimate(value, standard_error=error, n=int(items))
 
 
 def items_needed(
     difference: float, variance: float, *, power: float = 0.8, level: float = 0.05, sides: int = 2, effect: float = 1.0
-) -> StatisticResult:
+) -> Estimate:
     """Return the number of items that detect a true `difference` with probability `power`, rounded up.
 
     effect · variance · ((z₁₋α⸝₂ + z_power) / δ)²
@@ -110,11 +110,11 @@ def items_needed(
     wanted = _quantile(level, sides) + _power_quantile(power, level)
     _error(1, variance, effect)
     if difference == 0:
-        return StatisticResult.undefined("no number of items shows a difference of 0")
+        return Estimate.undefined("no number of items shows a difference of 0")
     needed = effect * variance * (wanted / difference) ** 2
     # A number just above an integer is that integer plus a rounding error.
     whole = max(1, math.ceil(needed - 1e-9 * needed))
-    return StatisticResult(float(whole), n=whole)
+    return Estimate(float(whole), n=whole)
 
 
 def paired_variance(first: float, second: float, correlation: float) -> float:
@@ -261,7 +261,7 @@ def _tails(away: Floats, df: float, level: float) -> Floats:
 DRAWS = 2000
 SURE, SURE_WHOLE = 100, 500
 """With this many degrees of freedom in every cell, or in total, draws of the error add nothing to Satterthwaite."""
-MOST_DRAWN = 1000
+MAX_DRAWN_UNITS = 1000
 """With more units of unequal weights, the variance is drawn from χ² with its degrees of freedom."""
 
 Parts = tuple[Floats, Floats, Floats, Floats]
@@ -463,14 +463,14 @@ class MeanDesign:
     def _drawn(self, random: np.random.Generator) -> Iterator[Parts]:
         for cells in self._together():
             if len(cells) == 1 and cells[0].even:
-                yield _drawn_variance(cells[0], random)
-            elif len({unit for cell in cells for unit in cell.units}) > MOST_DRAWN:
-                yield _drawn_variance(_as_one(cells), random)
+                yield _draw_variance(cells[0], random)
+            elif len({unit for cell in cells for unit in cell.units}) > MAX_DRAWN_UNITS:
+                yield _draw_variance(_merge_cells(cells), random)
             else:
-                yield _drawn_units(cells, random)
+                yield _draw_units(cells, random)
 
 
-def _as_one(cells: Sequence[CellDesign]) -> CellDesign:
+def _merge_cells(cells: Sequence[CellDesign]) -> CellDesign:
     """Return cells that share units as one, in which a unit has its total weight."""
     gain = sum(cell.gain for cell in cells)
     whole: defaultdict[int, float] = defaultdict(float)
@@ -480,7 +480,7 @@ def _as_one(cells: Sequence[CellDesign]) -> CellDesign:
     return CellDesign(gain, tuple(whole), tuple(whole.values()))
 
 
-def _drawn_variance(cell: CellDesign, random: np.random.Generator) -> Parts:
+def _draw_variance(cell: CellDesign, random: np.random.Generator) -> Parts:
     """Draw the variance of a cell whose units have equal, or nearly equal, weights: χ², independent of its mean."""
     variance = cell.gain**2 * cell.sums[0] * random.permutation(_chi_square(cell.df))
     return np.zeros(DRAWS), variance, variance, variance**2 / cell.df
@@ -495,7 +495,7 @@ def _chi_square(df: float) -> Floats:
     return found
 
 
-def _drawn_units(cells: Sequence[CellDesign], random: np.random.Generator) -> Parts:
+def _draw_units(cells: Sequence[CellDesign], random: np.random.Generator) -> Parts:
     """Draw the units of cells that share some, or have unequal weights. Their plain mean is left out: it is independent
     of all errors."""
     place = {unit: number for number, unit in enumerate(sorted({unit for cell in cells for unit in cell.units}))}
@@ -829,7 +829,7 @@ def _shared_out(space: Space, levers: Levers, money: float) -> list[Design]:
 
 def least_shown_share(
     number: float, items: int, *, power: float = 0.8, confidence: float = 0.95, beyond: bool = False
-) -> StatisticResult:
+) -> Estimate:
     """Return the least true share at which the lower end of the exact interval is at least `number` with probability
     `power`, or above it if `beyond`.
 
@@ -847,7 +847,7 @@ def least_shown_share(
     if not 0 <= number <= 1:
         raise ValueError(f"a share lies between 0 and 1, not at {number}")
     if items < 1:
-        return StatisticResult.undefined("no items")
+        return Estimate.undefined("no items")
 
     def shows(count: int) -> bool:
         low = clopper_pearson(count, items, confidence=confidence).low
@@ -855,21 +855,21 @@ def least_shown_share(
 
     if not shows(items):
         best = clopper_pearson(items, items, confidence=confidence).low
-        return StatisticResult(None, "even all right do not show it", low=best, n=items)
+        return Estimate(None, "even all right do not show it", low=best, n=items)
     few, enough = -1, items
     while enough - few > 1:  # the lower end rises with the count
         middle = (few + enough) // 2
         few, enough = (few, middle) if shows(middle) else (middle, enough)
     if enough == 0:
-        return StatisticResult(0.0, n=items)
+        return Estimate(0.0, n=items)
     from scipy.special import betaincinv
 
-    return StatisticResult(float(betaincinv(enough, items - enough + 1, power)), n=items)
+    return Estimate(float(betaincinv(enough, items - enough + 1, power)), n=items)
 
 
 def least_shown_mean(
     number: float, items: int, ends: tuple[float, float], *, power: float = 0.8, confidence: float = 0.95
-) -> StatisticResult:
+) -> Estimate:
     """Return the least true mean of values between two `ends` at which the lower end of the interval is above `number`
     with probability `power`, by the normal approximation and for the greatest variance of such a mean, (mean − low) ·
     (high − mean) (Bhatia and Davis 2000).
@@ -881,10 +881,10 @@ def least_shown_mean(
     if not low <= number <= high or not low < high:
         raise ValueError(f"{number} does not lie between {low} and {high}")
     if items < 1:
-        return StatisticResult.undefined("no items")
+        return Estimate.undefined("no items")
     scale, above = high - low, number - low
     # The greater root x of (x − above)² = reach · x · (scale − x), with x the mean above `low`.
     reach = (z_quantile(two_sided(confidence)) + z_quantile(power)) ** 2 / items
     half = above + reach * scale / 2
     root = math.sqrt(max(half**2 - (1 + reach) * above**2, 0.0))
-    return StatisticResult(low + (half + root) / (1 + reach), n=items)
+    return Estimate(low + (half + root) / (1 + reach), n=items)

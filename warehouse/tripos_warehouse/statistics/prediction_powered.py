@@ -20,16 +20,8 @@ from dataclasses import replace
 import numpy as np
 
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.statistics.intervals import ROUNDING, bounded, mean, with_t
-from tripos_warehouse.statistics.result import (
-    Floats,
-    Ints,
-    StatisticResult,
-    cluster_codes,
-    is_missing,
-    t_quantile,
-    two_sided,
-)
+from tripos_warehouse.statistics.intervals import ROUNDING, bounded, mean, with_t_interval
+from tripos_warehouse.statistics.result import Estimate, Floats, Ints, cluster_codes, is_missing, t_quantile, two_sided
 
 FOLDS = 10
 FEWEST_GRADED = 3
@@ -37,15 +29,15 @@ FEWEST_GRADED = 3
 
 
 @dataclass(frozen=True)
-class Corrected:
+class CorrectedMean:
     """A mean of people's grades over all replies, estimated from people and a judge."""
 
-    result: StatisticResult
+    result: Estimate
     """The corrected mean; `n` is the number of replies that people graded, `clusters` that of their independent
     groups."""
-    judged: StatisticResult
+    judged: Estimate
     """The judge's mean over all replies. Its interval is for the judge, not for people."""
-    graded: StatisticResult
+    graded: Estimate
     """The mean of people over what they graded, without a judge."""
     power: float
     """λ, averaged over folds: 0 ignores the judge, 1 is the plain prediction-powered mean."""
@@ -59,7 +51,7 @@ def corrected_mean(
     *,
     ends: tuple[float, float] | None = None,
     confidence: float = 0.95,
-) -> Corrected:
+) -> CorrectedMean:
     """Return the mean grade that people would give all replies, from a judge's grade of each and people's grades of
     some.
 
@@ -77,57 +69,59 @@ def corrected_mean(
     (3.5, 2.5, 2.66, 0.83)
     """
     f = np.asarray(judged, dtype=float)
-    there = np.array([value is not None and not is_missing(value) for value in graded], dtype=bool)
+    has_grade = np.array([value is not None and not is_missing(value) for value in graded], dtype=bool)
     w = np.ones(len(f)) if weights is None else np.asarray(weights, dtype=float)
-    if not len(f) == len(there) == len(w) or (clusters is not None and len(clusters) != len(f)):
+    if not len(f) == len(has_grade) == len(w) or (clusters is not None and len(clusters) != len(f)):
         raise ValueError("values of the judge, grades, clusters and weights are one each a reply")
     if not np.isfinite(f).all() or not (np.isfinite(w) & (w > 0)).all():
         raise ValueError("every reply has a value of the judge and a weight above zero")
-    y = np.array([float(value) if known else 0.0 for value, known in zip(graded, there, strict=True)])  # type: ignore[arg-type]
+    y = np.array([float(value) if has_graded else 0.0 for value, has_graded in zip(graded, has_grade, strict=True)])  # type: ignore[arg-type]
     codes = cluster_codes(clusters, len(f))
     own = mean(f.tolist(), None if clusters is None else codes.tolist(), ends=ends, confidence=confidence)
-    n, left_out = int(there.sum()), int((~there).sum())
-    units = len(np.unique(codes[there]))
+    n, left_out = int(has_grade.sum()), int((~has_grade).sum())
+    units = len(np.unique(codes[has_grade]))
     if not n:
-        none = StatisticResult.undefined("people graded nothing", left_out=left_out)
-        return Corrected(none, own, none, 0.0)
-    sampled = np.where(there, w, 0.0)
+        none = Estimate.undefined("people graded nothing", left_out=left_out)
+        return CorrectedMean(none, own, none, 0.0)
+    sampled = np.where(has_grade, w, 0.0)
     alone, of_people = _weighted(y, sampled, codes)
     on_graded, of_graded = _weighted(f, sampled, codes)
     on_all, of_all = _weighted(f, np.ones(len(f)), codes)
     labels = _with_interval(alone, of_people, n, left_out, units, units - 1, ends, confidence)
     if units < FEWEST_GRADED:
         few = f"people graded replies to {units} of the items: it takes {FEWEST_GRADED}"
-        base = StatisticResult(alone, few, n=n, clusters=units, left_out=left_out)
-        return Corrected(base, own, labels, 0.0)
+        base = Estimate(alone, few, n=n, clusters=units, left_out=left_out)
+        return CorrectedMean(base, own, labels, 0.0)
     of_few, of_many = (math.sqrt(each / (each - 1)) for each in (units, int(codes.max()) + 1))
     three = (
-        Pulled(alone, of_people * of_few),
-        Pulled(on_graded, of_graded * of_few),
-        Pulled(on_all, of_all * of_many),
+        InfluencedEstimate(alone, of_people * of_few),
+        InfluencedEstimate(on_graded, of_graded * of_few),
+        InfluencedEstimate(on_all, of_all * of_many),
     )
     raised = (units - 1) / (units - 2)  # λ costs one degree of freedom
-    base = StatisticResult(alone, n=n, clusters=units, left_out=left_out)
-    known = np.zeros(int(codes.max()) + 1, dtype=bool)
-    known[codes[there]] = True
-    found, power = corrected_figure(base, *three, known, df=units - 2, raised=raised, ends=ends, confidence=confidence)
-    return Corrected(found, own, labels, power)
+    base = Estimate(alone, n=n, clusters=units, left_out=left_out)
+    has_graded = np.zeros(int(codes.max()) + 1, dtype=bool)
+    has_graded[codes[has_grade]] = True
+    found, power = prediction_powered_estimate(
+        base, *three, has_graded, df=units - 2, raised=raised, ends=ends, confidence=confidence
+    )
+    return CorrectedMean(found, own, labels, power)
 
 
 @dataclass(frozen=True)
-class Pulled:
+class InfluencedEstimate:
     """A figure and the influence of each cluster on it: the first-order change of the value when the cluster's weight
     changes."""
 
     value: float
-    pulls: Floats
+    influences: Floats
 
 
-def corrected_figure(
-    base: StatisticResult,
-    people: Pulled,
-    on_graded: Pulled,
-    on_all: Pulled,
+def prediction_powered_estimate(
+    base: Estimate,
+    people: InfluencedEstimate,
+    judge_labelled: InfluencedEstimate,
+    judge_all: InfluencedEstimate,
     graded: np.ndarray[tuple[int], np.dtype[np.bool_]],
     *,
     df: float,
@@ -135,54 +129,54 @@ def corrected_figure(
     ends: tuple[float, float] | None = None,
     null: float | None = None,
     confidence: float = 0.95,
-) -> tuple[StatisticResult, float]:
+) -> tuple[Estimate, float]:
     """Return the prediction-powered estimate of any figure, and λ: H + λ (J - L) of figures with influences.
 
-    H is that of `people`, L that of the judge over the same replies (`on_graded`), and J that of the judge over all
-    (`on_all`). Their influences have one entry per cluster, in the same order, each multiplied by √(m / (m - 1)) for
-    the m clusters of its figure; `graded` marks the clusters with grades by people. The variance is the sum of the
+    H is that of `people`, L that of the judge over the same replies (`judge_labelled`), and J that of the judge over
+    all (`on_all`). Their influences have one entry per cluster, in the same order, each multiplied by √(m / (m - 1))
+    for the m clusters of its figure; `graded` marks the clusters with grades by people. The variance is the sum of the
     squares of h + λ (j - l), multiplied by `raised` for the freedom that λ takes, with `df` degrees of freedom. For a
     figure that is no mean, this is the estimator of Chen and Chen (2000, "A unified approach to regression analysis
     under double-sampling designs"), which has the same form. `base` has the counts of the result, and `null` is the
     value of the test.
     """
-    beyond = _beyond(on_all, on_graded)
+    beyond = _influence_difference(judge_all, judge_labelled)
     units = int(graded.sum())
     # The influences of clusters on J - L.
-    each = beyond + np.where(graded, (on_all.value - on_graded.value) / max(units, 1), 0.0)
-    powers = _powers(people.pulls, beyond, _folds(graded))
-    found = replace(base, value=people.value + float((powers * each).sum()))
+    each = beyond + np.where(graded, (judge_all.value - judge_labelled.value) / max(units, 1), 0.0)
+    powers = _tuning_lambdas(people.influences, beyond, _folds(graded))
+    result = replace(base, value=people.value + float((powers * each).sum()))
     power = float(powers[graded].mean()) if units else 0.0
     if df < 1:
-        return found.without_interval("too few items are graded: nothing shows the error"), power
-    error = math.sqrt(raised * float(((people.pulls + powers * beyond) ** 2).sum()))
+        return result.without_interval("too few items are graded: nothing shows the error"), power
+    error = math.sqrt(raised * float(((people.influences + powers * beyond) ** 2).sum()))
     if ends is not None:
-        return bounded(found, error, df, ends, null=null, confidence=confidence), power
-    return with_t(found, error, df, confidence=confidence), power
+        return bounded(result, error, df, ends, null=null, confidence=confidence), power
+    return with_t_interval(result, error, df, confidence=confidence), power
 
 
-def expected_reach(
-    people: Pulled,
-    on_graded: Pulled,
-    on_all: Pulled,
+def expected_half_width(
+    people: InfluencedEstimate,
+    judge_labelled: InfluencedEstimate,
+    judge_all: InfluencedEstimate,
     graded: np.ndarray[tuple[int], np.dtype[np.bool_]],
     units: int,
     confidence: float = 0.95,
 ) -> float | None:
     """Return the approximate half-width of the interval of a corrected figure with `units` graded clusters.
 
-    The figures are those of `corrected_figure`, from the clusters that are graded now. The part of the variance from
-    people and judge differing on a graded cluster, h - λ l, is scaled by the ratio of graded clusters now and then; the
-    rest is unchanged. λ is unchanged too, so more grades do slightly better than that. None with fewer than three
-    clusters, now or then, or if the graded clusters do not differ, since the error is unknown then.
+    The figures are those of `prediction_powered_estimate`, from the clusters that are graded now. The part of the
+    variance from people and judge differing on a graded cluster, h - λ l, is scaled by the ratio of graded clusters now
+    and then; the rest is unchanged. λ is unchanged too, so more grades do slightly better than that. None with fewer
+    than three clusters, now or then, or if the graded clusters do not differ, since the error is unknown then.
     """
     now = int(graded.sum())
     if min(now, units) < FEWEST_GRADED:
         return None
-    power = _powers(people.pulls, _beyond(on_all, on_graded), _folds(graded))
-    of_labels = people.pulls - power * on_graded.pulls
+    power = _tuning_lambdas(people.influences, _influence_difference(judge_all, judge_labelled), _folds(graded))
+    of_labels = people.influences - power * judge_labelled.influences
     scaled = float((of_labels**2).sum())
-    whole = float(((of_labels + power * on_all.pulls) ** 2).sum())
+    whole = float(((of_labels + power * judge_all.influences) ** 2).sum())
     variance = max(whole - scaled, 0.0) + scaled * now / units
     quantile = t_quantile(two_sided(confidence), units - 2)
     if quantile is None or scaled <= ROUNDING**2:
@@ -190,10 +184,12 @@ def expected_reach(
     return quantile * math.sqrt(variance * (units - 1) / (units - 2))
 
 
-def _beyond(on_all: Pulled, on_graded: Pulled) -> Floats:
+def _influence_difference(judge_all: InfluencedEstimate, judge_labelled: InfluencedEstimate) -> Floats:
     """Return the influences on J - L; rounding errors of 0 are 0, as if people graded everything."""
-    found = on_all.pulls - on_graded.pulls
-    least = 1e-12 * float(max(np.abs(on_all.pulls).max(initial=0.0), np.abs(on_graded.pulls).max(initial=0.0)))
+    found = judge_all.influences - judge_labelled.influences
+    least = 1e-12 * float(
+        max(np.abs(judge_all.influences).max(initial=0.0), np.abs(judge_labelled.influences).max(initial=0.0))
+    )
     return np.where(np.abs(found) <= least, 0.0, found)
 
 
@@ -211,7 +207,7 @@ def _folds(graded: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ints:
     return folds
 
 
-def _powers(of_people: Floats, beyond: Floats, folds: Ints) -> Floats:
+def _tuning_lambdas(of_people: Floats, beyond: Floats, folds: Ints) -> Floats:
     """Return λ for each cluster, from the clusters of the other folds: -Σ h c / Σ c², at least 0."""
     products = np.bincount(folds, weights=of_people * beyond, minlength=FOLDS)
     squares = np.bincount(folds, weights=beyond**2, minlength=FOLDS)
@@ -223,18 +219,18 @@ def _powers(of_people: Floats, beyond: Floats, folds: Ints) -> Floats:
 
 def _with_interval(
     value: float,
-    pulls: Floats,
+    influences: Floats,
     n: int,
     left_out: int,
     units: int,
     df: float,
     ends: tuple[float, float] | None,
     confidence: float,
-) -> StatisticResult:
-    base = StatisticResult(value, n=n, clusters=units, left_out=left_out)
+) -> Estimate:
+    base = Estimate(value, n=n, clusters=units, left_out=left_out)
     if df < 1:
         return base.without_interval("too few items are graded: nothing shows the error")
-    error = math.sqrt(units / df * float((pulls**2).sum()))
+    error = math.sqrt(units / df * float((influences**2).sum()))
     if ends is not None:
         return bounded(base, error, df, ends, confidence=confidence)
-    return with_t(base, error, df, confidence=confidence)
+    return with_t_interval(base, error, df, confidence=confidence)

@@ -18,11 +18,11 @@ import numpy as np
 from tripos_warehouse.statistics.intervals import clopper_pearson, mean
 from tripos_warehouse.statistics.result import (
     Clusters,
+    Estimate,
     Flags,
     Floats,
     Ints,
     Ratings,
-    StatisticResult,
     is_missing,
     read_ratings,
     t_quantile,
@@ -147,7 +147,7 @@ def item_codes(verdicts: Sequence[Preference]) -> Ints:
 
 def win_rate(
     verdicts: Sequence[Preference], model: str, opponent: str | None = None, *, confidence: float = 0.95
-) -> StatisticResult:
+) -> Estimate:
     """Return the share of its comparisons that a model won, 0 to 1, with a tie counting half; with `opponent`, of those
     with it.
 
@@ -160,11 +160,11 @@ def win_rate(
     """
     taken = [each for each in verdicts if model in each.models and (opponent is None or opponent in each.models)]
     if not taken:
-        return StatisticResult.undefined(f"no verdict on `{model}`" + (f" and `{opponent}`" if opponent else ""))
+        return Estimate.undefined(f"no verdict on `{model}`" + (f" and `{opponent}`" if opponent else ""))
     return share([each.score_of(model) for each in taken], item_codes(taken), confidence)
 
 
-def share(parts: Sequence[float], items: Ints, confidence: float) -> StatisticResult:
+def share(parts: Sequence[float], items: Ints, confidence: float) -> Estimate:
     """Return the mean of numbers from 0 to 1 with its interval: `n` is their number, `clusters` that of their items."""
     alone = len(np.unique(items)) == len(parts)
     if alone and all(part in {0, 1} for part in parts):
@@ -234,7 +234,7 @@ def both_orders(verdicts: Sequence[Preference]) -> list[tuple[Preference, Prefer
     return [pair for one, other in seen.values() for pair in zip(one, other, strict=False)]
 
 
-def flip_rate(verdicts: Sequence[Preference], *, ties: bool = False, confidence: float = 0.95) -> StatisticResult:
+def flip_rate(verdicts: Sequence[Preference], *, ties: bool = False, confidence: float = 0.95) -> Estimate:
     """Return the share of pairs of orders in which the judge prefers one model in one order and the other in the other.
 
     With `ties`, a tie in only one order also counts as a flip. `n` is the number of pairs, `left_out` that of verdicts
@@ -248,14 +248,14 @@ def flip_rate(verdicts: Sequence[Preference], *, ties: bool = False, confidence:
     pairs = both_orders(verdicts)
     left_out = len(verdicts) - 2 * len(pairs)
     if not pairs:
-        return StatisticResult.undefined("no item was judged in both orders", left_out=left_out)
+        return Estimate.undefined("no item was judged in both orders", left_out=left_out)
     turned = [
         float(one.winner != other.winner and (ties or None not in {one.winner, other.winner})) for one, other in pairs
     ]
     return replace(share(turned, item_codes([one for one, _ in pairs]), confidence), left_out=left_out)
 
 
-def position_bias(verdicts: Sequence[Preference], *, confidence: float = 0.95) -> StatisticResult:
+def position_bias(verdicts: Sequence[Preference], *, confidence: float = 0.95) -> Estimate:
     """Return the share of verdicts for the reply shown first less the share for the one shown second: −1 to 1, 0 is
     unbiased.
 
@@ -269,7 +269,7 @@ def position_bias(verdicts: Sequence[Preference], *, confidence: float = 0.95) -
     pairs = both_orders(verdicts)
     left_out = len(verdicts) - 2 * len(pairs)
     if not pairs:
-        return StatisticResult.undefined("no item was judged in both orders", left_out=left_out)
+        return Estimate.undefined("no item was judged in both orders", left_out=left_out)
     leaning = [one.score_of(one.first) + other.score_of(other.first) - 1 for one, other in pairs]
     found = mean(leaning, item_codes([one for one, _ in pairs]), confidence=confidence, ends=(-1.0, 1.0))
     return replace(found, left_out=left_out)
@@ -277,12 +277,10 @@ def position_bias(verdicts: Sequence[Preference], *, confidence: float = 0.95) -
 
 # Severity and self-preference
 
-NOBODY_ELSE = "nobody else judged what its model took part in"
+NO_OTHER_JUDGE = "nobody else judged what its model took part in"
 
 
-def judge_severity(
-    ratings: Ratings, clusters: Clusters = None, *, confidence: float = 0.95
-) -> tuple[StatisticResult, ...]:
+def judge_severity(ratings: Ratings, clusters: Clusters = None, *, confidence: float = 0.95) -> tuple[Estimate, ...]:
     """Return the mean distance of each judge from the panel, in the unit of the scores: its rating less the panel's
     mean.
 
@@ -299,13 +297,15 @@ def judge_severity(
     panel = np.where(there, matrix, 0).sum(axis=0) / np.maximum(1, given)
     found = []
     for row in matrix:
-        apart = mean(np.where(given >= 2, row - panel, np.nan), clusters, confidence=confidence)
-        found.append(apart if apart.value is not None else replace(apart, reason="no item that another judge rated"))
+        distance = mean(np.where(given >= 2, row - panel, np.nan), clusters, confidence=confidence)
+        found.append(
+            distance if distance.value is not None else replace(distance, reason="no item that another judge rated")
+        )
     return tuple(found)
 
 
 @dataclass(frozen=True)
-class GivenGrade:
+class ReplyGrade:
     """A judge's grade of a model's reply."""
 
     judge: str
@@ -316,7 +316,7 @@ class GivenGrade:
 
 def self_preference(
     verdicts: Sequence[Preference], own: Mapping[str, str] | None = None, *, confidence: float = 0.95
-) -> dict[str, StatisticResult]:
+) -> dict[str, Estimate]:
     """Return, by judge, how much more often it prefers its own model than the other judges do, on the same replies: −1
     to 1.
 
@@ -338,24 +338,24 @@ def self_preference(
         mine = models.get(judge)
         if mine is None or mine not in taking_part:
             continue
-        fond = fondness(verdicts, mine, [judge], lambda other, model: models.get(other) == model)
-        found[judge] = _over_items(fond.excesses, fond.items, fond.left_out, NOBODY_ELSE, confidence, (-1.0, 1.0))
+        fond = family_bias(verdicts, mine, [judge], lambda other, model: models.get(other) == model)
+        found[judge] = _over_items(fond.biases, fond.items, fond.left_out, NO_OTHER_JUDGE, confidence, (-1.0, 1.0))
     return found
 
 
 @dataclass(frozen=True)
-class Fondness:
+class FamilyBias:
     """The bias of the judges of a model's family, −1 to 1, for every comparison, with the item of each. `left_out`
     counts comparisons that nobody else judged."""
 
-    excesses: list[float]
+    biases: list[float]
     items: list[Hashable]
     left_out: int
 
 
-def fondness(
+def family_bias(
     verdicts: Sequence[Preference], model: str, judges: Collection[str], is_own: Callable[[str, str], bool]
-) -> Fondness:
+) -> FamilyBias:
     """Return how much more often `judges`, whose own `model` is, prefer it than other judges do, for each comparison.
 
     `is_own` says whether a model is a judge's own. Of the `judges` only those count for whom the other model is not
@@ -363,24 +363,24 @@ def fondness(
 
     >>> preferred = [("a", "mine"), ("b", "x"), (None, "y")]
     >>> verdicts = [Preference("a", "b", model, 1, judge) for model, judge in preferred]
-    >>> fondness(verdicts, "a", ["mine"], lambda judge, model: (judge, model) == ("mine", "a")).excesses
+    >>> family_bias(verdicts, "a", ["mine"], lambda judge, model: (judge, model) == ("mine", "a")).biases
     [0.75]
     """
     by_pair: dict[tuple[Hashable, tuple[str, str]], list[Preference]] = defaultdict(list)
     for verdict in verdicts:
         if verdict.item is not None and model in verdict.models:
             by_pair[verdict.item, verdict.models].append(verdict)
-    found = Fondness([], [], 0)
+    result = FamilyBias([], [], 0)
     left_out = 0
-    for (item, pair), given in by_pair.items():
-        own = {str(each.judge): [is_own(str(each.judge), side) for side in pair].count(True) for each in given}
-        mine = _by_judge([each for each in given if each.judge in judges and own[str(each.judge)] == 1], model)
-        others = _by_judge([each for each in given if own[str(each.judge)] == 0], model)
+    for (item, pair), group in by_pair.items():
+        own = {str(each.judge): [is_own(str(each.judge), side) for side in pair].count(True) for each in group}
+        mine = _by_judge([each for each in group if each.judge in judges and own[str(each.judge)] == 1], model)
+        others = _by_judge([each for each in group if own[str(each.judge)] == 0], model)
         if mine and others:
-            found.excesses.append(sum(mine) / len(mine) - sum(others) / len(others))
-            found.items.append(item)
+            result.biases.append(sum(mine) / len(mine) - sum(others) / len(others))
+            result.items.append(item)
         left_out += bool(mine and not others)
-    return replace(found, left_out=left_out)
+    return replace(result, left_out=left_out)
 
 
 def _by_judge(verdicts: Sequence[Preference], model: str) -> list[float]:
@@ -392,8 +392,8 @@ def _by_judge(verdicts: Sequence[Preference], model: str) -> list[float]:
 
 
 def self_preference_in_grades(
-    grades: Sequence[GivenGrade], own: Mapping[str, str] | None = None, *, confidence: float = 0.95
-) -> dict[str, StatisticResult]:
+    grades: Sequence[ReplyGrade], own: Mapping[str, str] | None = None, *, confidence: float = 0.95
+) -> dict[str, Estimate]:
     """Return, by judge, the excess of its grades of its own model over those of other judges, less the same for other
     models.
 
@@ -401,8 +401,8 @@ def self_preference_in_grades(
     grades of its own model are no reference for other judges. `n` is the number of items with both differences,
     `left_out` that of other items with a grade of its own model. Student's t over items.
 
-    >>> panel = [GivenGrade("strict", model, item, 3) for model in ("gpt", "other") for item in range(3)]
-    >>> fond = [GivenGrade("gpt", model, item, 4 + (model == "gpt")) for model in ("gpt", "other") for item in range(3)]
+    >>> panel = [ReplyGrade("strict", model, item, 3) for model in ("gpt", "other") for item in range(3)]
+    >>> fond = [ReplyGrade("gpt", model, item, 4 + (model == "gpt")) for model in ("gpt", "other") for item in range(3)]
     >>> self_preference_in_grades(panel + fond)["gpt"].value
     1.0
     """
@@ -443,9 +443,9 @@ def _over_items(
     reason: str,
     confidence: float,
     ends: tuple[float, float] | None = None,
-) -> StatisticResult:
+) -> Estimate:
     if not excesses:
-        return StatisticResult.undefined(reason, left_out=left_out)
+        return Estimate.undefined(reason, left_out=left_out)
     return replace(mean(excesses, items, confidence=confidence, ends=ends), left_out=left_out)
 
 
@@ -464,9 +464,9 @@ class Strengths:
     """The strengths of models, as log odds whose mean over models is 0."""
 
     models: tuple[str, ...]
-    by_model: dict[str, StatisticResult]
+    by_model: dict[str, Estimate]
     """The log strength of each; times 400 / ln 10 it is on the scale of Elo."""
-    ties: StatisticResult
+    ties: Estimate
     """Davidson's ν: two equal models tie ν times as often as one of them wins."""
     covariance: Floats | None = None
     """The covariance of the log strengths, of the shape (models, models); `None` if there are none."""
@@ -475,29 +475,29 @@ class Strengths:
     draws: Floats | None = None
     """The log strengths of a bootstrap, of the shape (resamples, models)."""
     confidence: float = 0.95
-    pulls: Floats | None = None
+    influences: Floats | None = None
     """The influence of every item on each log strength, of the shape (items, models), items in order of first
     occurrence; only if errors come from the variance between `items`."""
 
-    def difference(self, first: str, second: str) -> StatisticResult:
+    def difference(self, first: str, second: str) -> Estimate:
         """Return the log odds that `first` is preferred to `second`, given no tie."""
         a, b = self.by_model[first], self.by_model[second]
         if a.value is None or b.value is None:
-            return StatisticResult.undefined(a.reason or b.reason or "undefined")
+            return Estimate.undefined(a.reason or b.reason or "undefined")
         value = a.value - b.value
         i, j = self.models.index(first), self.models.index(second)
-        found = StatisticResult(value, a.reason, n=a.n, clusters=a.clusters)
+        found = Estimate(value, a.reason, n=a.n, clusters=a.clusters)
         if self.covariance is None or a.reason:
             return found
         variance = float(self.covariance[i, i] + self.covariance[j, j] - 2 * self.covariance[i, j])
         draws = None if self.draws is None else self.draws[:, i] - self.draws[:, j]
         return _with_error(found, math.sqrt(max(0.0, variance)), self.df, draws, self.confidence)
 
-    def chance(self, first: str, second: str) -> StatisticResult:
+    def chance(self, first: str, second: str) -> Estimate:
         """Return the probability that `first` is preferred to `second`, given no tie: 1 / (1 + e^−difference)."""
         found = self.difference(first, second)
         value, low, high = (None if each is None else _expit(each) for each in (found.value, found.low, found.high))
-        return StatisticResult(value, found.reason, low=low, high=high, p=found.p, n=found.n, clusters=found.clusters)
+        return Estimate(value, found.reason, low=low, high=high, p=found.p, n=found.n, clusters=found.clusters)
 
 
 def bradley_terry(
@@ -541,17 +541,17 @@ def bradley_terry(
     if prior_sd is None and not reason:
         reason = why_no_strengths(models, counts.wins(), counts.ties())
     if reason:
-        undefined = StatisticResult.undefined(reason, n=len(verdicts))
+        undefined = Estimate.undefined(reason, n=len(verdicts))
         return Strengths(models, dict.fromkeys(models, undefined), undefined, confidence=confidence)
     size = len(models)
     ridge = 0.0 if prior_sd is None else prior_sd**-2
     fitted = _fit(counts.wins(), counts.ties(), ridge)
     items = int(counts.item.max()) + 1
     covariance, df, draws, trouble = _inverse(fitted.information, size), None, None, None
-    pulls: Floats | None = None
+    influences: Floats | None = None
     if errors == "items":
-        pulls = _pulls(counts, fitted, covariance, items)
-        covariance, df = _sandwich(pulls, covariance), items - 1.0
+        influences = _influences(counts, fitted, covariance, items)
+        covariance, df = _sandwich(influences, covariance), items - 1.0
     elif errors == "bootstrap" and items > 1:
         draws, trouble = _drawn(counts, fitted, items, ridge, resamples, seed)
         covariance = np.cov(draws.T) if trouble is None else covariance
@@ -561,20 +561,20 @@ def bradley_terry(
     parts = []
     for at in range(len(fitted.values)):
         n = int(involved[at]) if at < size else len(verdicts)
-        found = StatisticResult(float(fitted.values[at]), trouble, n=n, clusters=items)
+        result = Estimate(float(fitted.values[at]), trouble, n=n, clusters=items)
         if trouble is None:
             column = None if draws is None else draws[:, at]
-            found = _with_error(found, math.sqrt(max(0.0, float(covariance[at, at]))), df, column, confidence)
-        parts.append(found)
+            result = _with_error(result, math.sqrt(max(0.0, float(covariance[at, at]))), df, column, confidence)
+        parts.append(result)
     by_model = dict(zip(models, parts[:size], strict=True))
     kept = None if draws is None else draws[:, :size]
     if len(parts) == size:
-        ties = StatisticResult(0.0, "there are no ties", n=len(verdicts))
+        ties = Estimate(0.0, "there are no ties", n=len(verdicts))
     elif draws is None or trouble:
         ties = _exponential(parts[size])
     else:
         ties = replace(parts[size], value=math.exp(fitted.values[size]))
-    own = None if pulls is None else pulls[:, :size]
+    own = None if influences is None else influences[:, :size]
     return Strengths(models, by_model, ties, covariance[:size, :size], df, kept, confidence, own)
 
 
@@ -659,26 +659,26 @@ def _inverse(information: Floats, size: int) -> Floats:
     return found
 
 
-def _sandwich(pulls: Floats, bread: Floats) -> Floats:
+def _sandwich(influences: Floats, bread: Floats) -> Floats:
     """Return the covariance estimated from the variance of the items' influences."""
-    items = len(pulls)
+    items = len(influences)
     if items < 2:
         return bread
-    found: Floats = items / (items - 1) * (pulls.T @ pulls)
+    found: Floats = items / (items - 1) * (influences.T @ influences)
     return found
 
 
-def _pulls(counts: Counts, fitted: Fit, bread: Floats, items: int) -> Floats:
+def _influences(counts: Counts, fitted: Fit, bread: Floats, items: int) -> Floats:
     """Return the first-order influence of every item on each parameter."""
     size = len(counts.models)
     up, level = _probabilities(fitted.values, size)
     win, lose, tie = (table[counts.first, counts.second] for table in (up, up.T, level))
-    pull = counts.weight * (counts.outcome - (win - lose)) / 2
+    residual = counts.weight * (counts.outcome - (win - lose)) / 2
     scores = np.zeros((items, len(fitted.values)))
-    np.add.at(scores, (counts.item, counts.first), pull)
-    np.add.at(scores, (counts.item, counts.second), -pull)
+    np.add.at(scores, (counts.item, counts.first), residual)
+    np.add.at(scores, (counts.item, counts.second), -residual)
     if len(fitted.values) > size:
-        np.add.at(scores, (counts.item, np.full(len(pull), size)), counts.weight * ((counts.outcome == 0) - tie))
+        np.add.at(scores, (counts.item, np.full(len(residual), size)), counts.weight * ((counts.outcome == 0) - tie))
     found: Floats = scores @ bread
     return found
 
@@ -704,24 +704,22 @@ def _drawn(
     return np.array(found), None
 
 
-def _with_error(
-    found: StatisticResult, error: float, df: float | None, draws: Floats | None, confidence: float
-) -> StatisticResult:
+def _with_error(result: Estimate, error: float, df: float | None, draws: Floats | None, confidence: float) -> Estimate:
     """Return the figure with its interval: the percentiles of draws, or that of t or the normal distribution."""
     upper = two_sided(confidence)
-    value = found.value or 0.0
+    value = result.value or 0.0
     if draws is not None:
         low, high = (float(bound) for bound in np.quantile(draws, [1 - upper, upper]))
         if low == high:
-            return found.without_interval(NOTHING_VARIES)
-        return replace(found, low=low, high=high, standard_error=error)
+            return result.without_interval(NOTHING_VARIES)
+        return replace(result, low=low, high=high, standard_error=error)
     t = z_quantile(upper) if df is None else t_quantile(upper, df)
     if t is None or error == 0:
-        return found.without_interval(NOTHING_VARIES)
+        return result.without_interval(NOTHING_VARIES)
     statistic = value / error
     p = z_tails(statistic) if df is None else t_tails(statistic, df)
     return replace(
-        found,
+        result,
         low=value - t * error,
         high=value + t * error,
         standard_error=error,
@@ -731,12 +729,12 @@ def _with_error(
     )
 
 
-def _exponential(found: StatisticResult) -> StatisticResult:
+def _exponential(result: Estimate) -> Estimate:
     """Return the exponential of a figure; its error by the delta method."""
-    value, low, high = (None if each is None else math.exp(each) for each in (found.value, found.low, found.high))
-    error = None if found.standard_error is None or value is None else value * found.standard_error
-    return StatisticResult(
-        value, found.reason, low=low, high=high, standard_error=error, n=found.n, clusters=found.clusters
+    value, low, high = (None if each is None else math.exp(each) for each in (result.value, result.low, result.high))
+    error = None if result.standard_error is None or value is None else value * result.standard_error
+    return Estimate(
+        value, result.reason, low=low, high=high, standard_error=error, n=result.n, clusters=result.clusters
     )
 
 

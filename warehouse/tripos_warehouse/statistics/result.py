@@ -19,13 +19,13 @@ from tripos_compiler.source.data_classes import dataclass
 
 
 @dataclass(frozen=True)
-class StatisticResult:
+class Estimate:
     """A statistic with its error. If it is undefined, `value` is `None` and `reason` says why; no field is ever NaN or
     infinite.
 
     `low` and `high` bound the interval. If a value has no interval, `low` is None and `reason` says why.
 
-    >>> StatisticResult(0.5, n=12).value, StatisticResult.undefined("no items").reason
+    >>> Estimate(0.5, n=12).value, Estimate.undefined("no items").reason
     (0.5, 'no items')
     """
 
@@ -150,7 +150,7 @@ def read_ratings(ratings: Ratings, categories: Sequence[Hashable] | None = None)
     [[1.0, nan], [0.0, 1.0]]
     """
     if isinstance(ratings, np.ndarray) and ratings.dtype.kind in "fiub" and categories is None:
-        found = np.array(ratings, dtype=np.float64, ndmin=2)
+        matrix = np.array(ratings, dtype=np.float64, ndmin=2)
     else:
         rows = [list(row) for row in ratings]
         if len({len(row) for row in rows}) > 1:
@@ -161,12 +161,12 @@ def read_ratings(ratings: Ratings, categories: Sequence[Hashable] | None = None)
         if categories is not None:
             rows = [[_place(rating, places) for rating in row] for places in [_places(categories)] for row in rows]
         cells = [[np.nan if rating is None else float(rating) for rating in row] for row in rows]
-        found = np.array(cells, dtype=np.float64).reshape(len(rows), -1)
-    if found.ndim != 2:
-        raise ValueError(f"ratings have the shape (raters, items), not {found.shape}")
-    if np.isinf(found).any():
+        matrix = np.array(cells, dtype=np.float64).reshape(len(rows), -1)
+    if matrix.ndim != 2:
+        raise ValueError(f"ratings have the shape (raters, items), not {matrix.shape}")
+    if np.isinf(matrix).any():
         raise ValueError("a rating is infinite")
-    return found
+    return matrix
 
 
 def is_missing(rating: Any) -> bool:
@@ -211,14 +211,14 @@ def read_values(values: Values) -> Floats:
     [1.0, nan]
     """
     if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
-        found = values.astype(np.float64)
+        numbers = values.astype(np.float64)
     else:
-        found = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    if found.ndim != 1:
-        raise ValueError(f"values have one dimension, not the shape {found.shape}")
-    if np.isinf(found).any():
+        numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    if numbers.ndim != 1:
+        raise ValueError(f"values have one dimension, not the shape {numbers.shape}")
+    if np.isinf(numbers).any():
         raise ValueError("a value is infinite")
-    return found
+    return numbers
 
 
 def cluster_codes(clusters: Clusters, n: int) -> Ints:

@@ -24,7 +24,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tripos_warehouse.statistics.result import Floats, StatisticResult
+from tripos_warehouse.statistics.result import Estimate, Floats
 
 LEAST_BET, BOLDEST_BET, BETS_APART = 0.02, 1.0, 2.2
 """The bets in units of the standard deviation: from the least to the boldest, each about this multiple of the one
@@ -314,7 +314,7 @@ def mean_sequence(
     planned: int | None = None,
     null: float = 0.0,
     level: float = 0.05,
-) -> StatisticResult:
+) -> Estimate:
     """Return the mean of values in random order, with the interval of their confidence sequence.
 
     Between two `ends` by betting, otherwise asymptotically (`population` needs ends). `p` tests `null`. The same values
@@ -331,9 +331,9 @@ def mean_sequence(
         sequence.add(value)
     left_out = sequence.missing
     if sequence.mean is None:
-        return StatisticResult.undefined("no values", left_out=left_out)
-    found = StatisticResult(sequence.mean, n=sequence.n - left_out, left_out=left_out, p=sequence.p(null))
+        return Estimate.undefined("no values", left_out=left_out)
+    result = Estimate(sequence.mean, n=sequence.n - left_out, left_out=left_out, p=sequence.p(null))
     interval = sequence.interval(level)
     if interval is None:
-        return found.without_interval(f"fewer than {WARM_UP} values: nothing shows their variance")
-    return StatisticResult(sequence.mean, None, *interval, p=found.p, n=found.n, left_out=left_out)
+        return result.without_interval(f"fewer than {WARM_UP} values: nothing shows their variance")
+    return Estimate(sequence.mean, None, *interval, p=result.p, n=result.n, left_out=left_out)

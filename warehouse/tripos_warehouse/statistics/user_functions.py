@@ -24,7 +24,7 @@ from tripos_compiler.source.data_classes import dataclass
 
 FAILED = "S0211"
 """The code if a function fails, or returns no number."""
-NOT_HERE = "S0212"
+NOT_ADMITTED = "S0212"
 """The code if nothing on this machine allows a function to be executed."""
 LONGEST_REASON = 200
 Computed = Callable[[Sequence[list[Any]]], float]
@@ -54,14 +54,14 @@ class UserFunction:
         def compute(columns: Sequence[list[Any]]) -> float:
             try:
                 with contextlib.redirect_stdout(sys.stderr):
-                    found = python(**dict(zip(self.parameters, columns, strict=True)))
+                    value = python(**dict(zip(self.parameters, columns, strict=True)))
             except (Exception, SystemExit) as error:
                 raise NoFigure(self._told(f"failed with {type(error).__name__}: {error}")) from error
-            if getattr(found, "ndim", None) == 0 and hasattr(found, "item"):
-                found = found.item()  # a number of NumPy
-            if isinstance(found, bool) or not isinstance(found, numbers.Real) or not in_bounds(found):  # type: ignore[arg-type]
-                raise NoFigure(self._told(f"returned {found!r}, which is no number"))
-            return float(found)
+            if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+                value = value.item()  # a number of NumPy
+            if isinstance(value, bool) or not isinstance(value, numbers.Real) or not in_bounds(value):  # type: ignore[arg-type]
+                raise NoFigure(self._told(f"returned {value!r}, which is no number"))
+            return float(value)
 
         return compute
 
@@ -72,7 +72,7 @@ class UserFunction:
         if text is None:
             raise NoFigure(
                 f"`{self.name}` is Python that you have not run here: run the benchmark, or name its spec"
-                f" (`tripos report --spec SPEC`, {NOT_HERE})"
+                f" (`tripos report --spec SPEC`, {NOT_ADMITTED})"
             )
         try:
             return _executed(self.version, text, self.path)

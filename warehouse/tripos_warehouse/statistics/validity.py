@@ -43,14 +43,14 @@ from statistics import fmean, variance
 import numpy as np
 
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.statistics.intervals import bounded, clopper_pearson, mean, with_t
+from tripos_warehouse.statistics.intervals import bounded, clopper_pearson, mean, with_t_interval
 from tripos_warehouse.statistics.result import (
     Clusters,
+    Estimate,
     Flags,
     Floats,
     Ints,
     Ratings,
-    StatisticResult,
     Values,
     cluster_codes,
     read_ratings,
@@ -68,7 +68,7 @@ MOST_VALUES = 11
 BINS = 10
 FEWEST_REPLIES = 10
 """With fewer graded replies there is no curve."""
-NOTHING = StatisticResult(None, "too few replies are graded")
+NOTHING = Estimate(None, "too few replies are graded")
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class CalibrationBin:
     high: float
     judged: float
     """The mean score of the judge."""
-    graded: StatisticResult
+    graded: Estimate
     """The mean grade of people, with an interval by item."""
 
 
@@ -91,9 +91,9 @@ class Calibration:
     bins: tuple[CalibrationBin, ...] = ()
     curve: tuple[tuple[float, float], ...] = ()
     """The judge's scores, each with the isotonic mean of people."""
-    bias: StatisticResult = field(default=NOTHING)
+    bias: Estimate = field(default=NOTHING)
     """The mean of the judge less that of people: above 0 it is lenient."""
-    slope: StatisticResult = field(default=NOTHING)
+    slope: Estimate = field(default=NOTHING)
     """The increase of people's grades per unit of the judge's score: below 1 the judge exaggerates differences."""
     miscalibration: float | None = None
     """The mean squared error that recalibration by the curve would remove."""
@@ -127,8 +127,8 @@ def calibrate(
     """
     f, y = read_values(judged), read_values(graded)
     codes = cluster_codes(clusters, len(f))
-    there = ~np.isnan(f) & ~np.isnan(y)
-    f, y, codes = f[there], y[there], codes[there]
+    present = ~np.isnan(f) & ~np.isnan(y)
+    f, y, codes = f[present], y[present], codes[present]
     n = len(f)
     if n < FEWEST_REPLIES:
         return Calibration(n=n, reason=f"{n} replies have both scores: it takes {FEWEST_REPLIES}")
@@ -184,20 +184,20 @@ def _bin(
     return CalibrationBin(float(own.min()), float(own.max()), float(own.mean()), people)
 
 
-def _slope(f: Floats, y: Floats, codes: Ints, confidence: float) -> StatisticResult:
-    apart = f - f.mean()
-    squares = float(apart @ apart)
+def _slope(f: Floats, y: Floats, codes: Ints, confidence: float) -> Estimate:
+    deviations = f - f.mean()
+    squares = float(deviations @ deviations)
     if squares <= 0:
-        return StatisticResult.undefined("the judge gave every reply the same", n=len(f))
-    value = float(apart @ y) / squares
+        return Estimate.undefined("the judge gave every reply the same", n=len(f))
+    value = float(deviations @ y) / squares
     groups = len(np.unique(codes))
-    base = StatisticResult(value, n=len(f), clusters=groups)
+    base = Estimate(value, n=len(f), clusters=groups)
     if groups < 3:
         return base.without_interval("too few items are graded: nothing shows the error")
-    rest = y - y.mean() - value * apart
-    pulls = np.bincount(codes, weights=apart * rest) / squares
-    error = math.sqrt(groups / (groups - 1) * (len(f) - 1) / (len(f) - 2) * float(pulls @ pulls))
-    return with_t(base, error, groups - 2, confidence=confidence, null=1.0, scale=abs(value))
+    rest = y - y.mean() - value * deviations
+    influences = np.bincount(codes, weights=deviations * rest) / squares
+    error = math.sqrt(groups / (groups - 1) * (len(f) - 1) / (len(f) - 2) * float(influences @ influences))
+    return with_t_interval(base, error, groups - 2, confidence=confidence, null=1.0, scale=abs(value))
 
 
 # Prevalence
@@ -211,12 +211,12 @@ PAST_ERRORS = "the judge's verdicts lie past what its errors on the labels allow
 class CorrectedPrevalence:
     """The share of replies that people would find good, from a judge's verdicts on all and people's on some."""
 
-    result: StatisticResult
+    result: Estimate
     """The corrected share. `n` is the number of judged replies, `clusters` that of their items."""
-    apparent: StatisticResult
+    apparent: Estimate
     """The share that the judge finds good. Its interval is for the judge."""
-    sensitivity: StatisticResult
-    specificity: StatisticResult
+    sensitivity: Estimate
+    specificity: Estimate
 
 
 def corrected_prevalence(
@@ -250,28 +250,28 @@ def corrected_prevalence(
     own = cluster_codes(label_clusters, len(f))
     there = ~np.isnan(f) & ~np.isnan(y)
 
-    def share(values: Values, where: Flags) -> StatisticResult:
+    def share(values: Values, where: Flags) -> Estimate:
         return mean(np.asarray(values)[where], own[where], ends=(0.0, 1.0), confidence=confidence)
 
     apparent = mean(all_, clusters, ends=(0.0, 1.0), confidence=confidence)
     sensitivity, specificity = share(f, there & (y == 1)), share(1 - f, there & (y == 0))
     found = (apparent, sensitivity, specificity)
 
-    def told_as(result: StatisticResult) -> CorrectedPrevalence:
+    def told_as(result: Estimate) -> CorrectedPrevalence:
         return CorrectedPrevalence(result, *found)
 
     for each, lacking in zip(
         found, ("no reply is judged", "people found none good", "people found none bad"), strict=True
     ):
         if each.value is None:
-            return told_as(StatisticResult.undefined(lacking, n=apparent.n))
+            return told_as(Estimate.undefined(lacking, n=apparent.n))
     assert apparent.value is not None
     assert sensitivity.value is not None
     assert specificity.value is not None
     rates = JudgeRates(sensitivity.value, specificity.value)
     if rates.informedness <= 0:
-        return told_as(StatisticResult.undefined(NO_BETTER, n=apparent.n))
-    base = StatisticResult(
+        return told_as(Estimate.undefined(NO_BETTER, n=apparent.n))
+    base = Estimate(
         rates.corrected(apparent.value), n=apparent.n, clusters=apparent.clusters, left_out=apparent.left_out
     )
     rates = replace(rates, positives=_effective(sensitivity), negatives=_effective(specificity))
@@ -348,7 +348,7 @@ class JudgeRates:
 
 def rated_prevalence(
     judged: Values, rates: JudgeRates, clusters: Clusters = None, *, confidence: float = 0.95
-) -> StatisticResult:
+) -> Estimate:
     """Return the share of good replies among those `judged`, each 1 or 0, by a judge with these rates.
 
     If the rates are known exactly, the limits are those of the apparent share, corrected; otherwise they are those of
@@ -361,42 +361,44 @@ def rated_prevalence(
     >>> round(found.low, 3), round(found.high, 3)
     (0.063, 0.412)
     """
-    found = mean(judged, clusters, ends=(0.0, 1.0), confidence=confidence)
-    if found.value is None:
-        return found
+    apparent = mean(judged, clusters, ends=(0.0, 1.0), confidence=confidence)
+    if apparent.value is None:
+        return apparent
     if rates.informedness <= 0:
-        return StatisticResult.undefined(NO_BETTER, n=found.n)
-    value = rates.corrected(found.value)
-    base = StatisticResult(value, n=found.n, clusters=found.clusters, left_out=found.left_out)
-    if found.standard_error is None:
-        return base.without_interval(str(found.reason))
-    error = math.hypot(found.standard_error / rates.informedness, *rates.errors(value))
-    independent = found.clusters == found.n and bool(np.isin(read_values(judged), (0.0, 1.0)).all())
+        return Estimate.undefined(NO_BETTER, n=apparent.n)
+    value = rates.corrected(apparent.value)
+    base = Estimate(value, n=apparent.n, clusters=apparent.clusters, left_out=apparent.left_out)
+    if apparent.standard_error is None:
+        return base.without_interval(str(apparent.reason))
+    error = math.hypot(apparent.standard_error / rates.informedness, *rates.errors(value))
+    independent = apparent.clusters == apparent.n and bool(np.isin(read_values(judged), (0.0, 1.0)).all())
     if rates.known:
-        own = clopper_pearson(found.value * found.n, found.n, confidence=confidence) if independent else found
+        own = (
+            clopper_pearson(apparent.value * apparent.n, apparent.n, confidence=confidence) if independent else apparent
+        )
         assert own.low is not None
         assert own.high is not None
         low, high = rates.corrected(own.low), rates.corrected(own.high)
     else:
         upper = two_sided(confidence)
-        quantile = z_quantile(upper) if independent else t_quantile(upper, (found.clusters or 2) - 1)
+        quantile = z_quantile(upper) if independent else t_quantile(upper, (apparent.clusters or 2) - 1)
         assert quantile is not None
-        limits = rates.limits(found.value, _effective(found), quantile)
+        limits = rates.limits(apparent.value, _effective(apparent), quantile)
         if limits is None:
             return base.without_interval(MAY_BE_CHANCE)
         low, high = limits
-    return replace(base, low=low, high=high, standard_error=error, df=found.df)
+    return replace(base, low=low, high=high, standard_error=error, df=apparent.df)
 
 
-def _effective(found: StatisticResult) -> float:
+def _effective(share: Estimate) -> float:
     """Return the effective number of independent replies of a share; for a share of 0 or 1, the number of items."""
-    value, error = found.value, found.standard_error
+    value, error = share.value, share.standard_error
     assert value is not None
-    if found.clusters in (None, found.n):
-        return float(found.n)
+    if share.clusters in (None, share.n):
+        return float(share.n)
     if not error or value in (0.0, 1.0):
-        return float(found.clusters or found.n)
-    return min(float(found.n), value * (1 - value) / error**2)
+        return float(share.clusters or share.n)
+    return min(float(share.n), value * (1 - value) / error**2)
 
 
 # Cascades
@@ -498,9 +500,9 @@ class RepeatedVerdict:
 class JudgeStability:
     """How often a judge repeats its verdict. The units are replies that it judged more than once."""
 
-    stable: StatisticResult
+    stable: Estimate
     """The share of replies with equal verdicts."""
-    flips: StatisticResult
+    flips: Estimate
     """The probability that two verdicts on one reply differ."""
     spread: float | None
     """The standard deviation of verdicts on one reply, in the unit of the scores."""
@@ -514,7 +516,7 @@ class JudgeNoise:
     """The variance between a judge's verdicts on the same reply."""
     judges: float | None
     """The variance between judges beyond that: of their severity, and of their views of single replies."""
-    share: StatisticResult
+    share: Estimate
     """The share of `repeats` in the sum of both: 1 if judges differ by chance alone."""
 
 
@@ -536,7 +538,7 @@ def judge_stability(verdicts: Sequence[RepeatedVerdict], *, confidence: float = 
         cells = _cells([each for each in verdicts if each.judge == judge])
         asked = {key: values for key, values in cells.items() if len(values) > 1}
         if not asked:
-            none = StatisticResult.undefined(NO_REPEATS, left_out=len(cells))
+            none = Estimate.undefined(NO_REPEATS, left_out=len(cells))
             found[judge] = JudgeStability(none, none, None)
             continue
         items = [item for item, _, _ in asked]
@@ -566,34 +568,34 @@ def judge_noise(verdicts: Sequence[RepeatedVerdict], *, confidence: float = 0.95
     cells = _cells(verdicts)
     own = [(item, variance(values)) for (item, _, _), values in cells.items() if len(values) > 1]
     if not own:
-        return JudgeNoise(None, None, StatisticResult.undefined(NO_REPEATS, left_out=len(cells)))
+        return JudgeNoise(None, None, Estimate.undefined(NO_REPEATS, left_out=len(cells)))
     within = fmean(value for _, value in own)
     by_reply: dict[tuple[Hashable, Hashable], list[list[float]]] = defaultdict(list)
     for (item, reply, _), values in cells.items():
         by_reply[item, reply].append(values)
     several = {key: some for key, some in by_reply.items() if len(some) > 1}
     if not several:
-        return JudgeNoise(within, None, StatisticResult.undefined(ONE_JUDGE, left_out=len(by_reply)))
+        return JudgeNoise(within, None, Estimate.undefined(ONE_JUDGE, left_out=len(by_reply)))
     between = [(item, variance([fmean(each) for each in some])) for (item, _), some in several.items()]
-    apart = fmean(value for _, value in between)
+    between_variance = fmean(value for _, value in between)
     fewer = fmean(fmean(1 / len(each) for each in some) for some in several.values())
-    judges = max(0.0, apart - within * fewer)
+    judges = max(0.0, between_variance - within * fewer)
     total = within + judges
     if total <= 0:
-        return JudgeNoise(0.0, 0.0, StatisticResult.undefined("no two verdicts on a reply differ"))
-    base = StatisticResult(within / total, n=len(several), left_out=len(by_reply) - len(several))
+        return JudgeNoise(0.0, 0.0, Estimate.undefined("no two verdicts on a reply differ"))
+    base = Estimate(within / total, n=len(several), left_out=len(by_reply) - len(several))
     if judges == 0:
         return JudgeNoise(within, 0.0, base.without_interval("judges differ by no more than chance"))
-    pulls: dict[Hashable, float] = defaultdict(float)
+    influences: dict[Hashable, float] = defaultdict(float)
     for item, value in own:
-        pulls[item] += apart / total**2 * (value - within) / len(own)
+        influences[item] += between_variance / total**2 * (value - within) / len(own)
     for item, value in between:
-        pulls[item] -= within / total**2 * (value - apart) / len(between)
-    groups = len(pulls)
+        influences[item] -= within / total**2 * (value - between_variance) / len(between)
+    groups = len(influences)
     if groups < 2:
         return JudgeNoise(within, judges, base.without_interval("one item: nothing shows how far items differ"))
-    error = math.sqrt(groups / (groups - 1) * float(np.square(list(pulls.values())).sum()))
-    base = StatisticResult(base.value, n=base.n, clusters=groups, left_out=base.left_out)
+    error = math.sqrt(groups / (groups - 1) * float(np.square(list(influences.values())).sum()))
+    base = Estimate(base.value, n=base.n, clusters=groups, left_out=base.left_out)
     return JudgeNoise(within, judges, bounded(base, error, groups - 1, (0.0, 1.0), confidence=confidence))
 
 
@@ -615,9 +617,9 @@ def _differing(values: Sequence[float]) -> float:
 class JudgeDrift:
     """The difference of a later version of a judge from an earlier one. The units are replies that both judged."""
 
-    difference: StatisticResult
+    difference: Estimate
     """The mean of the later scores less the earlier ones: above 0 the later version is more lenient."""
-    changed: StatisticResult
+    changed: Estimate
     """The share of replies whose score changed."""
 
 
@@ -646,10 +648,10 @@ def judge_drift(before: Values, after: Values, clusters: Clusters = None, *, con
 NEAR_ONE = 1 - 1e-6
 """The correlation used instead of 1, whose Fisher transform is infinite."""
 FEW = "fewer than four models have it and another item: nothing shows how it goes with the rest"
-STILL = "all models have the same on it, or on the rest: nothing goes with anything"
+NO_VARIATION = "all models have the same on it, or on the rest: nothing goes with anything"
 
 
-def item_discrimination(scores: Ratings, *, confidence: float = 0.95) -> list[StatisticResult]:
+def item_discrimination(scores: Ratings, *, confidence: float = 0.95) -> list[Estimate]:
     """Return the corrected item-total correlation of every item: of its score with the mean of the model over its other
     items.
 
@@ -668,20 +670,20 @@ def item_discrimination(scores: Ratings, *, confidence: float = 0.95) -> list[St
     return [_discrimination(matrix[:, item], totals, counts, confidence) for item in range(matrix.shape[1])]
 
 
-def _discrimination(own: Floats, totals: Floats, counts: Floats, confidence: float) -> StatisticResult:
+def _discrimination(own: Floats, totals: Floats, counts: Floats, confidence: float) -> Estimate:
     models = ~np.isnan(own) & (counts > 1)
     n, left_out = int(models.sum()), int((~models).sum())
     if n < 4:
-        return StatisticResult.undefined(FEW, n=n, left_out=left_out)
+        return Estimate.undefined(FEW, n=n, left_out=left_out)
     value = own[models]
     rest = (totals[models] - value) / (counts[models] - 1)
     if value.std() <= 1e-9 or rest.std() <= 1e-9:
-        return StatisticResult.undefined(STILL, n=n, left_out=left_out)
+        return Estimate.undefined(NO_VARIATION, n=n, left_out=left_out)
     found = tested_correlation(float(np.corrcoef(value, rest)[0, 1]), n, confidence=confidence)
     return replace(found, left_out=left_out)
 
 
-def tested_correlation(value: float | None, n: int, *, confidence: float = 0.95) -> StatisticResult:
+def tested_correlation(value: float | None, n: int, *, confidence: float = 0.95) -> Estimate:
     """Return a correlation of `n` pairs with Fisher's interval and his test against 0 (1921): artanh r · √(n − 3) is
     normal.
 
@@ -690,20 +692,20 @@ def tested_correlation(value: float | None, n: int, *, confidence: float = 0.95)
     (-0.98, -0.59, 0.0003)
     """
     if value is None or n < 4:
-        return StatisticResult.undefined(FEW if n < 4 else STILL, n=n)
+        return Estimate.undefined(FEW if n < 4 else NO_VARIATION, n=n)
     r = max(-NEAR_ONE, min(NEAR_ONE, value))
     stretched, reach = math.atanh(r), z_quantile(two_sided(confidence)) / math.sqrt(n - 3)
     statistic = stretched * math.sqrt(n - 3)
     low, high = math.tanh(stretched - reach), math.tanh(stretched + reach)
-    return StatisticResult(r, low=low, high=high, statistic=statistic, p=z_tails(statistic), n=n)
+    return Estimate(r, low=low, high=high, statistic=statistic, p=z_tails(statistic), n=n)
 
 
-def wrongly_keyed(items: Iterable[StatisticResult], *, level: float = 0.05) -> list[int]:
+def negative_discrimination(items: Iterable[Estimate], *, level: float = 0.05) -> list[int]:
     """Return the indices of items with a negative discrimination, at a false discovery rate: among many items one in
     forty has an interval below 0 by chance alone (Benjamini and Hochberg 1995).
 
-    >>> against = StatisticResult(-0.9, p=0.001)
-    >>> wrongly_keyed([against, StatisticResult(-0.5, p=0.2), StatisticResult(0.9, p=0.001)])
+    >>> against = Estimate(-0.9, p=0.001)
+    >>> negative_discrimination([against, Estimate(-0.5, p=0.2), Estimate(0.9, p=0.001)])
     [0]
     """
     from tripos_warehouse.statistics.multiple_tests import benjamini_hochberg

@@ -37,10 +37,10 @@ import numpy as np
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.statistics.agreement import intraclass
 from tripos_warehouse.statistics.result import (
+    Estimate,
     Floats,
     Ints,
     Ratings,
-    StatisticResult,
     Values,
     cluster_codes,
     read_ratings,
@@ -104,15 +104,15 @@ def variance_components(
     {'items': 2.556, 'judges': 5.244, 'residual': 1.019}
     """
     y = read_values(values)
-    there = ~np.isnan(y)
+    present = ~np.isnan(y)
     if RESIDUAL in factors:
         raise ValueError(f"no factor is called `{RESIDUAL}`")
-    codes = {name: cluster_codes(levels, len(y))[there] for name, levels in factors.items()}
-    group = cluster_codes([0] * len(y) if groups is None else groups, len(y))[there]
-    y = y[there]
+    codes = {name: cluster_codes(levels, len(y))[present] for name, levels in factors.items()}
+    group = cluster_codes([0] * len(y) if groups is None else groups, len(y))[present]
+    y = y[present]
     codes = {name: _numbered(levels) for name, levels in codes.items()}
     group = _numbered(group)
-    codes, missing = _told_apart(codes, group)
+    codes, missing = _estimable_factors(codes, group)
     every = {**codes, RESIDUAL: np.arange(len(y))}
     levels = {name: int(each.max()) + 1 if len(each) else 0 for name, each in every.items()}
     if len(y) == 0 or levels[RESIDUAL] <= int(group.max()) + 1:
@@ -155,7 +155,7 @@ def _joined(first: Ints, second: Ints) -> Ints:
     return _numbered(first * (int(second.max()) + 1 if len(second) else 1) + second)
 
 
-def _told_apart(codes: Mapping[str, Ints], group: Ints) -> tuple[dict[str, Ints], dict[str, str]]:
+def _estimable_factors(codes: Mapping[str, Ints], group: Ints) -> tuple[dict[str, Ints], dict[str, str]]:
     """Return the factors whose component can be estimated, and the reasons why others have none."""
     kept: dict[str, Ints] = {}
     missing: dict[str, str] = {}
@@ -273,7 +273,7 @@ class DifferenceComponents:
 
 
 @dataclass(frozen=True)
-class Unknown:
+class NotEstimable:
     """Components that cannot be estimated, and why."""
 
     reason: str
@@ -291,7 +291,7 @@ def difference_components(
     samples: Sequence[Hashable] | Ints,
     judges: Sequence[Hashable] | Ints,
     cells: Sequence[Hashable] | Ints | None = None,
-) -> DifferenceComponents | Unknown:
+) -> DifferenceComponents | NotEstimable:
     """Return the components of a difference of two models, as the mean over all pairs of models.
 
     A value is a grade of a reply to an item by a model, the `samples`-th, by a judge; values that agree in all four are
@@ -309,14 +309,14 @@ def difference_components(
     (0.2, 0.5, ['samples'])
     """
     y = read_values(values)
-    there = ~np.isnan(y)
-    y = y[there]
-    item, model, judge = (cluster_codes(each, len(there))[there] for each in (items, models, judges))
-    sample = cluster_codes(samples, len(there))[there]
-    cell = np.zeros(len(y), dtype=np.int64) if cells is None else cluster_codes(cells, len(there))[there]
+    present = ~np.isnan(y)
+    y = y[present]
+    item, model, judge = (cluster_codes(each, len(present))[present] for each in (items, models, judges))
+    sample = cluster_codes(samples, len(present))[present]
+    cell = np.zeros(len(y), dtype=np.int64) if cells is None else cluster_codes(cells, len(present))[present]
     many = _distinct(item)
     if many < FEWEST_ITEMS:
-        return Unknown(f"{many} items have scores: it takes {FEWEST_ITEMS}")
+        return NotEstimable(f"{many} items have scores: it takes {FEWEST_ITEMS}")
     both = _distinct(model) > 1
     reply = _together(item, model, sample)
     grading = _together(reply, judge)
@@ -326,9 +326,9 @@ def difference_components(
     factors |= {"replies": reply, "gradings": grading}
     # The part of an item that both models share is their covariance.
     signed = ("items", "items x judges") if both else ()
-    found = variance_components(y, factors, _together(model, judge, cell), signed)
-    if RESIDUAL not in found:
-        return Unknown(found.missing[RESIDUAL], dict(found.missing))
+    components = variance_components(y, factors, _together(model, judge, cell), signed)
+    if RESIDUAL not in components:
+        return NotEstimable(components.missing[RESIDUAL], dict(components.missing))
     counts = (
         _usual(_together(item, model), reply),
         _usual(item, _together(item, judge)),
@@ -336,22 +336,22 @@ def difference_components(
     )
     known = frozenset(name for name, count in zip(("samples", "judges", "repeats"), counts, strict=True) if count > 1)
     panel = _between_judges(y, model, judge, factors) if both and "judges" in known else None
-    return _of_difference(found, both, known, counts, panel, many, _distinct(model))
+    return _of_difference(components, both, known, counts, panel, many, _distinct(model))
 
 
 def _of_difference(
-    found: VarianceComponents,
+    components: VarianceComponents,
     both: bool,
     known: frozenset[str],
     counts: tuple[int, int, int],
     panel: float | None,
     items: int,
     models: int,
-) -> DifferenceComponents | Unknown:
+) -> DifferenceComponents | NotEstimable:
     """Return twice the components of one model. What cannot be separated is in the residual, or in the items."""
 
-    rest = 2 * found[RESIDUAL]
-    replies, graded, repeated = 2 * found.get("replies"), 2 * found.get("gradings"), 0.0
+    rest = 2 * components[RESIDUAL]
+    replies, graded, repeated = 2 * components.get("replies"), 2 * components.get("gradings"), 0.0
     if "repeats" in known:
         repeated = rest
     elif "judges" in known:
@@ -360,18 +360,18 @@ def _of_difference(
         replies += rest
     if both:
         own, by_judge, shared = (
-            2 * found.get("items x models"),
-            2 * found.get("items x judges x models"),
-            found.get("items"),
+            2 * components.get("items x models"),
+            2 * components.get("items x judges x models"),
+            components.get("items"),
         )
     else:
-        own, shared = 2 * (1 - CORRELATION) * found.get("items"), CORRELATION * found.get("items")
-        by_judge = 2 * found.get("items x judges")
+        own, shared = 2 * (1 - CORRELATION) * components.get("items"), CORRELATION * components.get("items")
+        by_judge = 2 * components.get("items x judges")
     if "samples" not in known:
         # With one reply per model, replies cannot be separated from items.
         own, replies = own + replies, 0.0
     if own + replies + by_judge + graded + repeated == 0:
-        return Unknown("all differences are alike", dict(found.missing))
+        return NotEstimable("all differences are alike", dict(components.missing))
     return DifferenceComponents(own, replies, by_judge, graded, repeated, shared, panel, known, items, counts, models)
 
 
@@ -471,8 +471,8 @@ class PanelDesign:
     """How dependable the mean of a number of judges is: G for the order of replies, and D for their scores."""
 
     judges: int
-    relative: StatisticResult
-    absolute: StatisticResult
+    relative: Estimate
+    absolute: Estimate
 
 
 @dataclass(frozen=True)
@@ -525,11 +525,11 @@ def _share(universe: float, error: float) -> float | None:
     return universe / (universe + error) if universe + error > 0 else None
 
 
-def _of_panel(value: float | None, one: StatisticResult, judges: int) -> StatisticResult:
+def _of_panel(value: float | None, one: Estimate, judges: int) -> Estimate:
     """Return a coefficient for a number of judges, with the interval that follows from that of one."""
     if value is None:
-        return StatisticResult.undefined("all scores are the same", n=one.n)
-    found = StatisticResult(value, n=one.n, clusters=one.clusters, left_out=one.left_out)
+        return Estimate.undefined("all scores are the same", n=one.n)
+    found = Estimate(value, n=one.n, clusters=one.clusters, left_out=one.left_out)
     if one.low is None or one.high is None:
         return found.without_interval(one.reason or "nothing shows the error")
     low, high = (_stepped_up(max(end, 0.0), judges) for end in (one.low, one.high))

@@ -27,7 +27,7 @@ REPLACING_FORMAT = "tripos.commit/2"
 twice.
 """
 COMMITS = "commits"
-TICKS = "ticks"
+CHANGE_COUNTER = "ticks"
 """A file that grows by a byte with every commit and every new journal segment. Its length tells whether something
 changed.
 """
@@ -214,24 +214,24 @@ class CommitFiles:
         self.known: dict[str, Commit] = {}
         """The commits that were read, by file name."""
 
-    def live(self, leave_out: Callable[[StoreError], None]) -> list[Commit]:
+    def live(self, skip: Callable[[StoreError], None]) -> list[Commit]:
         """Return every commit that no other replaces, oldest first. `leave_out` is called with the error of an
         unreadable commit and may raise it.
 
         Only compactions replace commits. The replaced commits, which may be many times more, are not read.
         """
-        return self._live(self._listed(), leave_out)
+        return self._live(self._listed(), skip)
 
-    def _live(self, files: Sequence[str], leave_out: Callable[[StoreError], None]) -> list[Commit]:
-        compactions = self._read([file for file in files if _number(file)], leave_out)
+    def _live(self, files: Sequence[str], skip: Callable[[StoreError], None]) -> list[Commit]:
+        compactions = self._read([file for file in files if _number(file)], skip)
         replaced = {f"{name}.json" for commit in compactions for name in commit.replaces}
-        return self._read([file for file in files if file not in replaced], leave_out)
+        return self._read([file for file in files if file not in replaced], skip)
 
-    def all(self, leave_out: Callable[[StoreError], None]) -> list[Commit]:
+    def all(self, skip: Callable[[StoreError], None]) -> list[Commit]:
         """Return every commit, oldest first. `leave_out` is called as by `live`."""
-        return self._read(self._listed(), leave_out)
+        return self._read(self._listed(), skip)
 
-    def checkpoint(self, leave_out: Callable[[StoreError], None]) -> Commit | None:
+    def checkpoint(self, skip: Callable[[StoreError], None]) -> Commit | None:
         """Return an unpublished compaction that lists the parts of the oldest commits unchanged; None if there are few
         commits. It does not replace other compactions, so its size is bounded.
         """
@@ -239,7 +239,7 @@ class CommitFiles:
         if len(files) < CHECKPOINT:
             return None
         latest = max(map(_number, files))  # a second process that starts now fails to publish
-        single = [commit for commit in self._live(files, leave_out) if not number_of(commit.name)][:MOST_LISTED]
+        single = [commit for commit in self._live(files, skip) if not number_of(commit.name)][:MOST_LISTED]
         if len(single) < CHECKPOINT:
             return None
         parts = tuple(part for commit in single for part in commit.parts)
@@ -250,7 +250,7 @@ class CommitFiles:
         there = self._folder.is_dir()
         return [entry.name for entry in os.scandir(self._folder) if entry.name.endswith(".json")] if there else []
 
-    def _read(self, files: Sequence[str], leave_out: Callable[[StoreError], None]) -> list[Commit]:
+    def _read(self, files: Sequence[str], skip: Callable[[StoreError], None]) -> list[Commit]:
         found = []
         for name in files:
             if name not in self.known:
@@ -260,7 +260,7 @@ class CommitFiles:
                 except FileNotFoundError:
                     continue
                 except StoreError as error:
-                    leave_out(error)
+                    skip(error)
             if name in self.known:
                 found.append(self.known[name])
         return sorted(found, key=lambda commit: (commit.written_at, commit.name))
@@ -281,17 +281,17 @@ def publish(root: Path, commit: Commit) -> Commit:
     try:
         obstore.put(LocalStore(prefix=root), f"{COMMITS}/{commit.name}.json", to_json(commit), mode="create")
     except AlreadyExistsError:
-        tick(root)  # its publisher may have died before it could
+        bump_change_counter(root)  # its publisher may have died before it could
         return replace(read_commit(path), repeated=True)
     sync(path)
     sync(path.parent)
-    tick(root)
+    bump_change_counter(root)
     return commit
 
 
-def tick(root: Path) -> None:
+def bump_change_counter(root: Path) -> None:
     """Tell every process that has the store open that something changed. Raises `OSError`."""
-    handle = os.open(root / TICKS, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    handle = os.open(root / CHANGE_COUNTER, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         os.write(handle, b".")
     finally:

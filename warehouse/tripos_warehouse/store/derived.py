@@ -15,7 +15,7 @@ from pathlib import Path
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.store.paths import read_plain
 
-SHELF = "indexes"
+INDEX_FOLDER = "indexes"
 INDEX_CACHE_SUFFIX = ".npz"
 UNUSED_S = 30 * 24 * 3600.0
 """An index that was not read for this long is removed."""
@@ -38,7 +38,7 @@ class StoredIndexes:
 
     def get(self, name: str) -> bytes | None:
         """Return the content of a name; None if there is none or it is damaged."""
-        path = self.root / SHELF / f"{name}{INDEX_CACHE_SUFFIX}"
+        path = self.root / INDEX_FOLDER / f"{name}{INDEX_CACHE_SUFFIX}"
         try:
             kept = read_plain(path, MOST_BYTES)
         except OSError:
@@ -52,7 +52,7 @@ class StoredIndexes:
 
     def put(self, name: str, kept: bytes) -> None:
         """Store the content of a name. If the disk refuses, nothing is stored."""
-        folder = self.root / SHELF
+        folder = self.root / INDEX_FOLDER
         try:
             folder.mkdir(exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:

@@ -24,10 +24,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tripos_compiler.plan import OK, PROVIDER_ERROR, RETRIED_NEXT_RUN, Ending, ending_of, words_of
+from tripos_compiler.plan import OK, PROVIDER_ERROR, RETRIED_NEXT_RUN, Ending, ending_of, finish_reasons_of
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
-from tripos_warehouse.store.parts import conform, get_table, reading
+from tripos_warehouse.store.parts import conform, get_table, open_part
 from tripos_warehouse.store.schemas import COMPARISONS, JUDGEMENTS, SAMPLES, SCORES, TURNS, TableSchema
 
 Halves = npt.NDArray[np.uint64]
@@ -181,7 +181,7 @@ def _search(run: SortedRows, high: Halves, low: Halves) -> npt.NDArray[np.int64]
     return found
 
 
-def in_order(columns: list[npt.NDArray[Any]]) -> SortedRows:
+def sort_rows(columns: list[npt.NDArray[Any]]) -> SortedRows:
     """Return the rows of `columns` as one sorted run, and empty the list.
 
     Rows must be in the order of their commits. If a name is repeated, the last row that did not fail is kept.
@@ -267,7 +267,7 @@ class RowWriter:
 
     def add(self, columns: list[npt.NDArray[Any]]) -> None:
         """Add a piece and empty its list of columns."""
-        piece = in_order(columns)
+        piece = sort_rows(columns)
         beginnings = np.arange(1, _BEGINNINGS, dtype=np.uint64) << np.uint64(56)
         bounds = [0, *np.searchsorted(piece.high, beginnings).tolist(), len(piece)]
         self._bounds.append([self._count + each for each in bounds])
@@ -279,7 +279,7 @@ class RowWriter:
         file, firsts, count = _RowFile(self._folders), [], 0
         for begin, end in self._together():
             read = self._pieces.read([(bounds[begin], bounds[end]) for bounds in self._bounds])
-            rows = in_order(list(_columns(read).columns))
+            rows = sort_rows(list(_columns(read).columns))
             del read
             file.write(rows)
             firsts.append(rows.high[-count % BLOCK :: BLOCK].copy())
@@ -341,22 +341,22 @@ def _columns(rows: Rows) -> SortedRows:
 # The index of a table
 FAILED = PROVIDER_ERROR
 """The status of a unit that may be tried again; any other row of the same key counts before it. A row with another
-status fails too if its reply was cut off (`is_failed`).
+status fails too if its reply was cut off (`failed_condition`).
 """
-AGAIN = RETRIED_NEXT_RUN
+RETRIED_STATUSES = RETRIED_NEXT_RUN
 """The statuses that a later run does not accept as a result."""
-_BROKEN = words_of(Ending.ERROR)
-RESULTS = (SAMPLES.name, JUDGEMENTS.name, SCORES.name, COMPARISONS.name, TURNS.name)
+_BROKEN = finish_reasons_of(Ending.ERROR)
+RESULT_TABLES = (SAMPLES.name, JUDGEMENTS.name, SCORES.name, COMPARISONS.name, TURNS.name)
 """The tables whose rows have a status."""
 
 _ROW_BITS = 32
 _BATCH = 65536
 
 
-def is_failed(columns: Collection[str]) -> str:
+def failed_condition(columns: Collection[str]) -> str:
     """Return the SQL condition that a row failed, given the columns of its table.
 
-    >>> is_failed(["score_id", "status"])
+    >>> failed_condition(["score_id", "status"])
     "(status = 'provider_error')"
     """
     if "status" not in columns:
@@ -366,7 +366,7 @@ def is_failed(columns: Collection[str]) -> str:
 
 
 def has_failed(row: Mapping[str, Any]) -> bool:
-    """Return true if a row failed, as `is_failed` defines."""
+    """Return true if a row failed, as `failed_condition` defines."""
     return row.get("status", OK) == FAILED or ending_of(row.get("finish_reason")) is Ending.ERROR
 
 
@@ -387,7 +387,7 @@ class RowIndex:
         wanted = fingerprints if "fingerprint" in names else None
         self._wanted = None if wanted is None else pa.array(sorted(wanted), type=pa.string())
         self._folders = (None,) if folder is None else (folder, None)
-        self.statuses: list[str | None] = [None, *AGAIN]
+        self.statuses: list[str | None] = [None, *RETRIED_STATUSES]
         self.parts: list[Path] = []
         self.fingerprints: set[str] = set()
         """The fingerprints of the indexed rows."""
@@ -415,14 +415,14 @@ class RowIndex:
                 writer = writer or RowWriter(self._folders)
                 writer.add(rows.taken())
         if writer is None:
-            return in_order(rows.taken())
+            return sort_rows(rows.taken())
         if len(rows):
             writer.add(rows.taken())
         return writer.rows()
 
     def _chunks(self, first: int) -> Iterator[SortedRows]:
         for number, path in enumerate(self.parts[first:], first):
-            with reading(path) as file:
+            with open_part(path) as file:
                 row = 0
                 for batch in file.iter_batches(_BATCH, columns=self._columns, use_threads=False):
                     yield self._chunk(batch, number, row)
@@ -488,7 +488,7 @@ class RowIndex:
                 break
             self._runs.pop()
             both: Iterable[tuple[Any, Any]] = zip(before.columns, run.columns, strict=True)
-            run = in_order([np.concatenate((one, other)) for one, other in both])
+            run = sort_rows([np.concatenate((one, other)) for one, other in both])
         self._runs.append(run)
 
 
@@ -506,7 +506,7 @@ def has_all(indexes: Iterable[RowIndex], packed: bytes) -> bool:
     left = packed
     for index in indexes:
         codes = index.find(left).codes
-        if bool(((codes > ABSENT) & (codes <= len(AGAIN))).any()):
+        if bool(((codes > ABSENT) & (codes <= len(RETRIED_STATUSES))).any()):
             return False
         left = np.frombuffer(left, dtype=f"V{SIZE}")[codes == ABSENT].tobytes()
         if not left:
@@ -528,7 +528,7 @@ def rows_by_id(
     failed: dict[str, dict[str, Any]] = {}
     answered: dict[str, dict[str, Any]] = {}
     for path in paths:
-        with reading(path) as file:
+        with open_part(path) as file:
             hits = pc.is_in(file.read([key])[key], value_set=wanted)
             if not pc.any(hits).as_py():
                 continue

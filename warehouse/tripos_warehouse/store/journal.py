@@ -24,7 +24,7 @@ import orjson
 import pyarrow as pa
 
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.store.commits import is_name, tick
+from tripos_warehouse.store.commits import bump_change_counter, is_name
 from tripos_warehouse.store.parts import Row, encodable, to_arrow
 from tripos_warehouse.store.paths import read_plain
 from tripos_warehouse.store.schemas import TABLES
@@ -54,7 +54,7 @@ class JournalSegment:
         self._size = 0
         try:
             self.append(journal_head() + b"\n")
-            tick(root)
+            bump_change_counter(root)
         except BaseException:
             self.remove()
             raise

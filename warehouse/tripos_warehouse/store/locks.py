@@ -21,7 +21,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from tripos_warehouse.store.commits import TICKS
+from tripos_warehouse.store.commits import CHANGE_COUNTER
 from tripos_warehouse.store.journal import segments
 
 
@@ -39,7 +39,7 @@ class Claims:
         """
         if key in self._held:
             return True
-        place = place_of(CLAIM, key)
+        place = lock_offset(CLAIM, key)
         if not self._locks.hold(place):
             return False
         self._held[key] = place
@@ -60,12 +60,12 @@ class Claims:
         self._released.clear()
 
 
-class Ticks:
+class ChangeCounter:
     """The counter of changes in a store. Reading it takes well under a microsecond."""
 
     def __init__(self, root: Path) -> None:
         """Open the file of the counter. Raises `OSError`."""
-        self._file = os.open(root / TICKS, os.O_RDONLY | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+        self._file = os.open(root / CHANGE_COUNTER, os.O_RDONLY | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
 
     def count(self) -> int:
         """Return the counter: the length of the file."""
@@ -85,7 +85,7 @@ class Ticks:
 class Peers:
     """The other processes that write to the same store, by their journal segments."""
 
-    def __init__(self, root: Path, locks: Locks, ticks: Ticks) -> None:
+    def __init__(self, root: Path, locks: Locks, ticks: ChangeCounter) -> None:
         self._root = root
         self._locks = locks
         self._ticks = ticks
@@ -94,7 +94,7 @@ class Peers:
         self._stuck: set[str] = set()
         self._dead: set[str] = set()
 
-    def one_died(self, own: frozenset[str]) -> bool:
+    def has_dead_owner(self, own: frozenset[str]) -> bool:
         """Return true if a segment, except for those in `own`, has no living owner: its rows are not committed.
 
         A process that dies frees its claims and its segments at the same moment, and a segment with rows was announced
@@ -106,15 +106,15 @@ class Peers:
             self._seen = count
             names = segments(self._root)
             self._stuck.intersection_update(names)
-            self._places = {name: place_of(SEGMENT, name) for name in names if name not in own}
+            self._places = {name: lock_offset(SEGMENT, name) for name in names if name not in own}
         others_hold = self._locks.others_hold
         stuck = self._stuck
         self._dead = {name for name, place in self._places.items() if name not in stuck and not others_hold(place)}
         return bool(self._dead)
 
     def recovered(self) -> None:
-        """Note that recovery was tried. Segments that `one_died` found and that still exist are not reported again;
-        later deaths are.
+        """Note that recovery was tried. Segments that `has_dead_owner` found and that still exist are not reported
+        again; later deaths are.
         """
         self._stuck |= self._dead.intersection(segments(self._root))
         self._dead = set()
@@ -266,11 +266,11 @@ class _OfProcess:
             fcntl.lockf(self._file, fcntl.LOCK_UN, 1, place)
 
 
-def place_of(kind: str, name: str) -> int:
+def lock_offset(kind: str, name: str) -> int:
     """Return the byte that represents `name`. Claims use the lower half of the file, all other kinds the upper half.
 
-    >>> place_of(CLAIM, "a") == place_of(CLAIM, "a"), place_of(CLAIM, "a") < 2**62 <= place_of(SEGMENT, "a") < 2**63
-    (True, True)
+    >>> lock_offset(CLAIM, "a") == lock_offset(CLAIM, "a"), lock_offset(CLAIM, "a") < 2**62 <= lock_offset(SEGMENT, "a")
+    < 2**63 (True, True)
     """
     number = int.from_bytes(blake2b(f"{kind} {name}".encode(), digest_size=8).digest()) % _HALF
     return number if kind == CLAIM else number + _HALF

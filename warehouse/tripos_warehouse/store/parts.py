@@ -97,7 +97,7 @@ def layout(table: str) -> dict[str, Any]:
     }
 
 
-def misleads(table: str, file: pq.ParquetFile) -> bool:
+def has_wrong_statistics(table: str, file: pq.ParquetFile) -> bool:
     """Return true if a part has the statistics that `layout` leaves out; earlier versions of Tripos wrote them."""
     bare = _without_statistics(table)
     groups = (file.metadata.row_group(number) for number in range(file.num_row_groups))
@@ -143,11 +143,11 @@ def check_part(root: Path, part: ParquetPart, commit: Commit) -> Path:
     try:
         found = os.lstat(path)
     except OSError as error:
-        raise broken(path, f"commit `{commit.name}` lists it: {error.strerror}") from error
+        raise unreadable_part(path, f"commit `{commit.name}` lists it: {error.strerror}") from error
     if not stat.S_ISREG(found.st_mode):
-        raise broken(path, f"commit `{commit.name}` lists it, and it is no regular file")
+        raise unreadable_part(path, f"commit `{commit.name}` lists it, and it is no regular file")
     if found.st_size != part.size:
-        raise broken(path, f"commit `{commit.name}` says {part.size} bytes, the file has {found.st_size}")
+        raise unreadable_part(path, f"commit `{commit.name}` says {part.size} bytes, the file has {found.st_size}")
     return path
 
 
@@ -160,14 +160,14 @@ def verify_part(root: Path, part: ParquetPart, commit: Commit) -> Path:
     try:
         changed = part.sha256 is not None and sha256_of(path) != part.sha256
     except OSError as error:
-        raise broken(path, str(error)) from error
+        raise unreadable_part(path, str(error)) from error
     if changed:
-        raise altered(path, commit.name)
+        raise changed_part(path, commit.name)
     return path
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[pq.ParquetFile]:
+def open_part(path: Path) -> Iterator[pq.ParquetFile]:
     """Open a part. Raises `StoreError` S0103 if it is damaged, also if a page does not match its checksum while it is
     read.
     """
@@ -175,7 +175,7 @@ def reading(path: Path) -> Iterator[pq.ParquetFile]:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             yield file
     except (OSError, pa.ArrowException) as error:
-        raise broken(path, str(error)) from error
+        raise unreadable_part(path, str(error)) from error
 
 
 def conform(table: str, columns: Sequence[str], content: pa.Table) -> pa.Table:
@@ -197,12 +197,12 @@ def _column(table: str, field: pa.Field[Any], content: pa.Table) -> Any:
 _RESTORE = "restore the file from a backup, or delete the commit that lists it: its calls are then made again"
 
 
-def broken(path: Path, why: str) -> StoreError:
+def unreadable_part(path: Path, why: str) -> StoreError:
     """Return the error of a part that cannot be read."""
     return StoreError("S0103", f"the part `{path}` is missing or unreadable ({why})", _RESTORE)
 
 
-def altered(path: Path, commit: str) -> StoreError:
+def changed_part(path: Path, commit: str) -> StoreError:
     """Return the error of a part whose content differs from the one that a commit listed."""
     return StoreError("S0103", f"bytes of the part `{path}` have changed since commit `{commit}` listed it", _RESTORE)
 
@@ -217,7 +217,7 @@ def count_rows(paths: Iterable[Path], column: str, text: str) -> int:
 
     count = 0
     for path in paths:
-        with reading(path) as file:
+        with open_part(path) as file:
             place = file.schema_arrow.get_field_index(column)
             for number in range(file.num_row_groups):
                 known = file.metadata.row_group(number).column(place).statistics
@@ -267,7 +267,7 @@ def to_arrow(table: str, rows: Sequence[Row]) -> pa.Table:
     for field in schema:
         name = field.name
         values = list(map(itemgetter(name), rows)) if whole else [row.get(name) for row in rows]
-        columns.append(_rows_column(table, field, values))
+        columns.append(_to_arrow_column(table, field, values))
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -281,7 +281,7 @@ def check_columns(table: str, row: Row) -> None:
         raise StoreError("S0105", f"a row of `{table}` lacks the column `{missing[0]}`")
 
 
-def _rows_column(table: str, field: pa.Field[Any], values: list[Any]) -> pa.Array[Any]:
+def _to_arrow_column(table: str, field: pa.Field[Any], values: list[Any]) -> pa.Array[Any]:
     # The set of types in a column decides whether its values must be checked one by one.
     types = set(map(type, values))
     if pa.types.is_timestamp(field.type):
@@ -387,13 +387,13 @@ def content_problem(table: str, content: pa.Table | pa.RecordBatch) -> str | Non
 
 def check_rows(table: str, path: Path) -> None:
     """Raise `StoreError` S0103 if a part has invalid rows or columns that its table lacks."""
-    with reading(path) as file:
+    with open_part(path) as file:
         schema = file.schema_arrow
         check_schema(table, path, schema)
         names = [name for name in TABLES[table].schema.names if name in schema.names]
         for batch in file.iter_batches(_BATCH, columns=names, use_threads=False):
             if (wrong := content_problem(table, batch)) is not None:
-                raise broken(path, f"a row of `{table}`: {wrong}")
+                raise unreadable_part(path, f"a row of `{table}`: {wrong}")
 
 
 def check_schema(table: str, path: Path, schema: pa.Schema) -> None:
@@ -401,7 +401,7 @@ def check_schema(table: str, path: Path, schema: pa.Schema) -> None:
     known = TABLES[table].schema
     for each in schema:
         if each.name not in known.names or known.field(each.name).type != each.type:
-            raise broken(path, f"it has a column `{each.name}` of {each.type}, which `{table}` has not")
+            raise unreadable_part(path, f"it has a column `{each.name}` of {each.type}, which `{table}` has not")
 
 
 def fits(table: str, content: pa.Table) -> None:
@@ -436,23 +436,23 @@ def _adapter(table: str, name: str) -> TypeAdapter[Any]:
     return TypeAdapter(shape, config=None if shape is _Options else ConfigDict(strict=True))
 
 
-UNFIT = (StoreError, pa.ArrowException, TypeError, ValueError, OverflowError)
+INVALID_ROWS = (StoreError, pa.ArrowException, TypeError, ValueError, OverflowError)
 """The errors that rows raise which do not fit their table."""
 
 
-def sound_tables(rows: Mapping[str, Sequence[Row]]) -> dict[str, pa.Table]:
-    """Return rows as valid Arrow tables, by table. Raises one of `UNFIT` if they do not fit."""
+def valid_tables(rows: Mapping[str, Sequence[Row]]) -> dict[str, pa.Table]:
+    """Return rows as valid Arrow tables, by table. Raises one of `INVALID_ROWS` if they do not fit."""
     tables = {table: to_arrow(table, batch) for table, batch in rows.items() if batch}
     for table, content in tables.items():
         fits(table, content)
     return tables
 
 
-def fitting_lines(lines: Sequence[dict[str, list[Row]]]) -> set[int]:
+def valid_lines(lines: Sequence[dict[str, list[Row]]]) -> set[int]:
     """Return the indices of the journal lines that fit their tables."""
     found = set()
     for place, line in enumerate(lines):
-        with suppress(*UNFIT):
-            sound_tables(line)
+        with suppress(*INVALID_ROWS):
+            valid_tables(line)
             found.add(place)
     return found

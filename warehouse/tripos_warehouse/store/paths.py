@@ -168,7 +168,7 @@ def _check(path: Path, *, is_folder: bool) -> None:
 
 
 SCHEMES = ("s3", "gs", "az")
-_ADDRESSES_ADDRESS = re.compile(rf"({'|'.join(SCHEMES)}):/+([^/].*?)/*", re.DOTALL)
+_STORE_ADDRESS = re.compile(rf"({'|'.join(SCHEMES)}):/+([^/].*?)/*", re.DOTALL)
 
 
 # Addresses on object stores
@@ -180,7 +180,7 @@ def address_of(place: str | Path) -> str | None:
     >>> address_of("s3://bucket/results/"), address_of(Path("s3://bucket/results")), address_of("results")
     ('s3://bucket/results', 's3://bucket/results', None)
     """
-    found = _ADDRESSES_ADDRESS.fullmatch(str(place))
+    found = _STORE_ADDRESS.fullmatch(str(place))
     return found and f"{found[1]}://{found[2]}"
 
 

@@ -31,7 +31,7 @@ import pyarrow as pa
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore
 
-from tripos_warehouse.errors import StoreError, unwritable
+from tripos_warehouse.errors import StoreError, store_write_error
 from tripos_warehouse.store.bucket.bucket import Bucket
 from tripos_warehouse.store.bucket.catalog import OvertakenError
 from tripos_warehouse.store.bucket.session import recover_segment
@@ -48,18 +48,18 @@ from tripos_warehouse.store.commits import (
 from tripos_warehouse.store.digests import VERIFIED_BYTES
 from tripos_warehouse.store.index import rows_by_id
 from tripos_warehouse.store.journal import JOURNAL, REJECTED, SUFFIX, merge, read_segment, segments, set_aside
-from tripos_warehouse.store.locks import COMPACTION, PARTS_LOCK, SEGMENT, Locks, place_of
+from tripos_warehouse.store.locks import COMPACTION, PARTS_LOCK, SEGMENT, Locks, lock_offset
 from tripos_warehouse.store.parts import (
+    INVALID_ROWS,
     PARTS,
-    UNFIT,
     Row,
     check_part,
     check_rows,
     discard,
-    fitting_lines,
     get_table,
-    sound_tables,
     to_arrow,
+    valid_lines,
+    valid_tables,
     verify_part,
     write_part,
 )
@@ -68,11 +68,11 @@ from tripos_warehouse.store.schemas import RUNS, TABLES
 
 STORE_FORMAT = "tripos.store/1"
 MARKER = "tripos-store.json"
-WORKS = "works"
-SILENT_S = 3600
+FINISHED_WORK = "works"
+ABANDONED_AFTER_S = 3600
 """Without locks, a journal segment that was not written to for this long counts as abandoned."""
 
-Tell = Callable[[StoreError], None]
+DamageListener = Callable[[StoreError], None]
 """A listener that receives the error of each damaged thing that is skipped."""
 
 
@@ -87,7 +87,7 @@ class Store:
         self,
         root: Path,
         clock: Callable[[], datetime] = _now,
-        tell: Tell | None = None,
+        on_damage: DamageListener | None = None,
         *,
         tolerant: bool = False,
         bucket: Bucket | None = None,
@@ -96,7 +96,7 @@ class Store:
         self.bucket = bucket
         """The object store of which this folder is a copy, if there is one."""
         self._clock = clock
-        self._tell = tell
+        self._tell = on_damage
         self._tolerant = tolerant
         self.damages: dict[str, StoreError] = {}
         """Damaged things that were skipped: errors by message."""
@@ -131,7 +131,7 @@ class Store:
         create: bool,
         *,
         clock: Callable[[], datetime] = _now,
-        tell: Tell | None = None,
+        on_damage: DamageListener | None = None,
         tolerant: bool = False,
         writes: bool = True,
     ) -> Store:
@@ -170,9 +170,9 @@ class Store:
                         LocalStore(prefix=folder), MARKER, orjson.dumps({"format": STORE_FORMAT}) + b"\n", mode="create"
                     )
             except (OSError, BaseError) as error:
-                raise unwritable(folder, error) from error
+                raise store_write_error(folder, error) from error
         check_marker(folder, MARKER, STORE_FORMAT)
-        store = cls(folder, clock, tell, tolerant=tolerant, bucket=bucket)
+        store = cls(folder, clock, on_damage, tolerant=tolerant, bucket=bucket)
         _opened.add(store)
         catalog = None if bucket is None else bucket.sync()
         store._mend_copy()
@@ -200,7 +200,7 @@ class Store:
                 return self._publish(Commit(name, now, ()))
             return self.commit(name, now, (write_part(self.root, table, name, tables[table]) for table in tables))
         except (OSError, BaseError) as error:
-            raise unwritable(self.root, error) from error
+            raise store_write_error(self.root, error) from error
 
     def append_batches(self, batches: Iterable[Mapping[str, Sequence[Row]]]) -> Commit:
         """Append rows in batches, as `append` does; each batch is written before the next one is made."""
@@ -209,7 +209,7 @@ class Store:
         try:
             return self.commit(name, self._clock(), parts)
         except (OSError, BaseError) as error:
-            raise unwritable(self.root, error) from error
+            raise store_write_error(self.root, error) from error
 
     def commit(self, name: str, at: datetime, write: Iterable[ParquetPart], replaces: tuple[str, ...] = ()) -> Commit:
         """Publish the parts that `write` yields, and remove them if that fails.
@@ -218,7 +218,7 @@ class Store:
         others keeps `at`. A lock marks the parts of this name as owned while they are written. Raises `OSError` or an
         error of `obstore`.
         """
-        place = place_of(PARTS_LOCK, name)
+        place = lock_offset(PARTS_LOCK, name)
         locks = self.locks
         locks.share(place)
         parts: list[ParquetPart] = []
@@ -256,23 +256,25 @@ class Store:
 
         Raises `StoreError` S0102 if the disk refuses; the segments then stay.
         """
-        found = 0
+        recovered = 0
         try:
             for name in segments(self.root):
                 # The segment's lock is tested, not taken: a process that gets a dead process's claim must see that
                 # it is dead, also during recovery by others. Several may recover at once: a name is committed once.
-                if self._is_left(name) and not (self.locks.real and self.locks.others_hold(place_of(SEGMENT, name))):
-                    found += self._recover(name)
+                if self._may_be_abandoned(name) and not (
+                    self.locks.real and self.locks.others_hold(lock_offset(SEGMENT, name))
+                ):
+                    recovered += self._recover(name)
             if self.bucket is not None and self.bucket.commit_tails():
                 self.bucket.sync()
-            self._list_together()
+            self._publish_checkpoints()
         except (OSError, BaseError) as error:
-            raise unwritable(self.root, error) from error
-        return found
+            raise store_write_error(self.root, error) from error
+        return recovered
 
-    def _list_together(self) -> None:
+    def _publish_checkpoints(self) -> None:
         """Publish checkpoint commits that replace many small ones, so that opening the store reads few files."""
-        place = place_of(COMPACTION, "")
+        place = lock_offset(COMPACTION, "")
         while (checkpoint := self._commit_files.checkpoint(self.leave_out)) is not None and self.locks.hold(place):
             try:
                 if self._publish(checkpoint).repeated:
@@ -280,41 +282,44 @@ class Store:
             finally:
                 self.locks.free(place)
 
-    def _is_left(self, name: str) -> bool:
+    def _may_be_abandoned(self, name: str) -> bool:
         """Return true if a segment may be abandoned. With locks, the caller decides by the segment's lock."""
         if self.locks.real:
             return True
         with suppress(FileNotFoundError):
-            return self._clock().timestamp() - (self.root / JOURNAL / f"{name}{SUFFIX}").stat().st_mtime > SILENT_S
+            return (
+                self._clock().timestamp() - (self.root / JOURNAL / f"{name}{SUFFIX}").stat().st_mtime
+                > ABANDONED_AFTER_S
+            )
         return False
 
     def _recover(self, name: str) -> bool:
         path = self.root / JOURNAL / f"{name}{SUFFIX}"
         try:
-            kept = read_segment(path)
+            content = read_segment(path)
         except FileNotFoundError:
             return False  # another process was faster
-        if kept.newer:
+        if content.newer:
             message = f"the journal segment `{name}` was not written by this Tripos, and its rows are left out"
             self.note(StoreError("S0404", message, "update Tripos: it then commits them"))
             return False
-        if kept.breaks_off:
+        if content.breaks_off:
             message = f"the last line of the journal segment `{name}` breaks off"
             self.note(StoreError("S0404", message, "the next run asks for it again"))
-        rejected = list(kept.damaged)
+        rejected = list(content.damaged)
         if self.bucket is not None:
-            if (late := recover_segment(self.bucket, name, kept)) is not None:
+            if (late := recover_segment(self.bucket, name, content)) is not None:
                 self.note(late)
-        elif kept.lines:
+        elif content.lines:
             try:
-                self.append_arrow(sound_tables(merge(kept.lines)), name)
-            except UNFIT as error:
+                self.append_arrow(valid_tables(merge(content.lines)), name)
+            except INVALID_ROWS as error:
                 if isinstance(error, StoreError) and error.code != "S0105":
                     raise
-                places = fitting_lines(kept.lines)
-                fitting = [line for place, line in enumerate(kept.lines) if place in places]
-                self.append_arrow(sound_tables(merge(fitting)), name)
-                rejected += [line for place, line in enumerate(kept.raw) if place not in places]
+                places = valid_lines(content.lines)
+                fitting = [line for place, line in enumerate(content.lines) if place in places]
+                self.append_arrow(valid_tables(merge(fitting)), name)
+                rejected += [line for place, line in enumerate(content.raw) if place not in places]
         if rejected:
             set_aside(self.root, name, rejected)
             aside = self.root / JOURNAL / REJECTED / f"{name}{SUFFIX}"
@@ -485,11 +490,11 @@ def _is_small(commits: Iterable[Commit]) -> bool:
 _opened: weakref.WeakSet[Store] = weakref.WeakSet()
 
 
-def damage_of_opened() -> StoreError | None:
+def first_damage_of_open_stores() -> StoreError | None:
     """Return the first damage in a store that this process has open: a possible reason of an unforeseen failure."""
     return next(filter(None, (store.first_damage() for store in list(_opened))), None)
 
 
-def forget_opened() -> None:
-    """Forget the stores that were opened before, so that `damage_of_opened` no longer checks them."""
+def forget_open_stores() -> None:
+    """Forget the stores that were opened before, so that `first_damage_of_open_stores` no longer checks them."""
     _opened.clear()

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tripos_warehouse.tables.model import Cell, Interval, PaperColumn, PaperEstimate, PaperTable, plain
-from tripos_warehouse.tables.text import NOTHING
+from tripos_warehouse.tables.text import NULL_TEXT
 
 # HTML
 LEFT, RIGHT = "text-align:left", "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"
@@ -112,7 +112,7 @@ def _float(table: PaperTable, interval: Interval) -> Iterator[str]:
     if not table.columns:
         yield from (f"% {' '.join(text.split())}" for text in (table.caption, *table.notes))
         return
-    parts = [_Part(column, interval) for column in table.columns]
+    parts = [_LatexColumn(column, interval) for column in table.columns]
     yield r"\begin{table}"
     yield r"  \centering"
     if table.caption:
@@ -132,7 +132,7 @@ def _float(table: PaperTable, interval: Interval) -> Iterator[str]:
     yield r"\end{table}"
 
 
-class _Part:
+class _LatexColumn:
     """A column in LaTeX; a column with interval ends takes two."""
 
     def __init__(self, column: PaperColumn, interval: Interval) -> None:
@@ -178,7 +178,7 @@ class _Part:
             return latex_text(_shown(self._column, cell))
         value = _value(cell)
         if value is None or not math.isfinite(value):
-            nothing = f"{{{latex_text(NOTHING if value is None else str(value))}}}"
+            nothing = f"{{{latex_text(NULL_TEXT if value is None else str(value))}}}"
             return f"{nothing} &" if self._wide else nothing
         best = "\\bfseries " if isinstance(cell, PaperEstimate) and cell.best else ""
         number = f"{best}{self._column.number(value)}"
@@ -193,11 +193,11 @@ class _Part:
 def _shown(column: PaperColumn, cell: Cell) -> str:
     match cell:
         case None:
-            return NOTHING
+            return NULL_TEXT
         case str():
             return cell
         case PaperEstimate(value=value):
-            return NOTHING if value is None else column.number(value)
+            return NULL_TEXT if value is None else column.number(value)
     return column.number(cell)
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.tables.text import NOTHING, cell_text, decimals_of
+from tripos_warehouse.tables.text import NULL_TEXT, cell_text, decimals_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -147,7 +147,7 @@ def plain(column: PaperColumn, cell: Cell, interval: Interval) -> str:
     """
     match cell:
         case None:
-            return NOTHING
+            return NULL_TEXT
         case str():
             return cell
         case bool():
@@ -157,7 +157,7 @@ def plain(column: PaperColumn, cell: Cell, interval: Interval) -> str:
         case float():
             return column.number(cell)
     if cell.value is None:
-        return NOTHING
+        return NULL_TEXT
     shown = column.number(cell.value)
     if interval == "none" or cell.low is None or cell.high is None or cell.half_width is None:
         return shown

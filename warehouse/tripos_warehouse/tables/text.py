@@ -60,7 +60,7 @@ READABLE = 12
 """A column of a query result is omitted rather than narrowed below this width."""
 LONGEST = 10_000
 """The characters of a text that are processed: no terminal shows more, and a text may have millions."""
-NOTHING = "—"
+NULL_TEXT = "—"
 
 
 # Grids
@@ -258,7 +258,7 @@ def _column(name: str, cells: Sequence[Any], longest: int | None) -> TextColumn:
     known = [cell for cell in cells if cell is not None]
     if known and all(isinstance(cell, float) or _has_decimals(cell) for cell in known):
         decimals = decimals_of([None if cell is None else float(cell) for cell in cells])
-        texts = tuple(NOTHING if cell is None else f"{cell:.{decimals}f}" for cell in cells)
+        texts = tuple(NULL_TEXT if cell is None else f"{cell:.{decimals}f}" for cell in cells)
         return TextColumn(_line(name, longest), texts, True)
     right = bool(known) and all(isinstance(cell, int | Decimal) and not isinstance(cell, bool) for cell in known)
     return TextColumn(_line(name, longest), tuple(cell_text(cell, longest) for cell in cells), right, fold=False)
@@ -279,7 +279,7 @@ def cell_text(value: Any, longest: int | None = LONGEST) -> str:
     """
     match value:
         case None:
-            return NOTHING
+            return NULL_TEXT
         case bool():
             return "true" if value else "false"
         case list():

@@ -139,7 +139,7 @@ all, with a figure for every evaluator.
 """
 
 
-def apart_scorers(plan: Plan) -> tuple[str, ...]:
+def separate_people_scorers(plan: Plan) -> tuple[str, ...]:
     """Return the scorers whose role does not join people with models, and the element scores that such a scorer
     decides.
     """
@@ -149,16 +149,16 @@ def apart_scorers(plan: Plan) -> tuple[str, ...]:
     return tuple(sorted(apart | {step.name for step in steps if isinstance(step, Score) and step.judge in apart}))
 
 
-def are_counted(plan: Plan, row: str = "") -> str:
+def counts_in_figures(plan: Plan, row: str = "") -> str:
     """Return the SQL condition of scores that count in figures; `row` is the alias of the row."""
-    return f"not coalesce({are_apart(plan, row)}, false)"
+    return f"not coalesce({is_separate_person(plan, row)}, false)"
 
 
-def are_apart(plan: Plan, row: str = "", scorers: Collection[str] | None = None) -> str:
+def is_separate_person(plan: Plan, row: str = "", scorers: Collection[str] | None = None) -> str:
     """Return the SQL condition of scores by people who are kept out of figures of models. `scorers`: all scorers of the
     rows, if known, which shortens the condition.
     """
-    apart = apart_scorers(plan)
+    apart = separate_people_scorers(plan)
     before = f"{row}." if row else ""
     by_person = f"starts_with({before}evaluator, {sql.text(HUMAN)})"
     if scorers is not None and set(scorers) <= set(apart):
@@ -167,15 +167,15 @@ def are_apart(plan: Plan, row: str = "", scorers: Collection[str] | None = None)
     return f"({by_person} and {before}scorer in {sql.texts(apart)})" if apart else "false"
 
 
-def people_apart(connection: Connection, plan: Plan) -> tuple[str, ...]:
+def separate_people(connection: Connection, plan: Plan) -> tuple[str, ...]:
     """Return the people whose scores are in no figure of models, among the rows that `connection` shows."""
-    if not apart_scorers(plan):
+    if not separate_people_scorers(plan):
         return ()
     schema = sql.name(plan.benchmark.name)
     views = ["scores"]
     if any(isinstance(step, Compare) for scenario in plan.scenarios for step in scenario.steps):
         views.append("comparisons")
-    every = " union ".join(f"select evaluator from {schema}.{view} where {are_apart(plan)}" for view in views)
+    every = " union ".join(f"select evaluator from {schema}.{view} where {is_separate_person(plan)}" for view in views)
     query = f"select distinct evaluator from ({every}) order by all"
     return tuple(name for (name,) in connection.execute(query).fetchall())
 
@@ -399,7 +399,7 @@ def benchmark_views(
         join (
           select kept.judgement_id, kept.sample_id,
             case when json_valid(kept.parsed) then kept.parsed end as parsed
-          from main.judgements as kept where {rows.of.mine("kept")}
+          from main.judgements as kept where {rows.of.in_benchmark("kept")}
         ) as given on given.judgement_id = score.judgement_id and given.sample_id = score.sample_id
         where json_exists(given.parsed, {_ENTRY})""",
         f"""create or replace view {schema}.comparisons as
@@ -420,7 +420,7 @@ def benchmark_views(
             types,
             shows_several_times(plan, current.compared_role),
             arms,
-            are_counted(plan, "score"),
+            counts_in_figures(plan, "score"),
             rows.moments if many else None,
         ),
     ]
@@ -463,7 +463,7 @@ def sum_views(current: Current, values: Mapping[str, Sequence[str]]) -> list[str
           on metric.metric = score.metric{join_arms(plan, "score")}"""
         for context, items in ((bare, ""), (placed, item))
     )
-    return [current.rows.parted_sets, *made, *analysis_of_sums(plan.benchmark.name, are_counted(plan, "score"))]
+    return [current.rows.partial_sets, *made, *analysis_of_sums(plan.benchmark.name, counts_in_figures(plan, "score"))]
 
 
 def _with_origins(rows: RunRows, items: str) -> str:

@@ -19,30 +19,38 @@ from types import MappingProxyType
 
 import orjson
 
-from tripos_compiler.language.contexts import Only, RowClusters, select_treatments
+from tripos_compiler.language.contexts import ArmSelection, RowClusters, select_treatments
 from tripos_compiler.language.scored_values import element_scores
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query.connection import Connection, StoreConnection, Views, add_functions, duckdb, open_box
-from tripos_warehouse.store.index import is_failed
+from tripos_warehouse.query.connection import Connection, StoreConnection, Views, add_functions, duckdb, open_sandbox
+from tripos_warehouse.store.index import failed_condition
 from tripos_warehouse.store.parts import FORMER
 from tripos_warehouse.store.schemas import RUN_ENDS, RUN_ITEMS, RUN_SLOTS, RUN_STEPS, RUNS, TABLES, TableSchema
-from tripos_warehouse.store.store import Store, Tell
+from tripos_warehouse.store.store import DamageListener, Store
 from tripos_warehouse.views import view_cache
 from tripos_warehouse.views.benchmark_views import OF_SUMS, Current, benchmark_views, read_plan, sum_views
-from tripos_warehouse.views.derived import VALUED, all_sums, has_doubles, kept_sums, kept_values, stored_values, sums_of
+from tripos_warehouse.views.derived import (
+    ENUMERATED_TABLES,
+    all_sums,
+    may_have_duplicates,
+    read_score_sums,
+    read_values,
+    score_sums,
+    stored_values,
+)
 from tripos_warehouse.views.macros import main_macros
-from tripos_warehouse.views.run_rows import INTERNAL, LATEST, AskedSteps, latest_rows, rows_of_run
+from tripos_warehouse.views.run_rows import INTERNAL, LATEST, PlanSteps, latest_rows, rows_of_run
 from tripos_warehouse.views.runs import RunRecord, find_run
 
 
 # The tables of schema `main`
-def with_doubles(
+def tables_with_duplicates(
     connection: duckdb.DuckDBPyConnection, sources: Mapping[str, str], keys: Mapping[str, Sequence[str]]
 ) -> set[str]:
     """Return the tables in which several rows may have one key, found in one query, since each query costs more than
-    its reading. For large tables use `has_doubles`.
+    its reading. For large tables use `may_have_duplicates`.
     """
     # By hash, which takes a tenth of the memory for a million keys. Collisions are resolved later.
     parts = (
@@ -54,7 +62,7 @@ def with_doubles(
     return {name for (name,) in connection.execute(query).fetchall()} if query else set()
 
 
-def without_lost(
+def exclude_superseded(
     connection: duckdb.DuckDBPyConnection,
     table: TableSchema,
     source: str,
@@ -70,7 +78,7 @@ def without_lost(
     key = ", ".join(columns)
     # By hash, which takes a tenth of the memory for a million keys. `partition` resolves collisions.
     doubles = f"select hash({key}) as hashed from {source} group by hashed having count(*) > 1"
-    failed_last = f"{is_failed(table.schema.names)}, " if "status" in table.schema.names else ""
+    failed_last = f"{failed_condition(table.schema.names)}, " if "status" in table.schema.names else ""
     committed = "file_index" if [*places] == sorted(places) else f"({[*places]})[file_index::bigint + 1]"
     found = connection.execute(
         f"""select file_index, file_row_number from (
@@ -82,13 +90,13 @@ def without_lost(
     ).fetchall()
     if not found:
         return [], ""
-    lost = lost_name(table.name)
+    lost = superseded_table(table.name)
     files, rows = ([row[place] for row in found] for place in (0, 1))
     made = f"create or replace table {lost} as select unnest({files}) as file_index, unnest({rows}) as file_row_number"
-    return [made], is_none_of(lost)
+    return [made], is_not_superseded(lost)
 
 
-def rows_beside(
+def rows_outside_parts(
     connection: StoreConnection,
     tables: Sequence[str],
     table: str,
@@ -101,9 +109,9 @@ def rows_beside(
     A part is fully derived if it is in `kept` and none of its rows is superseded. `read` are the files of the table,
     `tables` the statements that create the tables.
     """
-    lost, condition, spoilt = lost_name(table), "", set()
+    lost, condition, spoilt = superseded_table(table), "", set()
     if any(each.startswith(f"create or replace table {lost} ") for each in tables):
-        condition = is_none_of(lost)
+        condition = is_not_superseded(lost)
         spoilt = {place for (place,) in connection.execute(f"select distinct file_index from {lost}").fetchall()}
     whole = {place: path for place, path in enumerate(read) if path in kept and place not in spoilt}
     if whole:
@@ -112,7 +120,7 @@ def rows_beside(
     return f"select * from {source} as part {condition}", [*whole.values()]
 
 
-def is_none_of(lost: str) -> str:
+def is_not_superseded(lost: str) -> str:
     """Return the SQL condition that a row is not superseded."""
     return (
         f"where not exists (from {lost} as lost"
@@ -120,7 +128,7 @@ def is_none_of(lost: str) -> str:
     )
 
 
-def lost_name(table: str) -> str:
+def superseded_table(table: str) -> str:
     """Return the name of the table of superseded rows."""
     return f"{sql.name(INTERNAL)}.{sql.name(f'lost {table}')}"
 
@@ -152,7 +160,7 @@ def select_rows(
     made: list[str] = []
     condition = ""
     if places is not None:
-        made, condition = without_lost(
+        made, condition = exclude_superseded(
             connection, table, source, places, key_of(connection, table.name, source, outdated)
         )
     return made, f"select {', '.join(columns)} from {source} as part {condition}"
@@ -234,14 +242,14 @@ def connect(
     ...     connection.sql("select count(*) from scores").fetchall()
     [(0,)]
     """
-    return _opened(store, lambda connection: run_id, sums=sums, among=among)
+    return _connect(store, lambda connection: run_id, sums=sums, among=among)
 
 
 def connect_run(
     store: Store,
     text: str | None = None,
     plan: Plan | None = None,
-    only: Only = MappingProxyType({}),
+    only: ArmSelection = MappingProxyType({}),
     sums: bool = False,
 ) -> tuple[StoreConnection, RunRecord]:
     """Return a connection that shows one run, as `connect` does, and the run: the one whose id is `text` or the only
@@ -261,7 +269,7 @@ def connect_run(
             raise StoreError("S0210", message, "name a run of that benchmark: `tripos list` shows them")
         return found[0].run_id
 
-    return _opened(store, chosen, plan=plan, only=only, sums=sums), found[0]
+    return _connect(store, chosen, plan=plan, only=only, sums=sums), found[0]
 
 
 def snippet(store: Store) -> list[str]:
@@ -269,64 +277,64 @@ def snippet(store: Store) -> list[str]:
     current files. Raises what `connect` raises.
     """
     kept: list[view_cache.CachedViews] = []
-    _opened(store, lambda connection: None, kept).close()
+    _connect(store, lambda connection: None, kept).close()
     return [*kept[0].tables, *kept[0].benchmarks]
 
 
-def _opened(
+def _connect(
     store: Store,
     choose: Callable[[Connection], str | None],
     made: list[view_cache.CachedViews] | None = None,
     plan: Plan | None = None,
-    only: Only = MappingProxyType({}),
+    only: ArmSelection = MappingProxyType({}),
     sums: bool = False,
     among: Collection[str] | None = None,
 ) -> StoreConnection:
     """Return a connection with the views of the run that `choose` returns; it is called once the tables exist."""
     try:
-        return _shown(store, choose, made, plan, only, sums, among)
+        return _connect_once(store, choose, made, plan, only, sums, among)
     except StoreError:
         if not store.sweep():
             raise
-    return _shown(store, choose, made, plan, only, sums, among)
+    return _connect_once(store, choose, made, plan, only, sums, among)
 
 
-def _shown(
+def _connect_once(
     store: Store,
     choose: Callable[[Connection], str | None],
     made: list[view_cache.CachedViews] | None,
     plan: Plan | None,
-    only: Only,
+    only: ArmSelection,
     sums: bool,
     among: Collection[str] | None = None,
 ) -> StoreConnection:
-    """Connect as `_opened` does, without retrying after damage."""
+    """Connect as `_connect` does, without retrying after damage."""
     state = view_cache.state_of(store.root)
-    found = store.files()
-    files = tuple(str(path) for paths in found.values() for path in paths)
-    kept = None if store.damages or among is not None else view_cache.read(store.root)
-    scores = found.get("scores", ())
+    files_by_table = store.files()
+    files = tuple(str(path) for paths in files_by_table.values() for path in paths)
+    cached = None if store.damages or among is not None else view_cache.read(store.root)
+    scores = files_by_table.get("scores", ())
     size = sum(path.stat().st_size for path in scores)
-    sums = sums and size >= LARGE_BYTES and "scores" not in store.outdated(found)
-    summed = kept_sums(store, scores) if sums else None
-    database = open_box((*files, *(str(each.path) for each in (summed or {}).values())))
+    sums = sums and size >= LARGE_BYTES and "scores" not in store.outdated(files_by_table)
+    part_sums = read_score_sums(store, scores) if sums else None
+    database = open_sandbox((*files, *(str(each.path) for each in (part_sums or {}).values())))
     _open.add(database)
     try:
         add_functions(database)
-        if kept is not None:
-            _read_feet(database, found)
-        tables = kept.tables if kept is not None else _tables(database, store, found)
+        if cached is not None:
+            _read_feet(database, files_by_table)
+        tables = cached.tables if cached is not None else _tables(database, store, files_by_table)
         tables = tables if among is None else tuple(with_runs(each, among) for each in tables)
         views = Views(tables)
         connection = StoreConnection(database, views)
         run_id = choose(connection)
-        values = kept.values if kept is not None else _values(connection, store, tables, found)
-        if kept is not None and run_id is None:
-            benchmarks, of_sums = kept.benchmarks, kept.sums
+        values = cached.values if cached is not None else _values(connection, store, tables, files_by_table)
+        if cached is not None and run_id is None:
+            benchmarks, of_sums = cached.benchmarks, cached.sums
         else:
             imported = bool(connection.execute(IMPORTED).fetchall())
             many = run_id is None and size >= MANY_BYTES  # sums of a single run are not cached
-            currents = _currents(connection, run_id, plan, only, store.leave_out)
+            currents = _benchmark_contents(connection, run_id, plan, only, store.leave_out)
             benchmarks, of_sums = (
                 tuple(
                     statement
@@ -336,19 +344,19 @@ def _shown(
                 for make in (partial(benchmark_views, imported=imported, many=many), sum_views)
             )
             of_sums = () if imported else of_sums  # expected scores are in no part
-        if summed is not None:
-            rest, parts = _beside(connection, tables, found, "scores", summed)
-            views.add(all_sums(rest, [summed[part] for part in parts]))
+        if part_sums is not None:
+            rest, parts = _rows_outside_parts(connection, tables, files_by_table, "scores", part_sums)
+            views.add(all_sums(rest, [part_sums[part] for part in parts]))
         views.add(benchmarks)
-        if summed is not None:
+        if part_sums is not None:
             for place in range(0, len(of_sums), OF_SUMS):
                 parted, *own = of_sums[place : place + OF_SUMS]
                 views.add([] if connection.execute(parted).fetchall() else own)
         whole = view_cache.CachedViews(state, files, tables, benchmarks, of_sums, values)
         if run_id is None and among is None:
-            view_cache.keep_moments(store.root, whole, views)
+            view_cache.cache_moments(store.root, whole, views)
         if (
-            kept is None
+            cached is None
             and among is None
             and run_id is None
             and not store.damages
@@ -384,8 +392,10 @@ def _tables(
     # A key of one column is in all versions of a table.
     large = {name for name in read if _is_large(read[name]) and (name not in outdated or len(TABLES[name].key) == 1)}
     keys = {name: key_of(connection, name, source, name in outdated) for name, source in sources.items()}
-    doubled = with_doubles(connection, {name: source for name, source in sources.items() if name not in large}, keys)
-    doubled |= {name for name in large if has_doubles(connection, store, name, read[name], keys[name])}
+    doubled = tables_with_duplicates(
+        connection, {name: source for name, source in sources.items() if name not in large}, keys
+    )
+    doubled |= {name for name in large if may_have_duplicates(connection, store, name, read[name], keys[name])}
     selects = {}
     for table in TABLES.values():
         committed = {path: place for place, path in enumerate(found[table.name])} if table.name in doubled else {}
@@ -411,7 +421,7 @@ def _in_reading_order(paths: Sequence[Path]) -> Sequence[Path]:
     return [paths[first], *paths[:first], *paths[first + 1 :]]
 
 
-def _beside(
+def _rows_outside_parts(
     connection: StoreConnection,
     tables: Sequence[str],
     found: Mapping[str, Sequence[Path]],
@@ -420,7 +430,7 @@ def _beside(
 ) -> tuple[str, list[Path]]:
     """Return the query of the rows that are in none of the fully derived parts, and these parts."""
     read = _in_reading_order(found[table])
-    return rows_beside(connection, tables, table, source_of(read, outdated=False), read, kept)
+    return rows_outside_parts(connection, tables, table, source_of(read, outdated=False), read, kept)
 
 
 def _values(
@@ -428,10 +438,10 @@ def _values(
 ) -> dict[str, dict[str, list[str]]]:
     """Return the values of enumerations; those of large tables come from derived files where possible."""
     outdated, others = store.outdated(found), {}
-    for table in VALUED:
+    for table in ENUMERATED_TABLES:
         if _is_large(found[table]) and table not in outdated:
-            kept = kept_values(connection.database, store, table, found[table])
-            rest, whole = _beside(connection, tables, found, table, kept)
+            kept = read_values(connection.database, store, table, found[table])
+            rest, whole = _rows_outside_parts(connection, tables, found, table, kept)
             others[table] = f"({rest})", {value for part in whole for value in kept[part]}
     return stored_values(connection, others)
 
@@ -440,8 +450,8 @@ def _is_large(paths: Sequence[Path]) -> bool:
     return sum(path.stat().st_size for path in paths) >= LARGE_BYTES
 
 
-def _currents(
-    connection: Connection, run_id: str | None, plan: Plan | None, only: Only, leave_out: Tell
+def _benchmark_contents(
+    connection: Connection, run_id: str | None, plan: Plan | None, only: ArmSelection, leave_out: DamageListener
 ) -> list[Current]:
     """Return the content of each benchmark's schema, by name: the run `run_id`, by `plan` and `only`, for its
     benchmark, and the latest state of every other. `leave_out` is called with the error of an unreadable plan.
@@ -475,7 +485,7 @@ def _currents(
     partly = bool(connection.execute(MAY_STOP_EARLY).fetchall())
     currents = []
     for name, (run, own_plan, fingerprints, compared) in sorted(chosen.items()):
-        of = AskedSteps(
+        of = PlanSteps(
             name,
             frozenset(fingerprints),
             name in shared,
@@ -491,7 +501,7 @@ def _currents(
     return currents
 
 
-def _selected(plan: Plan, fingerprints: Collection[str], only: Only) -> tuple[Plan, Collection[str]]:
+def _selected(plan: Plan, fingerprints: Collection[str], only: ArmSelection) -> tuple[Plan, Collection[str]]:
     """Return a plan with the selected treatments, and its fingerprints."""
     selected = select_treatments(plan, only)
     return selected, fingerprints if selected is plan else selected.fingerprints
@@ -574,7 +584,7 @@ def _few(connection: Connection, benchmark: str, replies: bool) -> Sequence[str]
     copied = (*COPIED, *REPLIES) if replies and sum(texts) <= MOST_SAMPLES else COPIED
     if kept <= min(MOST_SAMPLES, MOST_ROWS):
         return copied
-    sums = sums_of(connection, benchmark)
+    sums = score_sums(connection, benchmark)
     counts = " + ".join(f"(select count(*) from {sql.name(benchmark)}.{view})" for view in COPIED)
     if sums is not None:  # the first sums may already show that there are too many rows
         counts = f"""(select coalesce(sum("its rows"), 0) from (select "its rows" from {sums} limit {MOST_ROWS + 1}))"""

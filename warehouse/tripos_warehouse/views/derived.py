@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
-from tripos_warehouse.query.connection import Connection, StoreConnection, as_relation, duckdb, open_box
+from tripos_warehouse.query.connection import Connection, StoreConnection, as_relation, duckdb, open_sandbox
 from tripos_warehouse.store.digests import sha256_of
-from tripos_warehouse.store.parts import altered, stem_of
+from tripos_warehouse.store.parts import changed_part, stem_of
 from tripos_warehouse.store.paths import KEYS, SUMS, VALUES, is_plain, read_plain
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
@@ -73,7 +73,7 @@ class PartFiles:
     def verify(self, part: Path) -> None:
         """Compare a part with its digest. Raises `StoreError` S0103 if it has changed, and `OSError`."""
         if sha256_of(part) != self.digests[part]:
-            raise altered(part, stem_of(part))
+            raise changed_part(part, stem_of(part))
 
     def read(self, names: Mapping[Path, str]) -> dict[Path, Path]:
         """Return the derived file of each part that has an undamaged one. Creates the folder. Raises `OSError`."""
@@ -115,7 +115,7 @@ if TYPE_CHECKING:
 
 
 # Keys
-def has_doubles(
+def may_have_duplicates(
     connection: duckdb.DuckDBPyConnection, store: Store, table: str, parts: Sequence[Path], key: Sequence[str]
 ) -> bool:
     """Return true if several rows of these parts may have one key; two keys with the same hash also count, and are
@@ -170,7 +170,7 @@ class _Keys:
         self.names = {part: files.name(part) for part in parts if part in files.digests}
         with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             body = json.loads(read_plain(told))
-            if body["digest"] == _part_keys_digest(body["parts"]):
+            if body["digest"] == _digest_of_names(body["parts"]):
                 self.apart = frozenset(body["parts"])
 
     def hashes(self, parts: Sequence[Path]) -> Iterator[Hashes]:
@@ -203,7 +203,7 @@ class _Keys:
         names = sorted(self.names.values())
         temporary = self._told.with_name(f"{os.urandom(16).hex()}.part")
         with suppress(OSError):
-            temporary.write_text(json.dumps({"parts": names, "digest": _part_keys_digest(names)}), "utf-8")
+            temporary.write_text(json.dumps({"parts": names, "digest": _digest_of_names(names)}), "utf-8")
             temporary.replace(self._told)
 
 
@@ -211,7 +211,7 @@ def _source(parts: Sequence[Path]) -> str:
     return f"read_parquet({sql.texts([str(part) for part in parts])})"
 
 
-def _part_keys_digest(names: object) -> str:
+def _digest_of_names(names: object) -> str:
     return hashlib.blake2b(json.dumps(names).encode(), digest_size=16).hexdigest()
 
 
@@ -233,7 +233,7 @@ _FOUND = {
         " union all select benchmark, 'metric', metric from found",
     ),
 }
-VALUED = tuple(_FOUND)
+ENUMERATED_TABLES = tuple(_FOUND)
 """The tables with enumeration columns."""
 
 
@@ -252,7 +252,7 @@ def stored_values(
     `others`: tables for which the values of some rows are known, with a query for the other rows.
     """
     every: set[Value] = set()
-    for table in VALUED:
+    for table in ENUMERATED_TABLES:
         source, known = others.get(table, (f"main.{table}", ()))
         every |= {*known, *connection.execute(_query(table, source)).fetchall()}
     found: dict[str, dict[str, list[str]]] = {}
@@ -261,7 +261,7 @@ def stored_values(
     return found
 
 
-def kept_values(
+def read_values(
     connection: duckdb.DuckDBPyConnection, store: Store, table: str, parts: Sequence[Path]
 ) -> dict[Path, list[Value]]:
     """Return the values of each large part from its derived file, which is made if it is missing and the store can be
@@ -298,19 +298,19 @@ GROUP_ROWS = 2**16
 MOST_SETS = 2_000
 """A part with more sets of bindings has no sums: to distinguish the sets would take longer than reading its rows."""
 _APART = ("benchmark", "scenario", "item_id", "model", "scorer", "metric", "evaluator", "round", "judged_by", "status")
-_TOLD = f"""{", ".join(_APART)}, fingerprint, sum(value order by value) as "its total", count(value) as "its n",
+_SUM_COLUMNS = f"""{", ".join(_APART)}, fingerprint, sum(value order by value) as "its total", count(value) as "its n",
   count(*) as "its rows", coalesce(bool_and(value in (0, 1)), true) as "all are 0 or 1",
   min(hash(sample_id)) filter (value is not null) as "its sample\""""
 # Several replies of a model to an item differ in their binding, and a run usually has all of them or none. So sums
 # are over a set of bindings. If only part of such a set is shown, no sums are used (`RunRows.parted_sets`).
 _SETS = b"sets"
-_SUMS = f"""select {_TOLD}, array_to_string(list_sort(list_distinct(list(binding))), chr(31)) as binding
+_SUMS = f"""select {_SUM_COLUMNS}, array_to_string(list_sort(list_distinct(list(binding))), chr(31)) as binding
 from {{source}} group by all"""
-OF_SUMS = frozenset(("model", "scenario", "item_id", "cluster_id", "metric", "dimension", "scorer", "evaluator"))
+SUM_COLUMNS = frozenset(("model", "scenario", "item_id", "cluster_id", "metric", "dimension", "scorer", "evaluator"))
 """The columns of sums, without those of axes and arms."""
 
 
-def sums_of(connection: Connection, benchmark: str, placed: bool = False) -> str | None:
+def score_sums(connection: Connection, benchmark: str, placed: bool = False) -> str | None:
     """Return the table of sums of the scores and columns of a benchmark, with its axes if `placed`; `None` if there is
     none. It has one or more rows for each item.
     """
@@ -321,14 +321,14 @@ def sums_of(connection: Connection, benchmark: str, placed: bool = False) -> str
 
 def analysis_of(connection: Connection, benchmark: str) -> str:
     """Return the item analysis of a benchmark as a `from` item: from sums if `connection` has them, else the macro."""
-    if sums_of(connection, benchmark) is None:
+    if score_sums(connection, benchmark) is None:
         return f"{sql.name(benchmark)}.item_analysis()"
     return analysis_name(benchmark)
 
 
-def sums_with(connection: Connection, plan: Plan, columns: Collection[str]) -> str | None:
+def score_sums_by(connection: Connection, plan: Plan, columns: Collection[str]) -> str | None:
     """Return the table of sums with these columns, which are of scores, axes or arms; `None` if there is none."""
-    return sums_of(connection, plan.benchmark.name, not {*columns} <= {*OF_SUMS, *arm_columns(plan)})
+    return score_sums(connection, plan.benchmark.name, not {*columns} <= {*SUM_COLUMNS, *arm_columns(plan)})
 
 
 class BindingSet(NamedTuple):
@@ -348,7 +348,7 @@ class PartSums:
     sets: tuple[BindingSet, ...]
 
 
-def kept_sums(store: Store, parts: Sequence[Path]) -> dict[Path, PartSums]:
+def read_score_sums(store: Store, parts: Sequence[Path]) -> dict[Path, PartSums]:
     """Return the sums of each large part; missing ones are made if the store can be written to. Raises `StoreError`
     S0103 if a part has changed since it was written.
     """
@@ -357,10 +357,10 @@ def kept_sums(store: Store, parts: Sequence[Path]) -> dict[Path, PartSums]:
     with suppress(OSError):
         names = files.names(parts)
         for part, path in files.read(names).items():
-            found[part] = _told(path)
+            found[part] = _read_sums(path)
         missing = {part: name for part, name in names.items() if part not in found}
         if missing:
-            found.update(_made(files, missing))
+            found.update(_compute_sums(files, missing))
     return found
 
 
@@ -369,18 +369,18 @@ def sum_files(store: Store) -> PartFiles:
     return PartFiles(store.root, store.digests(), SUMS, _SUMS)
 
 
-def _told(path: Path) -> PartSums:
+def _read_sums(path: Path) -> PartSums:
     import pyarrow.parquet as pq
 
     told = json.loads(pq.read_metadata(path).metadata[_SETS])
     return PartSums(path, tuple(BindingSet(one, two, name, tuple(some)) for one, two, name, some in told))
 
 
-def _made(files: PartFiles, names: Mapping[Path, str]) -> Iterator[tuple[Path, PartSums]]:
+def _compute_sums(files: PartFiles, names: Mapping[Path, str]) -> Iterator[tuple[Path, PartSums]]:
     """Compute the sums of parts and yield them. An unreadable part is skipped here; queries of its scores will fail."""
     import pyarrow.parquet as pq
 
-    with open_box([str(part) for part in names]) as box:
+    with open_sandbox([str(part) for part in names]) as box:
         for part, name in names.items():
             files.verify(part)
             with suppress(duckdb.Error):
@@ -427,7 +427,7 @@ def all_sums(rows: str, kept: Sequence[PartSums]) -> list[str]:
     columns = "scenario, fingerprint, name, binding, size"
     nothing = f"select * from (values ('', '', '', '', 0)) as own ({columns}) where false"
     return [
-        f"create or replace view {ALL_SUMS} as {read}select {_TOLD}, binding from ({rows}) group by all",
+        f"create or replace view {ALL_SUMS} as {read}select {_SUM_COLUMNS}, binding from ({rows}) group by all",
         f"create or replace table {SUM_SETS} as "
         + (f"select * from (values {told}) as own ({columns})" if told else nothing),
     ]
@@ -441,7 +441,7 @@ def stale_files(store: Store) -> Iterator[Path]:
     lists = {list_of(store.root, table) for table in TABLES}
     for table, schema in TABLES.items():
         known[KEYS] |= {*key_files(store, schema.key).names(parts[table]).values()}
-        if table in VALUED:
+        if table in ENUMERATED_TABLES:
             known[VALUES] |= {*value_files(store, table).names(parts[table]).values()}
     for folder, names in known.items():
         for path in sorted((store.root / folder).glob("*")):

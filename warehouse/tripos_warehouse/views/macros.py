@@ -5,7 +5,7 @@ its other items, with the models as test takers (Lord and Novick 1968; Nunnally 
 `statistics.validity` has the same for arrays. Baselines are not respondents. The scores are read twice, since a window
 over all items of a model would hold them all in memory.
 
-Baselines. `placed` tests if a mean clears a floor: its whole 95 % interval lies above. This is SQL only, since the
+Baselines. `with_clears` tests if a mean clears a floor: its whole 95 % interval lies above. This is SQL only, since the
 macros must work in any DuckDB. The interval itself is not computed. Its low end lies above a floor f if
 
 - for a share with one score an item (Clopper and Pearson): the probability of as many successes or more, with f as the
@@ -57,10 +57,10 @@ CLEARS = """case
     and case when bottom <= 0 then true
       else (ln(share / (1 - share)) - ln(bottom / (1 - bottom))) * share * (1 - share) > t * enlarged end
 end"""
-"""The SQL expression that is true if a mean clears `floor`, over columns that `placed` adds."""
+"""The SQL expression that is true if a mean clears `floor`, over columns that `with_clears` adds."""
 
 
-def placed(source: str) -> str:
+def with_clears(source: str) -> str:
     """Return the query of `source` with the additional column `clears`.
 
     `source` has `mean`, `standard_error`, `items`, `scores`, the ends `least` and `most` of the scale, and a `floor`.
@@ -276,10 +276,10 @@ order by placed.place, placed.part, placed.metric, placed.evaluator, placed.mode
         "{same}", _same("covered")
     )
     .replace("{same_free}", _same("free"))
-    .replace("{placed}", placed("floored"))
+    .replace("{placed}", with_clears("floored"))
 )
 
-TOLD = ("scenario", "metric", "dimension", "evaluator", "scorer")
+MOMENT_COLUMNS = ("scenario", "metric", "dimension", "evaluator", "scorer")
 """The columns by which the sums for means are grouped."""
 # A cluster, usually one item, belongs to one group of the `TOLD` columns and adds to its sums. If it has scores on
 # one metric in several scenarios or by several scorers, it has rows of its own, under its name, so that its scores
@@ -507,7 +507,7 @@ def benchmark_macros(
     in figures. `moments`: the name of a table of sums to create, from which means are computed where it suffices.
     """
     schema = sql.name(benchmark)
-    per = _per([*TOLD, *columns], types.types)
+    per = _per([*MOMENT_COLUMNS, *columns], types.types)
     filled = {"schema": schema, "per": per, "source": schema, "first": "", "where_sample": "", "where_judgement": ""}
     filled |= {"counted": counted, "benchmark": sql.text(benchmark)}
     filled["once"] = "distinct" if several else ""
@@ -516,9 +516,9 @@ def benchmark_macros(
     texts = [_MEANS, _WORST, _REASONS, _DISAGREEMENTS, _AGREEMENT, _FAILURES, _SPENDING, ITEM_ANALYSIS, SUBSET_GAP]
     texts += [_UNPAIRED] if arms else []
     if moments is not None:
-        is_told = f"(per is null or per in ({', '.join(map(sql.text, TOLD))}))"
+        is_told = f"(per is null or per in ({', '.join(map(sql.text, MOMENT_COLUMNS))}))"
         told_columns = ", ".join(types.cast(name, f"kept.{name}") for name in ("scenario", "metric", "dimension"))
-        telling = {"told_per": _per(TOLD, types.types), "told_columns": told_columns, "is_told": is_told}
+        telling = {"told_per": _per(MOMENT_COLUMNS, types.types), "told_columns": told_columns, "is_told": is_told}
         filled["told"] = _filled(_TOLD, telling | {"moments": moments}).lstrip()
         filled |= {"moments": moments, "not_told": f" and not {is_told}", "told_items": _TOLD_ITEMS}
         filled["with_value"] = _WITH_VALUE

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripos_compiler.language.contexts import Only
+from tripos_compiler.language.contexts import ArmSelection
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.query.connection import Connection
@@ -47,7 +47,7 @@ class ScenarioRows(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AskedSteps:
+class PlanSteps:
     """The steps of a benchmark's plan.
 
     `shared`: runs of other benchmarks have some of its steps, because one extends the other, so their results count
@@ -63,7 +63,7 @@ class AskedSteps:
     conditional: bool = False
     clustered: bool = False
 
-    def mine(self, row: str) -> str:
+    def in_benchmark(self, row: str) -> str:
         """Return the SQL condition that `row` belongs to the benchmark."""
         return "true" if self.shared else f"{row}.benchmark = {sql.text(self.benchmark)}"
 
@@ -82,11 +82,11 @@ class RunRows:
     `several`: a row may belong to more than one shown run. `only`: items with other values on these axes are left out.
     """
 
-    of: AskedSteps
+    of: PlanSteps
     parts: tuple[ScenarioRows, ...]
     run_id: str | None
     several: bool
-    only: Only = field(default_factory=dict)
+    only: ArmSelection = field(default_factory=dict)
     partly: bool = False
     """True if a run may have asked some models about some items only."""
 
@@ -184,7 +184,7 @@ class RunRows:
         if LANGUAGE in said:
             said[LANGUAGE] = f"coalesce({said[LANGUAGE]}, item.language)"
         wrong = " or ".join(f"{said[axis]} not in {sql.texts(values)}" for axis, values in self.only.items())
-        return f"""select 1 from main.items as item where {self.of.mine("item")}
+        return f"""select 1 from main.items as item where {self.of.in_benchmark("item")}
           and item.scenario = listed.scenario and item.item_id = listed.item_id and ({wrong})"""
 
     def rows(self, table: str, key: str, items: str = "listed") -> str:
@@ -192,13 +192,14 @@ class RunRows:
         `listed` by item, `slots` by their own id, `samples` in either way.
         """
         both = ["listed", "slots"] if self.of.made else ["listed"]
-        under = self.of.conditional and table in ASKED
-        source = f"from main.{table} as kept where {self.of.mine('kept')}"
+        under = self.of.conditional and table in REQUEST_TABLES
+        source = f"from main.{table} as kept where {self.of.in_benchmark('kept')}"
         holds = ""
         if under:
             source = f"""select kept.*, asked.conditions from main.{table} as kept left join (
               select met.result_id, list(distinct met.condition) as conditions from main.conditions as met
-              group by met.result_id) as asked on asked.result_id = kept.{ASKED[table]} where {self.of.mine("kept")}"""
+              group by met.result_id) as asked on asked.result_id = kept.{REQUEST_TABLES[table]}
+            where {self.of.in_benchmark("kept")}"""
             holds = "and (step.always or list_has_any(row.conditions, step.conditions))"
         found = " union all ".join(
             f"""select row.*, step.run_id as shown_run
@@ -252,7 +253,7 @@ class RunRows:
         return self._of_models(ALL_SUMS, steps)
 
     @property
-    def parted_sets(self) -> str:
+    def partial_sets(self) -> str:
         """The query that has a row if some bindings of a set are shown and others not: then sums must not be used."""
         return f"select 1 from ({self._sets}) as parted where parted.found <> parted.size limit 1"
 
@@ -268,7 +269,7 @@ class RunRows:
     def _of_models(self, table: str, steps: str) -> str:
         """Return the query of the rows of a score table, for every compared model that they are about."""
         return f"""select row.* replace (step.model as model), step.run_id as shown_run
-          from (from {table} as kept where {self.of.mine("kept")}) as row
+          from (from {table} as kept where {self.of.in_benchmark("kept")}) as row
           join {steps} as step on {_SAME} and step.model is not null
           {self._is_listed("listed", "item_id")}{" and listed.model = step.model" if self.partly else ""}"""
 
@@ -296,7 +297,7 @@ class RunRows:
         return f"select * from (values {rows}) as part ({columns})"
 
 
-ASKED = {"samples": "sample_id", "judgements": "judgement_id", "turns": "conversation_id"}
+REQUEST_TABLES = {"samples": "sample_id", "judgements": "judgement_id", "turns": "conversation_id"}
 """The tables of requests, with the column that `conditions` refers to."""
 _SAME = "step.binding = row.binding and step.fingerprint = row.fingerprint and step.scenario = row.scenario"
 _SHOWN = (
@@ -341,17 +342,17 @@ def step_counts(connection: Connection, benchmark: str, scenario: str | None) ->
     return dict(connection.execute(query).fetchall())
 
 
-def rows_of_run(run_id: str, of: AskedSteps, only: Only, *, partly: bool = False) -> RunRows:
+def rows_of_run(run_id: str, of: PlanSteps, only: ArmSelection, *, partly: bool = False) -> RunRows:
     """Return the rows of one run whose axes have the values in `only`."""
     return RunRows(of, (), run_id, several=False, only=only, partly=partly)
 
 
-def latest_rows(connection: Connection, of: AskedSteps, *, partly: bool = False) -> RunRows:
+def latest_rows(connection: Connection, of: PlanSteps, *, partly: bool = False) -> RunRows:
     """Return the rows of the latest state of a benchmark."""
     steps = f"""select step.scenario, step.fingerprint, step.binding, step.model, step.other, step.run_id, run.status,
         run.started_at
       from main.run_steps as step join main.runs as run on run.run_id = step.run_id
-      where {of.mine("run")} and {of.planned}"""
+      where {of.in_benchmark("run")} and {of.planned}"""
     chosen = f"""select scenario, model, other, run_id from (
         select distinct scenario, model, other, run_id, status, started_at from ({steps}))
       qualify row_number() over (partition by scenario, model, other order by {LATEST}) = 1"""

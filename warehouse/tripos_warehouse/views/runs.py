@@ -286,7 +286,7 @@ def known_in_run(connection: Connection, run_id: str, subset: str, there: int) -
     """Return the count of a subset of which a run has `there` items."""
     query = """select listed.options from main.runs as listed
       where listed.run_id in (select items_of from main.runs where run_id = ?)"""
-    return SubsetCount(there, _of(connection.execute(query, [run_id]).fetchall(), subset))
+    return SubsetCount(there, _subset_size(connection.execute(query, [run_id]).fetchall(), subset))
 
 
 def known_in_store(connection: Connection, benchmark: str, subsets: Iterable[str]) -> Mapping[str, SubsetCount]:
@@ -300,11 +300,11 @@ def known_in_store(connection: Connection, benchmark: str, subsets: Iterable[str
     found = {}
     for subset in subsets:
         [there] = connection.execute(count, [benchmark, subset]).fetchone() or (0,)
-        found[subset] = SubsetCount(there, _of(rows, subset))
+        found[subset] = SubsetCount(there, _subset_size(rows, subset))
     return found
 
 
-def _of(rows: Iterable[tuple[str | None]], subset: str) -> int | None:
+def _subset_size(rows: Iterable[tuple[str | None]], subset: str) -> int | None:
     """Return the size of a subset from the first options that have it; `None` if none has."""
     for (options,) in rows:
         found = orjson.loads(options or "{}").get("drawn", {}).get(subset)

@@ -20,7 +20,7 @@ from pathlib import Path
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.files import code_version
-from tripos_warehouse.query.connection import StoreConnection, Views, duckdb, open_box
+from tripos_warehouse.query.connection import StoreConnection, Views, duckdb, open_sandbox
 from tripos_warehouse.store.digests import VERIFIED_BYTES, sha256_of
 from tripos_warehouse.store.paths import check_links, is_plain, part_path, read_plain
 
@@ -85,7 +85,7 @@ def read(root: Path) -> CachedViews | None:
         return None
 
 
-def connect_kept(root: Path) -> StoreConnection | None:
+def connect_cached(root: Path) -> StoreConnection | None:
     """Connect as `views.connect.connect` does, from cached views; `None` if there are none. Python functions are
     missing, so a query that fails here may succeed on a full connection. Raises `duckdb.Error`.
     """
@@ -93,8 +93,8 @@ def connect_kept(root: Path) -> StoreConnection | None:
     if kept is None:
         return None
     views = Views((*kept.tables, *kept.benchmarks))
-    keep_moments(root, kept, views)
-    return StoreConnection(open_box(kept.files), views)
+    cache_moments(root, kept, views)
+    return StoreConnection(open_sandbox(kept.files), views)
 
 
 def write(root: Path, kept: CachedViews) -> None:
@@ -114,7 +114,7 @@ def write(root: Path, kept: CachedViews) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def keep_moments(root: Path, kept: CachedViews, views: Views) -> None:
+def cache_moments(root: Path, kept: CachedViews, views: Views) -> None:
     """Register callbacks that also cache the sums for means once a query has created them: then they are a table of a
     few rows, and no score is read.
     """

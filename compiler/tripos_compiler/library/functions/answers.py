@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from tripos_compiler.library.functions.numbers import Locale, read_as
 from tripos_compiler.library.signature import Undefined
-from tripos_compiler.library.types import Json, T, WrittenOut, WrittenType, notated_type
-from tripos_compiler.plan import Type, value_fitting
+from tripos_compiler.library.types import Json, LiteralOnly, T, WrittenType, parse_type_notation
+from tripos_compiler.plan import Type, fit_value
 from tripos_compiler.replies.choices import ALPHABET, PRONOUN, are_options
 from tripos_compiler.replies.number_tokens import DEFAULT
 from tripos_compiler.replies.text import late_pattern
@@ -87,7 +87,7 @@ POSITION = re.compile(r"0|[1-9][0-9]*")
 
 def json_part(
     value: Json,
-    path: Annotated[str | Sequence[str], WrittenOut("a name that is not known before stands in a list: `(name,)`")],
+    path: Annotated[str | Sequence[str], LiteralOnly("a name that is not known before stands in a list: `(name,)`")],
     type: Annotated[str, WrittenType("T")],
 ) -> T | None:
     """Return a part of a value of JSON, read as a type; missing where there is none, or one of another type.
@@ -112,13 +112,13 @@ def json_part(
                 part = part[int(name)]
             case _:
                 return None
-    found: T | None = value_fitting(_type(type), part)
+    found: T | None = fit_value(_type(type), part)
     return found
 
 
 @cache
 def _type(notation: str) -> Type:
-    found = notated_type(notation)
+    found = parse_type_notation(notation)
     assert found is not None, f"a part of JSON cannot be read as {notation}"
     return found
 

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any
 
-from tripos_compiler.library.signature import Undefined, Unread
+from tripos_compiler.library.signature import AmbiguousAnswer, Undefined
 from tripos_compiler.library.types import Implied, K, N, T, element_type
-from tripos_compiler.plan import IntegerType, NumberType, Type, option_shares
+from tripos_compiler.plan import IntegerType, NumberType, Type, normalized_probabilities
 from tripos_compiler.replies.number_tokens import DEFAULT
 from tripos_compiler.replies.numbers import Policy, odd_reason, read_number
 
@@ -232,7 +232,7 @@ def option_probabilities(options: Sequence[str], tokens: Sequence[str], logprobs
     >>> option_probabilities(["CORRECT", "INCORRECT", "IN PART"], ["COR", "IN", "INC"], [-1.0, -0.1, -1.0])
     [0.5, 0.5, 0.0]
     """
-    found = option_shares(options, list(zip(tokens, logprobs, strict=False)))
+    found = normalized_probabilities(options, list(zip(tokens, logprobs, strict=False)))
     if len(tokens) != len(logprobs) or found is None:
         raise Undefined("no option is among the likeliest tokens")
     return found
@@ -274,10 +274,10 @@ Locale = Annotated[str, Implied("locale")]
 
 
 def read_as(policy: Policy, text: str, locale: str) -> float | None:
-    """Return the number that a policy reads in a text, or None. Raises `Unread` for ambiguous digits."""
+    """Return the number that a policy reads in a text, or None. Raises `AmbiguousAnswer` for ambiguous digits."""
     found = read_number(text, locale, policy)
     if (reason := odd_reason(found, locale)) is not None:
-        raise Unread(reason)
+        raise AmbiguousAnswer(reason)
     try:
         return None if found.value is None else float(found.value)
     except OverflowError:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from tripos_compiler.source.data_classes import dataclass
 
-MOST_REPEATS = 1_000
+MAX_REPEATS = 1_000
 """RE2's limit of repetitions."""
 _LARGEST = 64 << 20
 """Largest size of a compiled expression in bytes."""
@@ -26,7 +26,7 @@ _AHEAD = rf"(?:{_EDGE}[^\n]{_EDGE}|\n)*?"
 _AROUND = "looks ahead or behind", 'write two conditions: `matches(text, "a") and not matches(text, "b")`'
 _GROUP = "depends on what a group found", "write every case out: `aa|bb` for `([ab])\\1`"
 _ONCE = "does not try all ways to match", "write `*`, `+`, `?` or `(?:…)`: the search takes linear time without it"
-_FEWER = f"allow at most {MOST_REPEATS:,} repetitions in all, or any number: `a{{5,}}`"
+_FEWER = f"allow at most {MAX_REPEATS:,} repetitions in all, or any number: `a{{5,}}`"
 _OTHERS = {
     ops.ASSERT: _AROUND,
     ops.ASSERT_NOT: _AROUND,
@@ -89,7 +89,7 @@ def searcher(pattern: str) -> Callable[[str], bool]:
 
 
 @dataclass(frozen=True)
-class Found:
+class PatternMatch:
     """Match of an expression with its groups; None for a group without a match."""
 
     start: int
@@ -98,7 +98,7 @@ class Found:
 
 
 @lru_cache(256)
-def finder(pattern: str) -> Callable[[str], list[Found]]:
+def finder(pattern: str) -> Callable[[str], list[PatternMatch]]:
     """Return a function that lists all non-empty matches of an expression in a text, from left to right. Raises the
     errors of `searcher`.
 
@@ -116,7 +116,7 @@ def finder(pattern: str) -> Callable[[str], list[Found]]:
     edged = _PatternWriter(edged=True, capturing=True).sequence(parsed, flags)
     wide = _compiled(f"{_AHEAD}({edged})".encode())
 
-    def find(text: str) -> list[Found]:
+    def find(text: str) -> list[PatternMatch]:
         if text.isascii():
             return _find(_PlainText(text), plain, groups)
         return _find(_EdgedText(text, is_ascii), wide, groups)
@@ -185,9 +185,9 @@ class _EdgedText(_PlainText):
         return lines + (len(text) - lines) // 3
 
 
-def _find(text: _PlainText, compiled: Any, groups: tuple[str, ...]) -> list[Found]:
+def _find(text: _PlainText, compiled: Any, groups: tuple[str, ...]) -> list[PatternMatch]:
     """Return the matches of an expression whose first group is the whole match, followed by `groups`."""
-    found: list[Found] = []
+    found: list[PatternMatch] = []
     at = counted = characters = 0
     while at < len(text.data) and (match := text.match(compiled, at)) is not None:
         spans = [match.span(number) for number in range(2, len(groups) + 2)]
@@ -206,7 +206,7 @@ def _find(text: _PlainText, compiled: Any, groups: tuple[str, ...]) -> list[Foun
             return text.text[begin : begin + text.characters(min(span[0], end), min(span[1], end))]
 
         own = tuple(held(span) for span, kind in zip(spans, groups, strict=True) if kind == "group")
-        found.append(Found(first, first + text.characters(start, end), own))
+        found.append(PatternMatch(first, first + text.characters(start, end), own))
         at = end
     return found
 
@@ -260,8 +260,8 @@ class _PatternWriter:
                 self.groups.append("group")
             return f"{'(' if captured else '(?:'}{self.sequence(parts, (flags | added) & ~removed)})"
         low, high, repeated = value
-        if low > MOST_REPEATS or (high is not ops.MAXREPEAT and high > MOST_REPEATS):
-            raise NotLinearError(f"repeats something more than {MOST_REPEATS:,} times", _FEWER)
+        if low > MAX_REPEATS or (high is not ops.MAXREPEAT and high > MAX_REPEATS):
+            raise NotLinearError(f"repeats something more than {MAX_REPEATS:,} times", _FEWER)
         most = "" if high is ops.MAXREPEAT else high
         shortest = "?" if op is ops.MIN_REPEAT else ""
         return f"(?:{self.sequence(repeated, flags)}){{{low},{most}}}{shortest}"

@@ -9,8 +9,8 @@ from functools import cache
 from itertools import count, islice, product
 from typing import Any
 
-from tripos_compiler.library.functions.regular_expressions import Found, NotLinearError, finder, searcher
-from tripos_compiler.library.signature import Undefined, Wrong
+from tripos_compiler.library.functions.regular_expressions import NotLinearError, PatternMatch, finder, searcher
+from tripos_compiler.library.signature import ArgumentError, Undefined
 from tripos_compiler.library.types import ordered, sorted_items
 from tripos_compiler.replies.choices import letters_at
 from tripos_compiler.replies.text import comparable
@@ -172,7 +172,7 @@ def matches(text: str, pattern: str) -> bool:
         raise Undefined("the pattern is not a regular expression") from error
 
 
-def is_no_pattern(given: Mapping[str, object]) -> str | Wrong | None:
+def is_no_pattern(given: Mapping[str, object]) -> str | ArgumentError | None:
     """Return the error of a literal pattern.
 
     >>> is_no_pattern({"pattern": "(a"})
@@ -188,7 +188,7 @@ def is_no_pattern(given: Mapping[str, object]) -> str | Wrong | None:
     except (OverflowError, RecursionError) as error:
         return f"this pattern is not a regular expression: {error}"
     except NotLinearError as error:
-        return Wrong("E0316", f"this pattern cannot be searched for in linear time: it {error}", error.mend)
+        return ArgumentError("E0316", f"this pattern cannot be searched for in linear time: it {error}", error.mend)
     return None
 
 
@@ -231,18 +231,18 @@ def regex_replace(text: str, pattern: str, new: str) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def _places(text: str, pattern: str) -> list[Found]:
+def _places(text: str, pattern: str) -> list[PatternMatch]:
     try:
         return finder(pattern)(text)
     except (re.error, OverflowError, RecursionError, NotLinearError) as error:
         raise Undefined("the pattern is not a regular expression") from error
 
 
-def _held(text: str, found: Found) -> str | None:
+def _held(text: str, found: PatternMatch) -> str | None:
     return next(filter(None, found.groups), None) if found.groups else text[found.start : found.end]
 
 
-def _filled(new: str, found: Found) -> str:
+def _filled(new: str, found: PatternMatch) -> str:
     def group(number: re.Match[str]) -> str:
         place = int(number[1]) - 1
         if place >= len(found.groups):
@@ -252,7 +252,7 @@ def _filled(new: str, found: Found) -> str:
     return _GROUP_NUMBER.sub(group, new)
 
 
-def lacks_group(given: Mapping[str, object]) -> str | Wrong | None:
+def lacks_group(given: Mapping[str, object]) -> str | ArgumentError | None:
     """Return the error of a literal pattern, or of a literal text with more groups than it has.
 
     >>> lacks_group({"pattern": "(a)b", "new": r"\\2"})

@@ -19,10 +19,10 @@ from tripos_compiler.library.types import fits, type_notation, without_optional
 from tripos_compiler.lowering.measures.dimensions import dimension_text
 from tripos_compiler.lowering.measures.normal_forms import Atom, NormalForm, atom_form, function_atom, with_missing
 from tripos_compiler.lowering.measures.typed_figures import (
-    Declared,
+    AggregateTerm,
     FigureContext,
-    Leaf,
     LoweredMeasure,
+    MeasureDeclaration,
     Operand,
     TypedFigure,
     chosen_from,
@@ -234,7 +234,7 @@ def _missing(reading: FigureContext, argument: Argument, function: AggregateFunc
 
 # Types of operands
 
-APART = frozenset({"text", "integer", "number", "bool", "choice", "path"})
+DISTINGUISHABLE_KINDS = frozenset({"text", "integer", "number", "bool", "choice", "path"})
 """The kinds of types whose values can be distinguished."""
 
 
@@ -325,7 +325,7 @@ def _misfit(function: AggregateFunction, scored: Operand, place: int) -> tuple[s
             return f"{what} compares texts, and {name} is `{type_notation(type_)}`", help_
         return None
     of = type_.of if type_.kind == "set" else type_
-    if function.takes == "values" and of.kind not in APART and function.name != "count":
+    if function.takes == "values" and of.kind not in DISTINGUISHABLE_KINDS and function.name != "count":
         return (
             f"{what} tells values apart, and {name} is `{type_notation(type_)}`",
             "take it of a choice, a text or a set",
@@ -452,7 +452,7 @@ def find_across(
             help_ = f"say whose: `measure … = {written_as(call)} across ROLE`{second}"
             reading.error("E0623", f"`{function.name}` compares the models of a role", call.span, help_)
         return False
-    reading.across_taken = True
+    reading.uses_across = True
     if operands is None or role.text not in reading.program.roles:
         return False
     if two:
@@ -631,7 +631,7 @@ def _allocated(program: Program) -> bool:
     return {table.name("scorer").text for table in program.of("allocate")} <= set(program.allocation)
 
 
-def _measure(reading: FigureContext, name: Name, declared: Declared) -> LoweredMeasure | None:
+def _measure(reading: FigureContext, name: Name, declared: MeasureDeclaration) -> LoweredMeasure | None:
     reading.program.index.use(name.span, declared.name.span)
     return reading.known.get(declared.key)
 
@@ -675,7 +675,7 @@ def _no_measure(reading: FigureContext, syntax: Syntax) -> None:
     reading.error("E0201", message, last.span, help_, word)
 
 
-def _shown(reading: FigureContext, declared: Declared) -> str:
+def _shown(reading: FigureContext, declared: MeasureDeclaration) -> str:
     """Return the name of a measure as it is written in this context."""
     return declared.name.text if declared.scenario == reading.scenario else declared.key
 
@@ -847,11 +847,11 @@ def read_aggregate(reading: FigureContext, call: CallExpr, read: Read) -> TypedF
         Scale() if mixed and keeps else scale,
         named,
         call.span,
-        leaves=(Leaf(f"`{named}`", tuple(values), function=function.name, judged=judge is not None),),
+        leaves=(AggregateTerm(f"`{named}`", tuple(values), function=function.name, judged=judge is not None),),
         mixed=mixed and keeps,
         ends=ends,
         form=_held(leaf, Scale() if mixed and keeps else scale, ends, named),
-        course=atom_form(replace(leaf, bounds=_range(scale, ends))),
+        direction_form=atom_form(replace(leaf, bounds=_range(scale, ends))),
     )
 
 
@@ -945,7 +945,7 @@ def _of_cells(
         scale, ends = inner.scale, inner.scale.bounds or inner.ends
     mixed = inner.mixed and _keeps_scale(function)
     options = f"{function.name} {sorted(arguments.named.items())} of cells of {sorted(figure.by)}"
-    form, course = (function_atom(options, [each], function.rises) for each in (inner.form, inner.course))
+    form, course = (function_atom(options, [each], function.rises) for each in (inner.form, inner.direction_form))
     return TypedFigure(
         Aggregate(function=function.name, values=(), named=arguments.named, by=by, of=figure),
         Scale() if mixed else scale,
@@ -955,7 +955,7 @@ def _of_cells(
         mixed=mixed and "metric" in by,
         ends=(None, None) if mixed else ends,
         form=_held(form, Scale() if mixed else scale, ends, named),
-        course=atom_form(replace(course, bounds=_range(scale, ends))),
+        direction_form=atom_form(replace(course, bounds=_range(scale, ends))),
     )
 
 
@@ -988,7 +988,7 @@ def _cells_of(
     reading: FigureContext, function: AggregateFunction, known: LoweredMeasure, syntax: Syntax
 ) -> TypedFigure | None:
     """Return a measure as a figure with cells."""
-    course, known = known.course, _original(reading, known)
+    course, known = known.direction_form, _original(reading, known)
     name, by = f"`{known.measure.name}`", known.measure.by
     if not _takes_cells(function):
         message = f"`{function.name}` is taken of what is scored, and {name} is a measure"
@@ -1002,8 +1002,8 @@ def _cells_of(
     else:
         if known.measure.missing != "skip":
             reading.missing = known.measure.missing
-        form = with_missing(known.figured.form, known.measure.missing)
-        return replace(_in_cells(known.figured, by), form=form, course=course)
+        form = with_missing(known.typed_figure.form, known.measure.missing)
+        return replace(_in_cells(known.typed_figure, by), form=form, direction_form=course)
     return None
 
 
@@ -1015,7 +1015,7 @@ def _in_cells(figured: TypedFigure, by: tuple[str, ...]) -> TypedFigure:
 
 def _original(reading: FigureContext, known: LoweredMeasure) -> LoweredMeasure:
     """Return the measure that another name stands for, as in `measure b = a`."""
-    match known.figured.figure:
+    match known.typed_figure.figure:
         case Measured(measure=name, slice=fixed) if not fixed and reading.known[name].measure.by == known.measure.by:
             return _original(reading, reading.known[name])
     return known
@@ -1035,7 +1035,7 @@ def _nested(
         return None
     own = replace(reading, written=dims or (), terms=[])
     inner = read(own, syntax)
-    reading.missing, reading.across_taken = own.missing, own.across_taken
+    reading.missing, reading.uses_across = own.missing, own.uses_across
     if inner is None:
         return None
     if not inner.leaves:

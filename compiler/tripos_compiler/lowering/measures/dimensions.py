@@ -14,7 +14,7 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.library.types import type_notation, without_optional
 from tripos_compiler.lowering.declarations import RESERVED_AXES
-from tripos_compiler.plan import FIXED, ChoiceType, RecordType, Scenario, Type
+from tripos_compiler.plan import BUILT_IN_DIMENSIONS, ChoiceType, RecordType, Scenario, Type
 from tripos_compiler.resolve.program import KINDS, Program
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
@@ -54,7 +54,7 @@ def _field(program: Program, scenario: Statement, field: str) -> Span | None:
     local, over = _local(scenario), scenario.one_of("over")
     if local is not None:
         return next((each.name().span for each in local.of("field") if each.name().text == field), None)
-    loaded = program.rowsets.get(over.name("dataset").text) if over is not None else None
+    loaded = program.top_level_datasets.get(over.name("dataset").text) if over is not None else None
     return loaded.spans.get(field) if loaded is not None else None
 
 
@@ -74,7 +74,7 @@ GROUPED = frozenset({"text", "integer", "number", "bool", "choice", "path"})
 
 
 @dataclass(frozen=True)
-class Parted:
+class Groupable:
     """Something that dimensions can divide, a figure or a sample: `named` in messages, over `scenarios`.
 
     `fixed` are the built-in dimensions it has. `arms`: it can go by arms. `across`: it compares its evaluators. If it
@@ -101,7 +101,7 @@ def dimension_text(syntax: Syntax) -> str:
     return describe_syntax(syntax)
 
 
-def read_dimension(program: Program, syntax: Syntax, parted: Sequence[Parted]) -> str | None:
+def read_dimension(program: Program, syntax: Syntax, parted: Sequence[Groupable]) -> str | None:
     """Return the dimension; None if one of `parted` does not have it, which is reported once."""
     parted = [each for each in parted if each.whole or _knows(program, each, syntax)]
     match syntax:
@@ -134,7 +134,7 @@ def _path(syntax: Syntax) -> list[Name] | None:
     return None
 
 
-def _groups_of(program: Program, axis: Name, word: Name, parted: Sequence[Parted]) -> str | None:
+def _groups_of(program: Program, axis: Name, word: Name, parted: Sequence[Groupable]) -> str | None:
     """Return the dimension of the groups of an axis. Reports a mistake and returns None."""
     if word.text != GROUP:
         message, help_ = f"an axis has no `{word.text}`", f"go by its values, `{axis.text}`, or by `{axis.text}.group`"
@@ -153,7 +153,7 @@ def _groups_of(program: Program, axis: Name, word: Name, parted: Sequence[Parted
     return f"{axis.text}.{GROUP}"
 
 
-def read_dimensions(program: Program, written: Sequence[Syntax], parted: Sequence[Parted]) -> tuple[str, ...] | None:
+def read_dimensions(program: Program, written: Sequence[Syntax], parted: Sequence[Groupable]) -> tuple[str, ...] | None:
     """Return the dimensions without repetition; None if one is wrong."""
     found = [read_dimension(program, syntax, parted) for syntax in written]
     known = [dim for dim in found if dim is not None]
@@ -162,7 +162,7 @@ def read_dimensions(program: Program, written: Sequence[Syntax], parted: Sequenc
 
 def check_names(program: Program, written: Sequence[Syntax]) -> None:
     """Report names that cannot be dimensions of anything, for a figure that is wrong."""
-    known = [*FIXED, *program.declared.get("axis", {}), *program.declared.get("arm", {}), "language"]
+    known = [*BUILT_IN_DIMENSIONS, *program.declared.get("axis", {}), *program.declared.get("arm", {}), "language"]
     for name in written:
         if isinstance(name, Name) and name.text not in known and name.text not in _element_names(program):
             close = nearest(name.text, known)
@@ -187,23 +187,23 @@ def check_own_line(program: Program, written: Sequence[Syntax], words: Sequence[
     return False
 
 
-def known_dimensions(program: Program, parted: Sequence[Parted]) -> list[str]:
+def known_dimensions(program: Program, parted: Sequence[Groupable]) -> list[str]:
     """Return the dimensions that all of `parted` have."""
-    fixed = [dim for dim in FIXED if all(dim in each.fixed for each in parted)]
+    fixed = [dim for dim in BUILT_IN_DIMENSIONS if all(dim in each.fixed for each in parted)]
     axes = [axis for axis in program.axes if all(_has_axis(each, axis) for each in parted)]
     arms = [arm for arm in program.arms if all(_has_arm(each, arm) for each in parted)]
     return [*fixed, *axes, *arms]
 
 
-def _has_axis(parted: Parted, axis: str) -> bool:
+def _has_axis(parted: Groupable, axis: str) -> bool:
     return any(axis in scenario.axes for scenario in parted.scenarios)
 
 
-def _has_arm(parted: Parted, arm: str) -> bool:
+def _has_arm(parted: Groupable, arm: str) -> bool:
     return parted.arms and any(arm in scenario.arms for scenario in parted.scenarios)
 
 
-def _knows(program: Program, parted: Parted, syntax: Syntax) -> bool:
+def _knows(program: Program, parted: Groupable, syntax: Syntax) -> bool:
     match syntax:
         case Name(text=text):
             return text in {*parted.fixed, *parted.elements} or _has_axis(parted, text) or _has_arm(parted, text)
@@ -213,7 +213,7 @@ def _knows(program: Program, parted: Parted, syntax: Syntax) -> bool:
     return ".".join(name.text for name in path[:2]) in fields_by(program, [parted])
 
 
-def _single_name(program: Program, name: Name, parted: Sequence[Parted]) -> str | None:
+def _single_name(program: Program, name: Name, parted: Sequence[Groupable]) -> str | None:
     """Check a dimension of one name: a built-in one, an axis or an arm. Reports a mistake and returns None."""
     text = name.text
     for kind, table in (("axis", program.axes), ("arm", program.arms)):
@@ -222,7 +222,7 @@ def _single_name(program: Program, name: Name, parted: Sequence[Parted]) -> str 
             program.index.use(name.span, declared.span)
             if text not in table:
                 return None  # it was reported
-    if text in FIXED:
+    if text in BUILT_IN_DIMENSIONS:
         stranger = next((each for each in parted if text not in each.fixed), None)
         if stranger is not None:
             _out_of_place(program, name, _no_fixed(text, stranger), parted)
@@ -244,14 +244,14 @@ def _single_name(program: Program, name: Name, parted: Sequence[Parted]) -> str 
         return None  # the scores of these elements were reported
     fields = fields_by(program, parted)
     same = [dim for dim in fields if text in dim.split(".")]
-    close = same[0] if same else nearest(text, [*FIXED, *program.axes, *program.arms, *fields])
+    close = same[0] if same else nearest(text, [*BUILT_IN_DIMENSIONS, *program.axes, *program.arms, *fields])
     known = known_dimensions(program, parted)
     help_ = f"did you mean `{close}`?" if close else f"it goes by {', '.join(known)}"
     program.diagnostics.error("E0201", f"there is no dimension `{text}`", name.span, help=help_, unknown=text)
     return None
 
 
-def _no_fixed(text: str, parted: Parted) -> str:
+def _no_fixed(text: str, parted: Groupable) -> str:
     if not parted.arms:
         return f"an item has no `{text}`: the replies to it have"
     match text:
@@ -266,13 +266,13 @@ def _no_fixed(text: str, parted: Parted) -> str:
     return f"{parted.named} does not go by `{text}`"
 
 
-def _out_of_place(program: Program, name: Name, message: str, parted: Sequence[Parted]) -> None:
+def _out_of_place(program: Program, name: Name, message: str, parted: Sequence[Groupable]) -> None:
     known = known_dimensions(program, parted)
     help_ = f"it goes by {', '.join(f'`{dim}`' for dim in known)}" if known else "leave it out"
     program.diagnostics.error("E0621", message, name.span, help=help_)
 
 
-def _of_rows(program: Program, path: Sequence[Name], parted: Sequence[Parted]) -> str | None:
+def _of_rows(program: Program, path: Sequence[Name], parted: Sequence[Groupable]) -> str | None:
     """Check a dotted dimension: a field of rows or of elements. Reports a mistake and returns None."""
     alias, field, *further = path if len(path) > 1 else [path[0], path[0]]
     for each in parted:
@@ -298,7 +298,7 @@ def _of_rows(program: Program, path: Sequence[Name], parted: Sequence[Parted]) -
             types |= fields_of(program, found.dataset)
         type_ = types.get(field.text)
         if type_ is None:
-            if any(loaded.poisoned for loaded in program.rowsets.values()):
+            if any(loaded.poisoned for loaded in program.top_level_datasets.values()):
                 return None
             close = nearest(field.text, types)
             help_ = f"did you mean `{close}`?" if close else f"it has {', '.join(f'`{name}`' for name in types)}"
@@ -345,7 +345,7 @@ def _goes_by(program: Program, path: Sequence[Name], type_: Type, known: int = 2
     return True
 
 
-def values_of(program: Program, dim: str, parted: Sequence[Parted]) -> tuple[str, Sequence[str] | None]:
+def values_of(program: Program, dim: str, parted: Sequence[Groupable]) -> tuple[str, Sequence[str] | None]:
     """Return the kind of a dimension that is no axis or arm, and its values; None if not all of them are known."""
     first, *path = dim.split(".")
     if first in program.axes:
@@ -373,7 +373,7 @@ def _at(type_: Type | None, path: Sequence[str]) -> Type | None:
 
 def _values_in(program: Program, sources: Sequence[str], field: str) -> list[str] | None:
     """Return the texts in a field of data sets; None if not all rows are known."""
-    loaded = [program.rowsets.get(name) for name in sources]
+    loaded = [program.top_level_datasets.get(name) for name in sources]
     if not all(each is not None and each.known and each.sound and each.rows for each in loaded):
         return None
     rows = [row.values.get(field) for each in loaded if each is not None for row in each.rows]
@@ -386,7 +386,7 @@ def fields_of(program: Program, dataset: str) -> dict[str, Type]:
     return {field.name: field.type for field in found.fields} if found is not None else {}
 
 
-def fields_by(program: Program, parted: Sequence[Parted]) -> list[str]:
+def fields_by(program: Program, parted: Sequence[Groupable]) -> list[str]:
     """Return the row fields that all of `parted` can go by, in source notation."""
     every: list[set[str]] = []
     for each in parted:

@@ -19,12 +19,18 @@ from tripos_compiler.language import intervals
 from tripos_compiler.language.intervals import CURVES, INTERVAL_ENDS, Scale, curve
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.lowering.measures.aggregates import find_measure, read_aggregate
-from tripos_compiler.lowering.measures.dimensions import Parted, fields_by, known_dimensions, read_dimension, values_of
-from tripos_compiler.lowering.measures.normal_forms import called, combined, constant_form, sliced_form, with_missing
+from tripos_compiler.lowering.measures.dimensions import (
+    Groupable,
+    fields_by,
+    known_dimensions,
+    read_dimension,
+    values_of,
+)
+from tripos_compiler.lowering.measures.normal_forms import combined, constant_form, sliced_form, with_missing, with_name
 from tripos_compiler.lowering.measures.typed_figures import (
+    CellTerm,
     FigureContext,
     LoweredMeasure,
-    Term,
     TypedFigure,
     formula_of,
     is_arithmetic,
@@ -34,7 +40,7 @@ from tripos_compiler.lowering.measures.typed_figures import (
     vanishes,
     written_as,
 )
-from tripos_compiler.plan import FIXED, Aggregate, Constant, Figure, Formula, Measured
+from tripos_compiler.plan import BUILT_IN_DIMENSIONS, Aggregate, Constant, Figure, Formula, Measured
 from tripos_compiler.source.text import Span
 from tripos_compiler.source.tree import (
     Argument,
@@ -80,8 +86,8 @@ def read_slice(reading: FigureContext, syntax: IndexExpr) -> TypedFigure | None:
     keys = frozenset(fixed)
     cells = tuple(dim for dim in known.measure.by if dim not in keys)
     named = written_as(syntax)
-    figured = known.figured
-    reading.terms.append(Term(named, syntax.span, cells, keys))
+    figured = known.typed_figure
+    reading.terms.append(CellTerm(named, syntax.span, cells, keys))
     return TypedFigure(
         Measured(measure=known.measure.name, slice=fixed),
         figured.scale,
@@ -91,8 +97,8 @@ def read_slice(reading: FigureContext, syntax: IndexExpr) -> TypedFigure | None:
         leaves=tuple(sliced(leaf, keys) for leaf in figured.leaves),
         mixed=figured.mixed and "metric" not in keys,
         ends=figured.ends,
-        form=called(sliced_form(with_missing(figured.form, known.measure.missing), fixed), named),
-        course=sliced_form(known.course, fixed),
+        form=with_name(sliced_form(with_missing(figured.form, known.measure.missing), fixed), named),
+        direction_form=sliced_form(known.direction_form, fixed),
     )
 
 
@@ -103,8 +109,8 @@ def _fixed(reading: FigureContext, known: LoweredMeasure, argument: Argument) ->
         return None
     key, value = argument.name, argument.elements[0]
     program = reading.program
-    parted = [leaf.parted for leaf in known.figured.leaves if key.text not in leaf.fixed and leaf.parted.whole]
-    if not parted and any(not leaf.parted.whole for leaf in known.figured.leaves):
+    parted = [leaf.parted for leaf in known.typed_figure.leaves if key.text not in leaf.fixed and leaf.parted.whole]
+    if not parted and any(not leaf.parted.whole for leaf in known.typed_figure.leaves):
         return None  # its dimensions are unknown
     by_field: Syntax | None = argument.path
     if by_field is None and parted and all(key.text in each.elements for each in parted):
@@ -127,7 +133,7 @@ def _fixed(reading: FigureContext, known: LoweredMeasure, argument: Argument) ->
         close = next((field for field in fields if key.text in field.split(".")), nearest(key.text, [*names, *fields]))
         help_ = f"did you mean `{close}`?" if close else f"it goes by {', '.join(f'`{name}`' for name in names)}"
         message = f"`{known.measure.name}` does not go by `{key.text}`"
-        code = "E0621" if key.text in (*FIXED, *program.axes, *program.arms) else "E0201"
+        code = "E0621" if key.text in (*BUILT_IN_DIMENSIONS, *program.axes, *program.arms) else "E0201"
         reading.error(code, message, key.span, help_ if names else "leave the slice out", key.text)
         return None
     word = value.text if isinstance(value, Name) else value.value if isinstance(value, Text) else None
@@ -144,7 +150,7 @@ def _is_value(reading: FigureContext, known: LoweredMeasure, key: Name, word: st
         case "evaluator":
             return True  # the judges are known only during a run
         case "scenario":
-            values = sorted({s.name for leaf in known.figured.leaves for s in leaf.parted.scenarios})
+            values = sorted({s.name for leaf in known.typed_figure.leaves for s in leaf.parted.scenarios})
         case "metric":
             values = list(program.metrics) + sorted(reading.scores.names(None))
         case "dimension":
@@ -169,7 +175,7 @@ def _is_known(reading: FigureContext, key: str, word: str, values: Sequence[str]
 
 
 def _fixed_field(
-    reading: FigureContext, syntax: Syntax, value: Syntax, parted: Sequence[Parted]
+    reading: FigureContext, syntax: Syntax, value: Syntax, parted: Sequence[Groupable]
 ) -> tuple[str, str] | None:
     """Return the field, group or node dimension that a slice fixes, and its value. Reports a mistake and
     returns None.
@@ -273,7 +279,7 @@ def _goes_together(reading: FigureContext, found: TypedFigure) -> bool:
 def _aggregate(reading: FigureContext, syntax: CallExpr) -> TypedFigure | None:
     found = read_aggregate(reading, syntax, read_whole)
     if found is not None:
-        reading.terms.append(Term(found.named, found.span, (), frozenset()))
+        reading.terms.append(CellTerm(found.named, found.span, (), frozenset()))
     return found
 
 
@@ -291,7 +297,7 @@ def _constant(reading: FigureContext, syntax: Syntax, value: float) -> TypedFigu
         return None
     form = constant_form(value)
     return TypedFigure(
-        Constant(value=value), intervals.number(value), written_as(syntax), syntax.span, form=form, course=form
+        Constant(value=value), intervals.number(value), written_as(syntax), syntax.span, form=form, direction_form=form
     )
 
 
@@ -302,17 +308,17 @@ def _measured(reading: FigureContext, known: LoweredMeasure, syntax: Syntax) -> 
     measure = known.measure
     found = TypedFigure(
         Measured(measure=measure.name),
-        known.figured.scale,
+        known.typed_figure.scale,
         written_as(syntax),
         syntax.span,
         cells=measure.by,
-        leaves=known.figured.leaves,
-        mixed=known.figured.mixed,
-        ends=known.figured.ends,
-        form=called(with_missing(known.figured.form, measure.missing), written_as(syntax)),
-        course=known.course,
+        leaves=known.typed_figure.leaves,
+        mixed=known.typed_figure.mixed,
+        ends=known.typed_figure.ends,
+        form=with_name(with_missing(known.typed_figure.form, measure.missing), written_as(syntax)),
+        direction_form=known.direction_form,
     )
-    reading.terms.append(Term(found.named, found.span, found.cells, frozenset()))
+    reading.terms.append(CellTerm(found.named, found.span, found.cells, frozenset()))
     return found
 
 
@@ -330,7 +336,7 @@ def _binary(reading: FigureContext, syntax: BinaryExpr) -> TypedFigure | None:
     if one is not None and other is not None:
         found = _constant(reading, syntax, _computed(syntax.operator, one, other))
         form = combined(syntax.operator, [left.form, right.form])  # exact, as 1 / 3 is
-        return None if found is None else replace(found, form=form, course=form)
+        return None if found is None else replace(found, form=form, direction_form=form)
     if syntax.operator in ("+", "-"):
         other_scale = intervals.negated(right.scale) if syntax.operator == "-" else right.scale
         return formula_of(reading, syntax.operator, [left, right], syntax, intervals.added(left.scale, other_scale))
@@ -453,7 +459,9 @@ def _of_base(reading: FigureContext, call: CallExpr, part: TypedFigure, base: Ty
     if one is not None:
         return _constant(reading, call, one / by)
     form = constant_form(by)
-    divisor = TypedFigure(Constant(value=by), intervals.number(by), written_as(call), call.span, form=form, course=form)
+    divisor = TypedFigure(
+        Constant(value=by), intervals.number(by), written_as(call), call.span, form=form, direction_form=form
+    )
     return formula_of(reading, "/", [natural, divisor], call, Scale())
 
 

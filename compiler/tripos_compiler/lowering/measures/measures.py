@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, Label
-from tripos_compiler.language.intervals import INTERVAL_ENDS, end_signature, rounded, spoken
+from tripos_compiler.language.intervals import INTERVAL_ENDS, end_signature, format_bounds, rounded
 from tripos_compiler.language.scored_values import aggregates_of, why_no_headline
-from tripos_compiler.language.sequential_stopping import settling_figure
+from tripos_compiler.language.sequential_stopping import sequential_figure
 from tripos_compiler.lowering.measures.aggregates import find_measure, grader_of, graders_of
 from tripos_compiler.lowering.measures.dimensions import check_names
 from tripos_compiler.lowering.measures.figures import difference_of, read_difference, read_figure, read_whole
 from tripos_compiler.lowering.measures.normal_forms import Direction, directions_of, with_missing
 from tripos_compiler.lowering.measures.typed_figures import (
-    Declared,
+    AggregateTerm,
     FigureContext,
-    Leaf,
     LoweredMeasure,
+    MeasureDeclaration,
     Operand,
     Scores,
     TypedFigure,
@@ -43,7 +43,17 @@ from tripos_compiler.lowering.measures.typed_figures import (
     written_as,
 )
 from tripos_compiler.lowering.scores import computed_score, depends_on_reply, lower_column
-from tripos_compiler.plan import Aggregate, ChoiceType, Expectation, Export, Judging, Measure, Missing, Plan, Settling
+from tripos_compiler.plan import (
+    Aggregate,
+    ChoiceType,
+    Expectation,
+    Export,
+    JudgedStep,
+    Measure,
+    Missing,
+    Plan,
+    StoppingCriterion,
+)
 from tripos_compiler.resolve.program import Index, NamedColumn, Program
 from tripos_compiler.source.text import Span
 from tripos_compiler.source.tree import Argument, BinaryExpr, Group, Name, Number, Syntax
@@ -135,24 +145,24 @@ def read_measures(program: Program, silent: bool = False) -> FigureContext:
 def _reading(
     program: Program,
     scores: Scores,
-    declared: Mapping[str, Declared],
+    declared: Mapping[str, MeasureDeclaration],
     known: Mapping[str, LoweredMeasure],
     scopes: Mapping[Span, Mapping[str, Any]],
-    each: Declared,
+    each: MeasureDeclaration,
 ) -> FigureContext:
     written = tuple(each.statement.many("dims"))
     across = each.statement.find_name("role")
     return FigureContext(program, scores, declared, known, scopes, each.scenario, each.key, written, across)
 
 
-def _declared(program: Program) -> Iterator[Declared]:
+def _declared(program: Program) -> Iterator[MeasureDeclaration]:
     """Yield every `measure` in the order of the files, without repeated names."""
     seen: dict[str, Name] = {}
     for statement in program.of("measure", "scenario"):
         if statement.construct == "measure":
             name = statement.name()
             if program.declared["measure"].get(name.text) is name:
-                yield Declared(name.text, None, name, statement)
+                yield MeasureDeclaration(name.text, None, name, statement)
             continue
         scenario = statement.name()
         if program.declared["scenario"].get(scenario.text) is not scenario:
@@ -167,14 +177,14 @@ def _declared(program: Program) -> Iterator[Declared]:
                 message = f"measure `{name.text}` is declared twice in this scenario"
                 program.diagnostics.error("E0202", message, name.span, label, help="rename one")
                 continue
-            yield Declared(key, scenario.text, name, inner)
+            yield MeasureDeclaration(key, scenario.text, name, inner)
 
 
-def settling_of(statement: Statement) -> Settling | None:
+def settling_of(statement: Statement) -> StoppingCriterion | None:
     """Return the `until` clause of a statement; None without one."""
     within = statement.values.get("number")
     number = float(within.value) if isinstance(within, Number) else None
-    return Settling(within=number) if statement.has("until") else None
+    return StoppingCriterion(within=number) if statement.has("until") else None
 
 
 def declared_settling(program: Program) -> Iterator[tuple[str, Span]]:
@@ -187,7 +197,7 @@ def declared_settling(program: Program) -> Iterator[tuple[str, Span]]:
 def _in_order(
     program: Program,
     scores: Scores,
-    declared: Mapping[str, Declared],
+    declared: Mapping[str, MeasureDeclaration],
     scopes: Mapping[Span, Mapping[str, Any]],
 ) -> list[str]:
     """Return the measures in order of dependency, without those in a circle."""
@@ -207,7 +217,7 @@ def _in_order(
 
 
 def _circle(
-    program: Program, declared: Mapping[str, Declared], needs: Mapping[str, list[str]], waiting: list[str]
+    program: Program, declared: Mapping[str, MeasureDeclaration], needs: Mapping[str, list[str]], waiting: list[str]
 ) -> list[str]:
     """Report measures that depend on each other, and return them."""
     way = [waiting[0]]
@@ -220,7 +230,7 @@ def _circle(
     return circle
 
 
-def _measure(program: Program, reading: FigureContext, each: Declared) -> LoweredMeasure | None:
+def _measure(program: Program, reading: FigureContext, each: MeasureDeclaration) -> LoweredMeasure | None:
     """Lower a measure. Reports a mistake and returns None."""
     statement = each.statement
     role_known = reading.across is None or program.is_declared("role", reading.across)
@@ -241,7 +251,7 @@ def _measure(program: Program, reading: FigureContext, each: Declared) -> Lowere
         silent = replace(program, diagnostics=Diagnostics(), index=Index())
         again = replace(reading, program=silent, terms=[], zero=True)
         figured = read_whole(again, statement.syntax("value")) or figured
-    if reading.across is not None and not reading.across_taken:
+    if reading.across is not None and not reading.uses_across:
         message = f"nothing here is taken across `{reading.across.text}`"
         help_ = "leave it out, take an agreement such as `kendall_w(…)`, or a mean across it `as sample`"
         program.diagnostics.error("E0623", message, reading.across.span, help=help_)
@@ -253,7 +263,7 @@ def _measure(program: Program, reading: FigureContext, each: Declared) -> Lowere
     by = find_cells(reading, figured)
     if by is None:
         return None
-    corrected = is_corrected(reading, statement.syntax("value"), figured, statement.has("corrected"))
+    corrected = human_corrected(reading, statement.syntax("value"), figured, statement.has("corrected"))
     if corrected is None:
         return None
     random = random_facets(reading, statement, figured)
@@ -290,7 +300,7 @@ def better_direction(statement: Statement, figured: TypedFigure) -> Direction | 
         return "lower"
     if statement.has("higher"):
         return "higher"
-    better, said = directions_of(figured.course)
+    better, said = directions_of(figured.direction_form)
     if not said:
         return None
     return next(iter(better)) if len(better) == 1 else False
@@ -340,7 +350,7 @@ def _detail(by: tuple[str, ...], low: float | None, high: float | None, correcte
     """Return the description of a measure for editors."""
     goes = f" by {', '.join(by)}" if by else ""
     people = " that people correct" if corrected else ""
-    ends = f", {spoken((low, high))}" if low is not None and high is not None else ""
+    ends = f", {format_bounds((low, high))}" if low is not None and high is not None else ""
     return f"a measure{goes}{people}{ends}"
 
 
@@ -358,7 +368,7 @@ EVERYBODY = frozenset(("evaluator", "pair"))
 """Dimensions that distinguish evaluators."""
 
 
-def is_corrected(reading: FigureContext, value: Syntax, figured: TypedFigure, says_so: bool) -> bool | None:
+def human_corrected(reading: FigureContext, value: Syntax, figured: TypedFigure, says_so: bool) -> bool | None:
     """Return true if people correct a figure, false if it does not say so; None if they cannot, which is reported."""
     named = dict.fromkeys(name for name in measures_in(reading, value) if name in reading.known)
     builds_on = [name for name in named if reading.known[name].measure.corrected]
@@ -366,7 +376,7 @@ def is_corrected(reading: FigureContext, value: Syntax, figured: TypedFigure, sa
         message = f"people correct `{builds_on[0]}`, and this builds on it without them"
         reading.error(CODE, message, value.span, "write `corrected by people` behind the figure")
         return None
-    return (_can_be(reading, value.span, figured) or None) if says_so else False
+    return (_can_be_corrected(reading, value.span, figured) or None) if says_so else False
 
 
 def is_expected_of_people(reading: FigureContext, value: Syntax, figured: TypedFigure) -> bool | None:
@@ -378,15 +388,15 @@ def is_expected_of_people(reading: FigureContext, value: Syntax, figured: TypedF
     corrected = [known for known in named if known.measure.corrected]
     if not corrected:
         return False
-    ours = sum(_judges(leaf.scored) for known in corrected for leaf in known.figured.leaves)
+    ours = sum(_judges(leaf.scored) for known in corrected for leaf in known.typed_figure.leaves)
     if sum(_judges(leaf.scored) for leaf in figured.leaves) > ours:
         message = f"people correct `{corrected[0].measure.name}`, and what stands beside it is of judges alone"
         reading.error(CODE, message, value.span, "declare `measure NAME = … corrected by people`, and expect that")
         return None
-    return True if _can_be(reading, value.span, figured) else None
+    return True if _can_be_corrected(reading, value.span, figured) else None
 
 
-def _can_be(reading: FigureContext, span: Span, figured: TypedFigure) -> bool:
+def _can_be_corrected(reading: FigureContext, span: Span, figured: TypedFigure) -> bool:
     told = _why_not(reading, figured)
     if told is not None:
         reading.error(CODE, f"people cannot correct this: {told[0]}", span, told[1])
@@ -426,7 +436,7 @@ def _why_not(reading: FigureContext, figured: TypedFigure) -> tuple[str, str] | 
     return next((why for leaf in figured.leaves if (why := _not_graded(reading.program, leaf)) is not None), None)
 
 
-def _not_graded(program: Program, leaf: Leaf) -> tuple[str, str] | None:
+def _not_graded(program: Program, leaf: AggregateTerm) -> tuple[str, str] | None:
     """Return why people cannot grade what an aggregate reads in place of a judge, and the hint; None if they can."""
     for operand in leaf.scored:
         if any(grader_of(step) is None for step in operand.steps):
@@ -450,13 +460,13 @@ def _not_graded(program: Program, leaf: Leaf) -> tuple[str, str] | None:
 def _judges(scored: Iterable[Operand]) -> bool:
     """Return true if a judge contributes to the scores."""
     for each in scored:
-        judges = {step.name for scenario in each.scenarios for step in scenario.steps if isinstance(step, Judging)}
-        if any(isinstance(step, Judging) or judges & set(step.needs) for step in each.steps):
+        judges = {step.name for scenario in each.scenarios for step in scenario.steps if isinstance(step, JudgedStep)}
+        if any(isinstance(step, JudgedStep) or judges & set(step.needs) for step in each.steps):
             return True
     return False
 
 
-def _fixed(leaves: Iterable[Leaf]) -> frozenset[str]:
+def _fixed(leaves: Iterable[AggregateTerm]) -> frozenset[str]:
     return frozenset(name for leaf in leaves for name in leaf.fixed)
 
 
@@ -514,7 +524,7 @@ def lower_expectations(program: Program) -> None:
         reading = replace(base, scenario=scenario, terms=[], missing=None)
         found = _expectation(reading, statement.syntax("cond"))
         if found is not None:
-            until = Settling() if statement.has("until") else None
+            until = StoppingCriterion() if statement.has("until") else None
             told = {"until": until, "coverage": _coverage(reading, statement)}
             program.expectations.append(found.model_copy(update=told))
 
@@ -543,7 +553,7 @@ def _statements(program: Program) -> Iterator[tuple[str | None, Statement]]:
 def check_settling(program: Program, plan: Plan) -> None:
     """Report `until` clauses that continuing a run cannot satisfy. Call it after everything is lowered."""
     measures = {measure.name: measure for measure in plan.measures}
-    said: list[tuple[str, Measure | Expectation, Settling, Span]] = []
+    said: list[tuple[str, Measure | Expectation, StoppingCriterion, Span]] = []
     for statement in program.of("benchmark"):
         settling, headline = statement.one_of("settling"), statement.one_of("headline")
         if settling is not None and headline is None:
@@ -558,12 +568,12 @@ def check_settling(program: Program, plan: Plan) -> None:
         if each.until is not None:
             said.append((each.shown, each, each.until, statement.head))
     for name, of, until, span in said:
-        found = settling_figure(plan, of)
+        found = sequential_figure(plan, of)
         if isinstance(found, str):
             help_ = "leave `until settled` out here, and say it of a mean of scores"
             program.diagnostics.error("E0625", f"runs cannot settle `{name}`: it {found}", span, help=help_)
         elif until.within is not None and not 0 < 2 * until.within < found.ends[1] - found.ends[0]:
-            message = f"`{name}` runs from {spoken(found.ends)}: `within` is above 0 and below half of that"
+            message = f"`{name}` runs from {format_bounds(found.ends)}: `within` is above 0 and below half of that"
             program.diagnostics.error("E0625", message, span, help="write another number")
 
 
@@ -710,7 +720,7 @@ def _can_tell(
     if not never and low <= value <= high:
         return True
     word = "never" if never else "always"
-    message = f"this is {word} true: `{figured.named}` runs from {spoken(bounds)}"
+    message = f"this is {word} true: `{figured.named}` runs from {format_bounds(bounds)}"
     reading.error("E0704", message, condition.span, "compare it with a number on its scale")
     return False
 

@@ -218,7 +218,7 @@ def with_missing(form: NormalForm, missing: str) -> NormalForm:
     return mapped(form, lambda atom: atom if atom.missing else replace(atom, missing=missing))
 
 
-def called(form: NormalForm, named: str) -> NormalForm:
+def with_name(form: NormalForm, named: str) -> NormalForm:
     """Return the form under the name of its measure or slice if it is a single atom; otherwise unchanged."""
     match list(form.terms.items()):
         case [(((Atom() as atom, 1),), value)] if value == 1:

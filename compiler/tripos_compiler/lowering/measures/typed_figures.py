@@ -28,18 +28,18 @@ from tripos_compiler.language.intervals import (
     Ranges,
     Scale,
     enclosing_range,
-    ends_of_formula,
-    spoken,
+    format_bounds,
+    formula_range,
 )
 from tripos_compiler.language.scored_values import (
-    Giving,
     ScoredStep as PlanScored,
     ScoredValues,
+    ScoringStep,
     aggregates_of,
     judged_steps,
 )
 from tripos_compiler.library.registry import FUNCTIONS
-from tripos_compiler.lowering.measures.dimensions import Parted, dimension_text, read_dimension
+from tripos_compiler.lowering.measures.dimensions import Groupable, dimension_text, read_dimension
 from tripos_compiler.lowering.measures.normal_forms import (
     Atom,
     Direction,
@@ -176,7 +176,7 @@ class Scores:
             (scenario, step)
             for scenario in found.scenarios
             for step in scenario.steps
-            if isinstance(step, Giving) and id(step) in given
+            if isinstance(step, ScoringStep) and id(step) in given
         ]
         scales = {self.ranges.scale_of(scenario, step) for scenario, step in steps}
         low, high = enclosing_range(self.ranges.of_step(scenario, step) for scenario, step in steps)
@@ -213,7 +213,7 @@ def declared_score(statement: Statement) -> Name | None:
 
 
 @dataclass(frozen=True)
-class Leaf:
+class AggregateTerm:
     """An aggregate in a figure: its operands, and the dimensions that a slice fixes for it."""
 
     named: str
@@ -224,7 +224,7 @@ class Leaf:
     """Whether it compares the models of a role, so that it cannot go by them."""
 
     @property
-    def parted(self) -> Parted:
+    def parted(self) -> Groupable:
         """The dimensions it can go by."""
         fixed = {"scenario"}
         if any(each.kept for each in self.scored):
@@ -238,7 +238,7 @@ class Leaf:
         scenarios = {scenario.name: scenario for each in self.scored for scenario in each.scenarios}
         whole = all(each.whole for each in self.scored)
         elements = dict(each.elements for each in self.scored if each.elements is not None)
-        return Parted(
+        return Groupable(
             self.named, tuple(scenarios.values()), frozenset(fixed), across=self.judged, whole=whole, elements=elements
         )
 
@@ -252,7 +252,7 @@ class TypedFigure:
     named: str
     span: Span
     cells: tuple[str, ...] = ()
-    leaves: tuple[Leaf, ...] = ()
+    leaves: tuple[AggregateTerm, ...] = ()
     fixed: frozenset[str] = frozenset()
     """The dimensions that a slice of the whole figure fixes."""
     mixed: bool = False
@@ -261,12 +261,12 @@ class TypedFigure:
     """The least and greatest value if not both are known, as for a count."""
     form: NormalForm = field(default_factory=NormalForm)
     """The normal form with measures replaced by their definitions."""
-    course: NormalForm = field(default_factory=NormalForm)
+    direction_form: NormalForm = field(default_factory=NormalForm)
     """The normal form with measures by name, each with its direction."""
 
 
 @dataclass(frozen=True)
-class Term:
+class CellTerm:
     """A part of a formula with its own dimensions, for the check that all parts are compatible."""
 
     named: str
@@ -276,7 +276,7 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Declared:
+class MeasureDeclaration:
     """A `measure` statement, its name in the plan, and its scenario."""
 
     key: str
@@ -290,20 +290,22 @@ class LoweredMeasure:
     """A lowered measure with its figure and direction."""
 
     measure: Measure
-    figured: TypedFigure
+    typed_figure: TypedFigure
     better: Direction | Literal[False] | None
     """The better direction; None if no part has one, False if it does not follow."""
     said: bool
     """Whether the measure states its direction itself."""
 
     @property
-    def course(self) -> NormalForm:
+    def direction_form(self) -> NormalForm:
         """The normal form of the measure inside a formula: its name if it states a direction, otherwise its
         definition.
         """
         if not self.said or not self.better:
-            return self.figured.course
-        atom = Atom(f"measure {self.measure.name}", bounds=range_of(self.figured), better=frozenset((self.better,)))
+            return self.typed_figure.direction_form
+        atom = Atom(
+            f"measure {self.measure.name}", bounds=range_of(self.typed_figure), better=frozenset((self.better,))
+        )
         return atom_form(replace(atom, said=True))
 
 
@@ -315,7 +317,7 @@ class FigureContext:
 
     program: Program
     scores: Scores
-    declared: Mapping[str, Declared]
+    declared: Mapping[str, MeasureDeclaration]
     known: Mapping[str, LoweredMeasure]
     scopes: Mapping[Span, Mapping[str, Any]] = field(default_factory=dict)
     """The names in scope at arguments inside scenarios."""
@@ -323,20 +325,20 @@ class FigureContext:
     own: str | None = None
     written: tuple[Syntax, ...] = ()
     across: Name | None = None
-    across_taken: bool = False
+    uses_across: bool = False
     """Whether an aggregate of the figure uses the role `across`."""
     missing: Missing | None = None
     """The treatment of missing scores, if it is stated."""
     zero: bool = False
     """Whether a missing score counts as 0, which may be outside its scale."""
-    terms: list[Term] = field(default_factory=list)
+    terms: list[CellTerm] = field(default_factory=list)
 
     @property
     def by(self) -> tuple[str, ...]:
         """The dimensions of the statement."""
         return tuple(dict.fromkeys(dimension_text(syntax) for syntax in self.written))
 
-    def measure(self, name: str) -> Declared | None:
+    def measure(self, name: str) -> MeasureDeclaration | None:
         """Return the measure that a name means here: one of the scenario, or else of the spec."""
         own = self.declared.get(f"{self.scenario}.{name}") if self.scenario is not None else None
         return own or self.declared.get(name)
@@ -355,7 +357,7 @@ def written_as(syntax: Syntax) -> str:
     return " ".join(span.source.text[span.start : span.end].split())
 
 
-def sliced(leaf: Leaf, keys: frozenset[str]) -> Leaf:
+def sliced(leaf: AggregateTerm, keys: frozenset[str]) -> AggregateTerm:
     """Return the leaf with further dimensions fixed."""
     return replace(leaf, fixed=leaf.fixed | keys)
 
@@ -370,17 +372,17 @@ def formula_of(
         value = -parts[0].figure.value
         form = combined("negate", [parts[0].form])
         named = written_as(syntax)
-        return replace(parts[0], figure=Constant(value=value), scale=scale, named=named, form=form, course=form)
+        return replace(parts[0], figure=Constant(value=value), scale=scale, named=named, form=form, direction_form=form)
     cells = tuple(dict.fromkeys(dim for part in parts for dim in part.cells))
     parts = [_over_all(part, [dim for dim in cells if dim not in reading.by]) for part in parts]
     values: tuple[Figure, ...] = tuple(part.figure for part in parts)
-    low, high = ends_of_formula(operator, [range_of(part) for part in parts])
+    low, high = formula_range(operator, [range_of(part) for part in parts])
     if operator == "*" and values[0] == values[1]:  # a square
         low = max(low, 0.0)
     if scale.bounds is None and math.isfinite(low) and math.isfinite(high):
         scale = replace(scale, bounds=(low, high))
     form, course = (
-        combined(operator, forms) for forms in zip(*((part.form, part.course) for part in parts), strict=True)
+        combined(operator, forms) for forms in zip(*((part.form, part.direction_form) for part in parts), strict=True)
     )
     bounds = scale.bounds or (low, high)
     return TypedFigure(
@@ -393,7 +395,7 @@ def formula_of(
         mixed=any(part.mixed for part in parts),
         ends=(low if math.isfinite(low) else None, high if math.isfinite(high) else None),
         form=with_scale(form, scale.held, bounds, written_as(syntax)),
-        course=with_scale(course, None, bounds, written_as(syntax)),
+        direction_form=with_scale(course, None, bounds, written_as(syntax)),
     )
 
 
@@ -407,7 +409,7 @@ def _over_all(part: TypedFigure, cells: Sequence[str]) -> TypedFigure:
         figure=Formula(operator="overall", values=(part.figure,), over=tuple(over)),
         leaves=tuple(sliced(leaf, frozenset(over)) for leaf in part.leaves),
         form=over_all(part.form, over),
-        course=over_all(part.course, over),
+        direction_form=over_all(part.direction_form, over),
     )
 
 
@@ -480,7 +482,7 @@ def on_one_scale(reading: FigureContext, form: NormalForm, span: Span, mixed: bo
         return True
     one, other = clash
     assert one.base is not None and other.base is not None
-    told = f"`{one.named}` runs from {spoken(one.base)}, `{other.named}` from {spoken(other.base)}"
+    told = f"`{one.named}` runs from {format_bounds(one.base)}, `{other.named}` from {format_bounds(other.base)}"
     off = one if one.base != UNIT else other
     assert off.base is not None
     low, high = off.base
@@ -835,7 +837,7 @@ def _is_facet(reading: FigureContext, name: Name, figured: TypedFigure) -> bool:
     return told is None
 
 
-def _why_not(reading: FigureContext, name: str, kind: str, leaf: Leaf) -> tuple[str, str] | None:
+def _why_not(reading: FigureContext, name: str, kind: str, leaf: AggregateTerm) -> tuple[str, str] | None:
     """Return why the judges of a role or the values of an arm are no sample for an aggregate, and the hint; None if
     they are.
     """

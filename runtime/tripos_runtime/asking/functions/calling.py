@@ -25,7 +25,7 @@ class WrongValue(Exception):
 
 
 @dataclass
-class Loaded:
+class LoadedPlugin:
     """A plug-in that can be called as its plan says. If the function fails or returns a value of another type, the call
     raises `Unavailable` with the status `function_error`, and the run goes on. `failed` counts these, and `first` is
     the first error."""
@@ -38,11 +38,11 @@ class Loaded:
     def __call__(self, *args: Any, **named: Any) -> Any:
         types = self.plugin.parameters
         given = {**dict(zip(types, args, strict=False)), **named}
-        arguments = {name: passed(types[name], value) for name, value in given.items()}
+        arguments = {name: as_argument(types[name], value) for name, value in given.items()}
         try:
             with contextlib.redirect_stdout(sys.stderr):  # standard output belongs to the results of the command
                 value = self.python(**arguments)
-            return returned(self.plugin.returns, value)
+            return as_result(self.plugin.returns, value)
         except WrongValue as error:
             raise self._failed(str(error)) from None
         except (Exception, SystemExit) as error:
@@ -58,20 +58,20 @@ class Loaded:
         return Unavailable(self.plugin.name, FUNCTION_ERROR, f"`{self.plugin.name}`: {short}")
 
 
-def passed(type_: Type, value: Any) -> Any:
+def as_argument(type_: Type, value: Any) -> Any:
     """Return a value as a function receives it: lists and sets are copies, and a set becomes a sorted list if a list is
     declared.
 
     >>> from tripos_compiler.plan import ListType, TextType
-    >>> passed(ListType(of=TextType()), frozenset({"b", "a"}))
+    >>> as_argument(ListType(of=TextType()), frozenset({"b", "a"}))
     ['a', 'b']
     """
     match type_.kind:
         case "optional":
-            return None if value is None else passed(type_.of, value)
+            return None if value is None else as_argument(type_.of, value)
         case "list":
             items = sorted(value) if isinstance(value, AbstractSet) else value
-            return [passed(type_.of, item) for item in items]
+            return [as_argument(type_.of, item) for item in items]
         case "set":
             return set(value)
         case "dialogue":
@@ -79,15 +79,15 @@ def passed(type_: Type, value: Any) -> Any:
     return value
 
 
-def returned(type_: Type, value: Any) -> Any:
+def as_result(type_: Type, value: Any) -> Any:
     """Return the result of a function as a value of a spec. Raises `WrongValue` if it is not of that type.
 
     >>> from tripos_compiler.plan import IntegerType
-    >>> returned(IntegerType(low=1, high=5), 4)
+    >>> as_result(IntegerType(low=1, high=5), 4)
     4
     """
     if type_.kind == "optional":
-        return None if value is None else returned(type_.of, value)
+        return None if value is None else as_result(type_.of, value)
     if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
         value = value.item()  # a number of NumPy or PyTorch
     match type_.kind:
@@ -107,9 +107,9 @@ def returned(type_: Type, value: Any) -> Any:
             if math.isfinite(number) and LEAST <= number <= MOST:
                 return number
         case "list" if isinstance(value, list | tuple):
-            return [returned(type_.of, item) for item in value]
+            return [as_result(type_.of, item) for item in value]
         case "set" if isinstance(value, AbstractSet):
-            return frozenset(returned(type_.of, item) for item in value)
+            return frozenset(as_result(type_.of, item) for item in value)
         case "dialogue" if isinstance(value, list | tuple):
             return [_turn(turn) for turn in value]
     written = repr(value)

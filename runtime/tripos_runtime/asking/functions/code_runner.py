@@ -377,7 +377,7 @@ class ProgramRunner(CodeRunner):
         if len(inputs) != len(outputs) or not inputs:
             return Failed(NO_SCORE, f"there are {len(inputs)} inputs and {len(outputs)} outputs")
         for said, wanted in zip(inputs, outputs, strict=True):
-            found = self.tried(given, ("program.py",), partial(_written, given["code"], said, wanted))
+            found = self.tried(given, ("program.py",), partial(_is_right, given["code"], said, wanted))
             if found != Value(True):
                 return found
         return Value(True)
@@ -387,7 +387,7 @@ RUNNERS: Mapping[str, type[CodeRunner]] = {"python-tests": CodeRunner, "python-p
 """The runners of code by the name of the program in a spec."""
 
 
-def _written(code: str, said: str, wanted: str, guests: Sequence[Guest], until: float) -> Outcome:
+def _is_right(code: str, said: str, wanted: str, guests: Sequence[Guest], until: float) -> Outcome:
     (guest,) = guests
     guest.say({"code": code, "input": said}, until)
     answer = guest.hear(until)

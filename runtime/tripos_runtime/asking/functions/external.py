@@ -25,7 +25,7 @@ from typing import Any, Protocol
 from tripos_compiler.language.evaluation import Unavailable
 from tripos_compiler.plan import Plugin
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.functions.calling import Loaded, WrongValue, passed, returned
+from tripos_runtime.asking.functions.calling import LoadedPlugin, WrongValue, as_argument, as_result
 from tripos_runtime.asking.functions.process import ScorerProcess, ScorerService
 from tripos_runtime.asking.functions.protocol import (
     DIED,
@@ -36,7 +36,7 @@ from tripos_runtime.asking.functions.protocol import (
     Failed,
     Outcome,
     ScorerRequest,
-    plain,
+    json_argument,
 )
 from tripos_runtime.asking.functions.settings import AllowedPrograms, ProgramLimits, program_name
 from tripos_runtime.models.base import CodedError
@@ -170,9 +170,9 @@ class Suspended(Exception):
 
 
 @contextmanager
-def suspending(told: Mapping[str, Any]) -> Iterator[None]:
+def suspending(values: Mapping[str, Any]) -> Iterator[None]:
     """Let calls of programs return the values in `told`, or raise `Suspended`."""
-    token = _told.set(told)
+    token = _told.set(values)
     try:
         yield
     finally:
@@ -180,7 +180,7 @@ def suspending(told: Mapping[str, Any]) -> Iterator[None]:
 
 
 @dataclass
-class ExternalScorer(Loaded):
+class ExternalScorer(LoadedPlugin):
     """A scorer that is a program. Raises `Unavailable` with the status `function_error` if it returns no value."""
 
     pool: ScorerPool | None = None
@@ -188,7 +188,7 @@ class ExternalScorer(Loaded):
     def __call__(self, *args: Any, **named: Any) -> Any:
         types = self.plugin.parameters
         given = {**dict(zip(types, args, strict=False)), **named}
-        arguments = {name: plain(passed(types[name], value)) for name, value in given.items()}
+        arguments = {name: json_argument(as_argument(types[name], value)) for name, value in given.items()}
         return self.told(ScorerRequest(self.plugin.function, arguments))
 
     def told(self, request: ScorerRequest) -> Any:
@@ -221,7 +221,7 @@ class ExternalScorer(Loaded):
         if isinstance(outcome, Failed):
             return self._failed(outcome.shown)
         try:
-            return returned(self.plugin.returns, outcome.value)
+            return as_result(self.plugin.returns, outcome.value)
         except WrongValue as error:
             return self._failed(Failed(NONSENSE, str(error)).shown)
 

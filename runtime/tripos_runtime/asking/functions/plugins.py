@@ -24,7 +24,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 from tripos_compiler.plan import Plan, Plugin
-from tripos_runtime.asking.functions.calling import Loaded
+from tripos_runtime.asking.functions.calling import LoadedPlugin
 from tripos_runtime.asking.functions.external import ExternalScorer
 from tripos_runtime.asking.functions.settings import NO_PROGRAMS, AllowedPrograms
 from tripos_runtime.datasets.trust import TRUSTED, Trust, TrustError
@@ -119,7 +119,7 @@ def load_plugins(
     releases: Mapping[str, str] = NO_RELEASES,
     trust: Trust = TRUSTED,
     programs: AllowedPrograms | None = NO_PROGRAMS,
-) -> dict[str, Loaded]:
+) -> dict[str, LoadedPlugin]:
     """Return the plug-ins of a plan by name. `folder` holds the main spec file, to which the plan's paths are relative;
     `releases` are the folders of extended releases by `NAME-VERSION`; `programs` may be started. With `None`, nothing
     is scored, and external scorers are left out.
@@ -134,13 +134,13 @@ def load_plugins(
         except TrustError as error:
             raise PluginError(error.code, error.message, error.hint) from error
     modules: dict[str, ModuleType] = {}
-    functions: dict[str, Loaded] = {}
+    functions: dict[str, LoadedPlugin] = {}
     for plugin in plan.plugins:
         if plugin.external is not None:
             continue
         packaged = plugin.path is None
         python = _from_package(plugin) if packaged else _from_file(plugin, _beside(plugin, folder, releases), modules)
-        functions[plugin.name] = Loaded(plugin, python)
+        functions[plugin.name] = LoadedPlugin(plugin, python)
     if programs is not None and any(plugin.external not in (None, "tool") for plugin in plan.plugins):
         functions |= _programs(plan, folder, releases, programs)
     tools = [plugin for plugin in plan.plugins if plugin.external == "tool"]
@@ -157,7 +157,9 @@ def _beside(plugin: Plugin, folder: Path, releases: Mapping[str, str]) -> Path:
     return folder if plugin.release is None else Path(releases.get(plugin.release, folder))
 
 
-def _programs(plan: Plan, folder: Path, releases: Mapping[str, str], programs: AllowedPrograms) -> Mapping[str, Loaded]:
+def _programs(
+    plan: Plan, folder: Path, releases: Mapping[str, str], programs: AllowedPrograms
+) -> Mapping[str, LoadedPlugin]:
     from tripos_runtime.asking.functions.external import open_scorers
 
     try:

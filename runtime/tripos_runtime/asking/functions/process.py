@@ -33,12 +33,12 @@ from tripos_runtime.asking.functions.protocol import (
     Broken,
     Outcome,
     ScorerRequest,
-    answer_of,
+    as_line,
     check_greeting,
     greeting,
-    line_of,
+    parse_answer,
     read_answer,
-    request_of,
+    request_message,
 )
 from tripos_runtime.asking.functions.settings import ProgramLimits
 
@@ -107,7 +107,7 @@ class ScorerProcess:
         self._hearing = threading.Thread(target=_hear, args=(self._process, self._said), daemon=True)
         self._hearing.start()
         try:
-            self._send(line_of(greeting(self._plugins)))
+            self._send(as_line(greeting(self._plugins)))
             check_greeting(self._line(time.monotonic() + self._limits.timeout_s), None)
         except Broken as error:
             self._end()
@@ -120,13 +120,13 @@ class ScorerProcess:
             self.start()
         ids = {secrets.token_hex(8): place for place in range(len(requests))}
         waiting, found = dict(ids), dict[int, Outcome]()
-        batch = b"".join(line_of(request_of(id_, requests[place])) for id_, place in ids.items())
+        batch = b"".join(as_line(request_message(id_, requests[place])) for id_, place in ids.items())
         writing = threading.Thread(target=self._write, args=(batch,), daemon=True)
         writing.start()
         try:
             while waiting:
                 line = self._line(time.monotonic() + self._limits.timeout_s)
-                id_, outcome = answer_of(line, waiting)
+                id_, outcome = parse_answer(line, waiting)
                 found[waiting.pop(id_)] = outcome
         except Broken as error:
             self._end()
@@ -253,14 +253,14 @@ class ScorerService:
     def answer(self, requests: Sequence[ScorerRequest]) -> list[Outcome]:
         """Return the outcome of each request. Raises `Broken` with the outcomes so far."""
         ids = {secrets.token_hex(8): place for place in range(len(requests))}
-        found = self._post([request_of(id_, requests[place]) for id_, place in ids.items()], ids)
+        found = self._post([request_message(id_, requests[place]) for id_, place in ids.items()], ids)
         return [found[place] for place in range(len(requests))]
 
     def close(self) -> None:
         """Do nothing: no connection stays open."""
 
     def _post(self, requests: list[dict[str, object]], ids: dict[str, int]) -> dict[int, Outcome]:
-        body = self._sent(line_of({**greeting(self._plugins), "requests": requests}))
+        body = self._sent(as_line({**greeting(self._plugins), "requests": requests}))
         check_greeting(body, self._version)
         answers, found, waiting = json.loads(body).get("answers"), dict[int, Outcome](), dict(ids)
         if not isinstance(answers, list):
@@ -269,7 +269,7 @@ class ScorerService:
             for each in answers:
                 if not isinstance(each, dict):
                     raise Broken(NONSENSE, "one of its `answers` is no object")
-                id_, outcome = read_answer(each, waiting, line_of(each))
+                id_, outcome = read_answer(each, waiting, as_line(each))
                 found[waiting.pop(id_)] = outcome
             if waiting:
                 raise Broken(NONSENSE, f"it left {len(waiting)} of {len(ids)} requests without an answer")

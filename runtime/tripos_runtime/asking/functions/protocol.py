@@ -62,25 +62,25 @@ class Broken(Exception):
         self.answered = dict(answered or {})
 
 
-def plain(value: Any) -> Any:
+def json_argument(value: Any) -> Any:
     """Return an argument as JSON: a set becomes a sorted list.
 
-    >>> plain({"b", "a"}), plain(({"speaker": "a", "text": "Hi"},))
+    >>> json_argument({"b", "a"}), json_argument(({"speaker": "a", "text": "Hi"},))
     (['a', 'b'], [{'speaker': 'a', 'text': 'Hi'}])
     """
     match value:
         case str():
             return str(value)
         case AbstractSet():
-            return sorted(map(plain, value))
+            return sorted(map(json_argument, value))
         case Mapping():
-            return {str(key): plain(each) for key, each in value.items()}
+            return {str(key): json_argument(each) for key, each in value.items()}
         case list() | tuple():
-            return [plain(each) for each in value]
+            return [json_argument(each) for each in value]
     return value
 
 
-def line_of(message: Mapping[str, Any]) -> bytes:
+def as_line(message: Mapping[str, Any]) -> bytes:
     """Return a message as a line."""
     return json.dumps(message, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass") + b"\n"
 
@@ -108,29 +108,29 @@ def check_greeting(line: bytes, version: str | None) -> None:
         raise Broken(NOT_STARTED, f"it says that it is {told}, and the spec names `{version}`")
 
 
-def request_of(id_: str, request: ScorerRequest) -> dict[str, Any]:
+def request_message(id_: str, request: ScorerRequest) -> dict[str, Any]:
     """Return a request as a message."""
     return {"id": id_, "scorer": request.scorer, "arguments": request.arguments}
 
 
-def answer_of(line: bytes, waiting: Mapping[str, int]) -> tuple[str, Outcome]:
+def parse_answer(line: bytes, waiting: Mapping[str, int]) -> tuple[str, Outcome]:
     """Return the id and the outcome in an answer line. Raises `Broken` if the id is unknown."""
     return read_answer(_object(line, NONSENSE), waiting, line)
 
 
-def read_answer(said: Mapping[str, Any], waiting: Mapping[str, int], line: bytes = b"") -> tuple[str, Outcome]:
+def read_answer(answer: Mapping[str, Any], waiting: Mapping[str, int], line: bytes = b"") -> tuple[str, Outcome]:
     """Return the id and the outcome in an answer. Raises `Broken` if it is invalid or its id is unknown.
 
     >>> read_answer({"id": "a", "value": True}, {"a": 0})
     ('a', Value(value=True))
     """
-    id_, keys = said.get("id"), said.keys() - {"id", "note"}
+    id_, keys = answer.get("id"), answer.keys() - {"id", "note"}
     if not isinstance(id_, str) or id_ not in waiting:
         raise Broken(NONSENSE, f"it answers what nobody asked, or twice: {_shown(line)}")
     if keys == {"value"}:
-        return id_, Value(said["value"])
-    if keys == {"error"} and isinstance(said["error"], str):
-        return id_, Failed(NO_SCORE, said["error"])
+        return id_, Value(answer["value"])
+    if keys == {"error"} and isinstance(answer["error"], str):
+        return id_, Failed(NO_SCORE, answer["error"])
     raise Broken(NONSENSE, f"an answer has an `id`, and a `value` or an `error`: {_shown(line)}")
 
 

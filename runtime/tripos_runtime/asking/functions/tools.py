@@ -17,7 +17,7 @@ from typing import Any
 from tripos_compiler.plan import Plugin
 from tripos_runtime.asking.functions.external import ExternalScorer, ScorerPool
 from tripos_runtime.asking.functions.process import ScorerProcess
-from tripos_runtime.asking.functions.protocol import Failed, Outcome, ScorerRequest, plain
+from tripos_runtime.asking.functions.protocol import Failed, Outcome, ScorerRequest, json_argument
 from tripos_runtime.asking.functions.settings import AllowedPrograms, ProgramLimits, program_name
 
 IMPURE, NO_DATA = "R0310", "R0311"
@@ -27,7 +27,7 @@ MOST_PROCESSES = 8
 
 
 @dataclass(frozen=True)
-class Done:
+class ToolResult:
     """The result of a call: the state after it, and the text for the model."""
 
     state: Any
@@ -40,10 +40,10 @@ class ToolFunction(ExternalScorer):
     """The function of a tool. It is called with a state and the arguments. Raises `Unavailable` with the status
     `function_error` if the call has no result."""
 
-    def __call__(self, *args: Any, **named: Any) -> Done:
+    def __call__(self, *args: Any, **named: Any) -> ToolResult:
         state, arguments = args
-        given = {"state": state, "arguments": plain(arguments)}
-        found: Done = self.told(ScorerRequest(self.plugin.function, given))
+        given = {"state": state, "arguments": json_argument(arguments)}
+        found: ToolResult = self.told(ScorerRequest(self.plugin.function, given))
         return found
 
     def _meant(self, outcome: Outcome) -> Any:
@@ -51,7 +51,7 @@ class ToolFunction(ExternalScorer):
             return self._failed(outcome.shown)
         match outcome.value:
             case {"state": state, "text": str(text), "failed": bool(failed)}:
-                return Done(state, text, failed)
+                return ToolResult(state, text, failed)
             case {"wrong": str(reason)}:
                 return self._failed(Failed(NO_DATA, reason).shown)
         reason = "two calls with the same state and arguments came to something else"
@@ -77,12 +77,12 @@ def open_tools(
     return found
 
 
-def stand_in(plugin: Plugin, world: str, state: Any, arguments: Mapping[str, Any]) -> Done:
+def placeholder_result(plugin: Plugin, world: str, state: Any, arguments: Mapping[str, Any]) -> ToolResult:
     """Return the result of a placeholder for a tool's function. It depends on the arguments only, or on the world too
     if the function is not pure."""
-    told = json.dumps([plugin.name, world, state, plain(arguments)], sort_keys=True, default=str)
+    told = json.dumps([plugin.name, world, state, json_argument(arguments)], sort_keys=True, default=str)
     digest = hashlib.sha256(told.encode()).hexdigest()[:12]
-    return Done({"before": state, "call": digest}, digest, False)
+    return ToolResult({"before": state, "call": digest}, digest, False)
 
 
 @cache

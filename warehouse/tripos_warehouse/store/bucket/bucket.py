@@ -48,27 +48,36 @@ from tripos_warehouse.store.bucket.catalog import (
     BucketPart,
     Catalog,
     CatalogCommit,
-    HeldObject,
     LogAdvance,
     Objects,
     OldBaseError,
     OvertakenError,
     PartGoneError,
+    StoredObject,
     Tag,
-    at_once,
-    listed,
+    map_concurrently,
     newest_compaction,
     no_conditions,
-    parts_of,
     read_catalog,
+    read_parts,
     with_advances,
     with_commit,
+    with_parts,
 )
-from tripos_warehouse.store.commits import COMMITS, Commit, ParquetPart, new_name, number_of, read_commit, tick, to_json
+from tripos_warehouse.store.commits import (
+    COMMITS,
+    Commit,
+    ParquetPart,
+    bump_change_counter,
+    new_name,
+    number_of,
+    read_commit,
+    to_json,
+)
 from tripos_warehouse.store.digests import sealed, sha256_of, unsealed
 from tripos_warehouse.store.journal import JournalContent, journal_head, merge, parse_segment, set_aside
-from tripos_warehouse.store.locks import LIST, Locks, place_of
-from tripos_warehouse.store.parts import UNFIT, altered, discard, fitting_lines, sound_tables, write_part
+from tripos_warehouse.store.locks import LIST, Locks, lock_offset
+from tripos_warehouse.store.parts import INVALID_ROWS, changed_part, discard, valid_lines, valid_tables, write_part
 from tripos_warehouse.store.paths import copy_of, read_plain
 
 # The local copy
@@ -100,10 +109,10 @@ class LocalCopy:
             here = {path.stem for path in folder.glob("*.json") if serial >= 0 or self._is_whole(path)}
             # The parts of a manifest were fetched before its commit was written here.
             looked_at = [each for each in catalog.commits if each.manifest is None or each.name not in here]
-            found = at_once(lambda each: parts_of(self._objects, each), looked_at)
-            parts = {each.name: some for each, some in zip(looked_at, found, strict=True)}
+            part_lists = map_concurrently(lambda each: read_parts(self._objects, each), looked_at)
+            parts = {each.name: some for each, some in zip(looked_at, part_lists, strict=True)}
             every = [part for some in parts.values() for part in some]
-            at_once(self._fetch, [part for part in every if not self._has(part)])
+            map_concurrently(self._fetch, [part for part in every if not self._has(part)])
             gone = self._gone(catalog, here)
             newest = newest_compaction(catalog)
             for commit in catalog.commits:
@@ -122,7 +131,7 @@ class LocalCopy:
             before = {part: at for part, at in self._verified.items() if (self.root / part).exists()}
             self._verified = before | {part.path: (self.root / part.path).stat().st_mtime_ns for part in every}
             _write(self.root / STATE, sealed({"serial": catalog.serial, "verified": self._verified}))
-            tick(self.root)
+            bump_change_counter(self.root)
 
     def forget(self) -> None:
         """Make the next `take` compare the whole folder with the catalog, and fetch what is missing or damaged."""
@@ -183,7 +192,7 @@ class LocalCopy:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        locks, place = Locks(self.root), place_of(LIST, STATE)
+        locks, place = Locks(self.root), lock_offset(LIST, STATE)
         try:
             while not locks.hold(place):
                 time.sleep(0.01)
@@ -305,7 +314,7 @@ class LogReader:
     def tails(self, starts: Mapping[str, int]) -> dict[str, Tail]:
         """Return the tail of each log from its given slot on. Raises what `tail` raises."""
         names = list(starts)
-        return dict(zip(names, at_once(lambda name: self.tail(name, starts[name]), names), strict=True))
+        return dict(zip(names, map_concurrently(lambda name: self.tail(name, starts[name]), names), strict=True))
 
     def forget(self, sessions: dict[str, int]) -> None:
         """Forget slots that are committed, and logs of sessions that are over."""
@@ -355,7 +364,7 @@ class Bucket:
         self.lease_s = lease_s
         self.reader = LogReader(objects)
         self.copy = LocalCopy(root, objects)
-        self._held: HeldObject | None = None
+        self._held: StoredObject | None = None
         self._catalog = Catalog()
 
     @classmethod
@@ -434,7 +443,7 @@ class Bucket:
             content = new.content()
             tag = self.objects.swap(CATALOG, content, self._held.tag)
             if tag is not None:
-                self._held, self._catalog = HeldObject(content, tag, self._held.written_at), new
+                self._held, self._catalog = StoredObject(content, tag, self._held.written_at), new
                 return new
             time.sleep(random.uniform(0, _PAUSE_S))
 
@@ -495,7 +504,7 @@ class Bucket:
         """
         gone = set(commit.replaces)
         replaced = [each for each in catalog.commits if each.name in gone]
-        listed_so_far = at_once(lambda each: parts_of(self.objects, each), replaced)
+        listed_so_far = map_concurrently(lambda each: read_parts(self.objects, each), replaced)
         known = {part.path: part for parts in listed_so_far for part in parts}
 
         def upload(part: ParquetPart) -> BucketPart:
@@ -504,7 +513,7 @@ class Bucket:
             content = (self.root / part.path).read_bytes()
             sha256 = hashlib.sha256(content).hexdigest()
             if sha256 != part.sha256:
-                raise altered(self.root / part.path, commit.name)
+                raise changed_part(self.root / part.path, commit.name)
             made = BucketPart(
                 table=part.table, path=part.path, rows=part.rows, bytes=part.size, version=part.version,
                 base=catalog.serial, sha256=sha256,
@@ -512,8 +521,10 @@ class Bucket:
             self.objects.put(made.name, content)
             return made
 
-        parts = at_once(upload, commit.parts)
-        new = listed(self.objects, CatalogCommit(name=commit.name, written_at=commit.written_at), parts, catalog.serial)
+        parts = map_concurrently(upload, commit.parts)
+        new = with_parts(
+            self.objects, CatalogCommit(name=commit.name, written_at=commit.written_at), parts, catalog.serial
+        )
         is_new = new.manifest is not None or any(part.path not in known for part in parts)
         return new, catalog.serial if is_new else None
 
@@ -549,14 +560,14 @@ class Bucket:
             self.close_logs([log for log in advances if log.over or log.end > log.start])
             return None
         try:
-            tables = sound_tables(merge(lines))
-        except UNFIT:
-            fitting = fitting_lines(lines)
+            tables = valid_tables(merge(lines))
+        except INVALID_ROWS:
+            fitting = valid_lines(lines)
             raw = [(log.name, line) for log, slot in kept for line in slot.raw]
             for place, (name, line) in enumerate(raw):
                 if place not in fitting:
                     rejected[name].append(line)
-            tables = sound_tables(merge([line for place, line in enumerate(lines) if place in fitting]))
+            tables = valid_tables(merge([line for place, line in enumerate(lines) if place in fitting]))
         for name, some in rejected.items():
             if some:
                 set_aside(self.root, name, some)
@@ -578,7 +589,7 @@ class Bucket:
         """Commit what every session has uploaded so far, and return the number of logs that were committed."""
         sessions = self.catalog().sessions
         tails = self.reader.tails(sessions)
-        over = self.counting({name: tail.end for name, tail in tails.items() if tail.sealed})
+        over = self.effective_seals({name: tail.end for name, tail in tails.items() if tail.sealed})
         logs = [
             OpenLog(name, sessions[name], tail, over=name in over)
             for name, tail in tails.items()
@@ -588,7 +599,7 @@ class Bucket:
         self.reader.forget(self.catalog().sessions)
         return 0 if committed is None else len(logs)
 
-    def counting(self, seals: Mapping[str, int]) -> set[str]:
+    def effective_seals(self, seals: Mapping[str, int]) -> set[str]:
         """Return the sessions whose seals are effective: the current catalog is not beyond them. Any other seal took
         the place of a slot that had been collected, and stops nobody.
         """
@@ -645,7 +656,7 @@ def collect_objects(bucket: Bucket, *, dry_run: bool) -> Iterator[tuple[str, int
 
 
 def _parts(bucket: Bucket, catalog: Catalog, floor: int) -> Iterator[tuple[str, int, str]]:
-    listed = {part.name for commit in catalog.commits for part in parts_of(bucket.objects, commit)}
+    listed = {part.name for commit in catalog.commits for part in read_parts(bucket.objects, commit)}
     listed |= {commit.manifest.name for commit in catalog.commits if commit.manifest is not None}
     for name, size in sorted({**bucket.objects.sizes("parts"), **bucket.objects.sizes(MANIFESTS)}.items()):
         found = _PART.fullmatch(name)
@@ -667,20 +678,20 @@ def _slots(bucket: Bucket, catalog: Catalog) -> Iterator[tuple[str, int, str]]:
 
 
 # Mutual exclusion between machines
-LEASES = 5
+DEAD_AFTER_LEASES = 5
 """A worker that has not finished this many leases after its start is taken for dead."""
 
 
 @contextmanager
-def only_one(bucket: Bucket, name: str) -> Iterator[bool]:
+def exclusive(bucket: Bucket, name: str) -> Iterator[bool]:
     """Yield true if this process is the only one at work under a name, on all machines; otherwise false.
 
     The local copy is updated first. Nothing that counts rests on this lock: rows have names, and the later of two
-    imports counts. It keeps an import from missing what another one is writing. A holder that exceeds `LEASES` leases
-    is taken for dead. Raises what `Objects.get` and `Bucket.sync` raise.
+    imports counts. It keeps an import from missing what another one is writing. A holder that exceeds
+    `DEAD_AFTER_LEASES` leases is taken for dead. Raises what `Objects.get` and `Bucket.sync` raise.
     """
     place = f"busy/{name}.json"
-    tag = _taken(bucket, place)
+    tag = _take_lock(bucket, place)
     try:
         if tag is not None:
             bucket.sync()
@@ -691,7 +702,7 @@ def only_one(bucket: Bucket, name: str) -> Iterator[bool]:
                 bucket.objects.swap(place, _content(at_work=False), tag)
 
 
-def _taken(bucket: Bucket, place: str) -> Tag | None:
+def _take_lock(bucket: Bucket, place: str) -> Tag | None:
     objects, content = bucket.objects, _content(at_work=True)
     held = objects.get(place)
     if held is None:
@@ -706,14 +717,14 @@ def _content(*, at_work: bool) -> bytes:
     return orjson.dumps({"at_work": at_work, "nonce": uuid.uuid4().hex})
 
 
-def _is_at_work(held: HeldObject) -> bool:
+def _is_at_work(held: StoredObject) -> bool:
     try:
         return bool(orjson.loads(held.content)["at_work"])
     except (ValueError, KeyError, TypeError):
         return False
 
 
-def _is_old(bucket: Bucket, place: str, held: HeldObject) -> bool:
-    """Return true if the worker began more than `LEASES` leases ago; both times are of the store's clock."""
+def _is_old(bucket: Bucket, place: str, held: StoredObject) -> bool:
+    """Return true if the worker began more than `DEAD_AFTER_LEASES` leases ago; both times are of the store's clock."""
     now = bucket.objects.clock(f"{place}.asked")
-    return now is not None and (now - held.written_at).total_seconds() > LEASES * bucket.lease_s
+    return now is not None and (now - held.written_at).total_seconds() > DEAD_AFTER_LEASES * bucket.lease_s

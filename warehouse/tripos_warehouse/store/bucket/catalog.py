@@ -117,7 +117,7 @@ _AT_ONCE = 16
 
 
 @dataclass(frozen=True)
-class HeldObject:
+class StoredObject:
     """An object as it was read: its content, its version, and the time of its writing by the store's clock."""
 
     content: bytes
@@ -151,25 +151,25 @@ class Objects:
         except (BaseError, ValueError) as error:
             raise _out_of_reach(address, error) from error
 
-    def get(self, name: str) -> HeldObject | None:
+    def get(self, name: str) -> StoredObject | None:
         """Return an object; None if there is none. Raises `StoreError`: S0109, S0110."""
 
-        def read() -> HeldObject:
+        def read() -> StoredObject:
             found = obstore.get(self._store, name)
-            return HeldObject(bytes(found.bytes()), _tag(found.meta), found.meta["last_modified"])
+            return StoredObject(bytes(found.bytes()), _tag(found.meta), found.meta["last_modified"])
 
         return self._patiently(read)
 
-    def changed(self, name: str, held: HeldObject) -> HeldObject | None:
+    def changed(self, name: str, held: StoredObject) -> StoredObject | None:
         """Return the current object, or `held` itself if it has not changed. Raises what `get` raises."""
         wanted = held.tag.get("e_tag")
 
-        def read() -> HeldObject:
+        def read() -> StoredObject:
             try:
                 found = obstore.get(self._store, name, options={"if_none_match": wanted} if wanted else None)
             except NotModifiedError:
                 return held
-            return HeldObject(bytes(found.bytes()), _tag(found.meta), found.meta["last_modified"])
+            return StoredObject(bytes(found.bytes()), _tag(found.meta), found.meta["last_modified"])
 
         return self._patiently(read)
 
@@ -273,7 +273,7 @@ class Objects:
         return error
 
 
-def at_once(call: Callable[[Name], Value], names: Sequence[Name]) -> list[Value]:
+def map_concurrently(call: Callable[[Name], Value], names: Sequence[Name]) -> list[Value]:
     """Return the results of a call for each name, in order; many requests run in parallel."""
     if len(names) < 2:
         return [call(name) for name in names]
@@ -506,7 +506,7 @@ class PartGoneError(Exception):
     """An object that the catalog listed is missing: it was compacted, and the catalog is outdated."""
 
 
-def listed(objects: Objects, commit: CatalogCommit, parts: Sequence[BucketPart], serial: int) -> CatalogCommit:
+def with_parts(objects: Objects, commit: CatalogCommit, parts: Sequence[BucketPart], serial: int) -> CatalogCommit:
     """Return a commit with these parts, after writing a manifest if there are many. Raises what `Objects.put`
     raises.
     """
@@ -519,7 +519,7 @@ def listed(objects: Objects, commit: CatalogCommit, parts: Sequence[BucketPart],
     return commit.model_copy(update={"parts": (), "manifest": manifest})
 
 
-def parts_of(objects: Objects, commit: CatalogCommit) -> tuple[BucketPart, ...]:
+def read_parts(objects: Objects, commit: CatalogCommit) -> tuple[BucketPart, ...]:
     """Return the parts of a commit. Raises `PartGoneError`, `StoreError` S0103 if the manifest was changed, and what
     `Objects.get` raises.
     """

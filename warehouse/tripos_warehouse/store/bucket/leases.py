@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.bucket.bucket import Bucket
-from tripos_warehouse.store.bucket.catalog import HeldObject
+from tripos_warehouse.store.bucket.catalog import StoredObject
 
 CLAIMS = "claims.json"
 CLAIMS_FORMAT = "tripos.claims/1"
@@ -83,7 +83,7 @@ class Leases:
         """Keys that are done, and the number of journal lines by then."""
         self._giving: set[int] = set()
         """Shards to give back, until the claims are seen without them."""
-        self._held: HeldObject | None = None
+        self._held: StoredObject | None = None
         self._claims = ShardClaims()
         self._looked_s = self._tried_s = -LOOK_S
 
@@ -216,7 +216,7 @@ class Leases:
         tag = self._bucket.objects.swap(CLAIMS, new.model_dump_json().encode(), self._held.tag)
         if tag is None:
             return self._read().nonce == new.nonce
-        self._held = HeldObject(new.model_dump_json().encode(), tag, self._held.written_at)
+        self._held = StoredObject(new.model_dump_json().encode(), tag, self._held.written_at)
         self._claims = new
         return True
 

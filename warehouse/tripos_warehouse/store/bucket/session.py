@@ -30,11 +30,11 @@ import pyarrow as pa
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.bucket.bucket import Bucket, OpenLog, Tail, read_slot, seal_content, slot_content, slot_name
-from tripos_warehouse.store.bucket.catalog import LogAdvance, OvertakenError, at_once
+from tripos_warehouse.store.bucket.catalog import LogAdvance, OvertakenError, map_concurrently
 from tripos_warehouse.store.bucket.leases import LOOK_S, Background, Leases
 from tripos_warehouse.store.commits import Commit, CommitFiles, new_name, raised
 from tripos_warehouse.store.journal import SUFFIX, JournalContent, journal_head, segments
-from tripos_warehouse.store.parts import Row, reading, to_arrow
+from tripos_warehouse.store.parts import Row, open_part, to_arrow
 from tripos_warehouse.store.schemas import TABLES
 
 
@@ -72,10 +72,10 @@ class Takeovers:
             return True
         tails = self._bucket.reader.tails({name: start for name, start in sessions.items() if name != self._own})
         silent = self._silent({name: tail for name, tail in tails.items() if not tail.sealed})
-        sealed = at_once(lambda name: self._seal(name, tails[name].end), silent)
+        sealed = map_concurrently(lambda name: self._seal(name, tails[name].end), silent)
         gone = [name for name, is_sealed in zip(silent, sealed, strict=True) if is_sealed]
         gone += [name for name, tail in tails.items() if tail.sealed]
-        over = self._bucket.counting({name: tails[name].end for name in gone})
+        over = self._bucket.effective_seals({name: tails[name].end for name in gone})
         self._bucket.commit_logs([OpenLog(name, sessions[name], tails[name], over=True) for name in sorted(over)])
         return other not in self._bucket.catalog().sessions
 
@@ -91,7 +91,7 @@ class Takeovers:
         least_s = max(LOOK_S, self._bucket.lease_s / 12)
         quiet = [name for name, suspect in self._suspects.items() if now_s - suspect.since_s >= least_s]
         new = [name for name in quiet if self._suspects[name].written_at is None]
-        for name, written_at in zip(new, at_once(self._last_written, new), strict=True):
+        for name, written_at in zip(new, map_concurrently(self._last_written, new), strict=True):
             # A log whose last slot is gone existed at least when it was first read.
             self._suspects[name] = _Suspect(tails[name].end, self._suspects[name].since_s, written_at or self._now())
         lease = timedelta(seconds=self._bucket.lease_s)
@@ -414,19 +414,19 @@ def recover_segment(bucket: Bucket, name: str, kept: JournalContent) -> StoreErr
         catalog = bucket.sync()
         start = catalog.sessions.get(session)
         if start is None:
-            return _set_aside(bucket.root, name, kept, len(_unknown(bucket, kept, None)))
+            return _set_aside(bucket.root, name, kept, len(_missing_lines(bucket, kept, None)))
         tail = bucket.reader.tail(session, start)
         if not tail.sealed:
-            missing = _unknown(bucket, kept, tail)
+            missing = _missing_lines(bucket, kept, tail)
             if not missing and not is_last:
                 return None
             content = slot_content([line + b"\n" for line in missing]) if missing else seal_content(session)
             bucket.objects.create(slot_name(session, tail.end), content)
-        elif bucket.counting({session: tail.end}):
+        elif bucket.effective_seals({session: tail.end}):
             bucket.commit_logs([OpenLog(session, start, tail, over=True)])
 
 
-def _unknown(bucket: Bucket, kept: JournalContent, tail: Tail | None) -> list[bytes]:
+def _missing_lines(bucket: Bucket, kept: JournalContent, tail: Tail | None) -> list[bytes]:
     """Return the lines of a segment with a named row that is neither committed nor in a slot of the tail."""
     names: dict[str, set[str]] = {}
     for table, row in _named(kept.lines):
@@ -461,7 +461,7 @@ def _committed(bucket: Bucket, table: str, names: set[str]) -> set[str]:
     found: set[str] = set()
     commits = CommitFiles(bucket.root).live(raised)  # of the local copy, which is up to date
     for part in (part for commit in commits for part in commit.parts if part.table == table):
-        with reading(bucket.root / part.path) as file:
+        with open_part(bucket.root / part.path) as file:
             column = file.read([key])[key]
             found.update(column.filter(pc.is_in(column, value_set=wanted)).to_pylist())
     return found
