@@ -154,7 +154,7 @@ def test_retrieving_of_a_higher_version_makes_what_is_found_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = prints(tmp_path)
-    monkeypatch.setattr(fingerprints, "RETRIEVING", fingerprints.RETRIEVING + 1)
+    monkeypatch.setattr(fingerprints, "RETRIEVAL_VERSION", fingerprints.RETRIEVAL_VERSION + 1)
     assert {name for name, each in prints(tmp_path).items() if each != before[name]} == {
         "near",
         "reply",

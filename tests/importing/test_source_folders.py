@@ -35,7 +35,7 @@ OPENERS = {
         "rows_in",
         "document_in",
         "DataFolders",
-        "placed_in",
+        "document_with_lines",
         "read_csv",
         "TarFile",
         "connect",

@@ -139,7 +139,7 @@ def test_nothing_but_thinking_is_no_answer(tmp_path: Path) -> None:
 def test_kept_replies_are_scored_anew_by_a_new_reader_and_nothing_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fingerprints, "READER", 1)
+    monkeypatch.setattr(fingerprints, "READER_VERSION", 1)
     old = run(tmp_path, replies(THOUGHT))
     monkeypatch.undo()
     new = run(tmp_path, replies("never asked"), before=old)
@@ -165,7 +165,7 @@ scenario free {
 """
     found = {}
     for number in (1, 2):
-        monkeypatch.setattr(fingerprints, "READER", number)
+        monkeypatch.setattr(fingerprints, "READER_VERSION", number)
         plan = run_small(tmp_path, spec, {"items.jsonl": ROWS}, script=replies()).plan
         steps = plan.scenarios[0].treatments[0].steps
         found[number] = {step.name: step.fingerprint for step in steps}

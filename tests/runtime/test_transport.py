@@ -237,7 +237,7 @@ def test_some_withheld_samples_leave_the_others() -> None:
 
 
 def test_a_system_message_is_folded_where_a_model_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tripos_runtime.models.chat_completions.allows", lambda _, __, what: False)
+    monkeypatch.setattr("tripos_runtime.models.chat_completions.has_capability", lambda _, __, what: False)
     request = Request("m", (Message("system", "be brief"), Message("user", "hi")))
     _, sent = asked("openai/m", completion(), request)
     assert sent[0].body["messages"] == [{"role": "user", "content": "be brief\n\nhi"}]

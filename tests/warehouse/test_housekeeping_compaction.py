@@ -157,9 +157,9 @@ def test_who_opens_a_compacted_store_reads_none_of_the_commits_that_were_replace
 def test_while_one_compacts_another_does_not_begin(store: Store) -> None:
     fill(store, 2)
     other = Store.open(store.root, create=False)
-    other.locks.hold(compaction.place_of(compaction.COMPACTION, ""))
+    other.locks.hold(compaction.lock_offset(compaction.COMPACTION, ""))
     assert compact(store) is None
-    other.locks.free(compaction.place_of(compaction.COMPACTION, ""))
+    other.locks.free(compaction.lock_offset(compaction.COMPACTION, ""))
     assert compact(store) is not None
 
 

@@ -65,7 +65,8 @@ class RequestedGrade:
         """The scale in words.
 
         >>> RequestedGrade("CLEAR", "CLEAR", "", 1, 5, True).scale, RequestedGrade("x", "x", "", None, None,
-        False).scale ('a whole number from 1 to 5', 'a number')
+        ... False).scale
+        ('a whole number from 1 to 5', 'a number')
         """
         if self.choices:
             return f"{', '.join(name for name, _ in self.choices)}, or 1 to {len(self.choices)}"

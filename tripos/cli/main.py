@@ -81,7 +81,7 @@ def _run_verb(verb: Callable[[argparse.Namespace], int], options: argparse.Names
     """Run a command. If it fails because rows of a store are damaged, run it again without them."""
     # A damaged store of an earlier command in this process must not be blamed for a failure of this one.
     if "tripos_warehouse.store.store" in sys.modules:
-        sys.modules["tripos_warehouse.store.store"].forget_opened()
+        sys.modules["tripos_warehouse.store.store"].forget_open_stores()
     if options.verb not in (*READ_ONLY, "run"):  # a run sets its own thresholds while it makes calls
         gc.set_threshold(*GC_LONG)
     try:
@@ -97,7 +97,7 @@ def _run_verb(verb: Callable[[argparse.Namespace], int], options: argparse.Names
         if inputs is not None and (not isinstance(error, Failure) or error.code in damaged) and inputs.found_damage():
             return _exit_code(int(verb(options)))
         stores = None if isinstance(error, Failure) else sys.modules.get("tripos_warehouse.store.store")
-        if stores is not None and (damage := stores.damage_of_opened()) is not None:
+        if stores is not None and (damage := stores.first_damage_of_open_stores()) is not None:
             raise Failure(damage.code, damage.message, damage.hint) from error
         raise
     finally:

@@ -172,8 +172,9 @@ CONDITIONS: Final = frozenset(("==", "!=", "in", "not in", "and", "or"))
 def divided_verdict_in(value: Any) -> DividedVerdict | None:
     """Return a divided verdict, or the first one among verdicts on elements; None for any other value.
 
-    >>> divided_verdict_in({(0,): "a", (1,): DividedVerdict("kind(1)", "kind", ("a", "b"))}).votes,
-    divided_verdict_in("a") (('a', 'b'), None)
+    >>> (divided_verdict_in({(0,): "a", (1,): DividedVerdict("kind(1)", "kind", ("a", "b"))}).votes,
+    ... divided_verdict_in("a"))
+    (('a', 'b'), None)
     """
     several = value.values() if isinstance(value, Mapping) else (value,)
     return next((each for each in several if isinstance(each, DividedVerdict)), None)

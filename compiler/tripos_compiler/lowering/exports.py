@@ -91,8 +91,9 @@ class RowSource:
     def shares(self, other: RowSource) -> bool:
         """Return true if rows of one may be rows of the other.
 
-        >>> RowSource("data/*.json").shares(RowSource("data/physics.json")),
-        RowSource("a.json").shares(RowSource("b.json")) (True, False)
+        >>> (RowSource("data/*.json").shares(RowSource("data/physics.json")),
+        ... RowSource("a.json").shares(RowSource("b.json")))
+        (True, False)
         """
         if self.hashes & (other.hashes | other.joined) or self.joined & other.hashes:
             return True

@@ -281,8 +281,9 @@ def normalized_probabilities(options: Sequence[str], top: Sequence[tuple[str, fl
 
     `top` holds the likeliest tokens at the start of the answer with their natural log-probabilities.
 
-    >>> normalized_probabilities(["A", "B"], [("A", -0.5), (" b", -0.5), ("The", -2.0)]),
-    normalized_probabilities(["A"], [("I", -0.1)]) ([0.5, 0.5], None)
+    >>> (normalized_probabilities(["A", "B"], [("A", -0.5), (" b", -0.5), ("The", -2.0)]),
+    ... normalized_probabilities(["A"], [("I", -0.1)]))
+    ([0.5, 0.5], None)
     """
     shares = [0.0] * len(options)
     for token, logprob in top:

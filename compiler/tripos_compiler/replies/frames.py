@@ -315,7 +315,8 @@ def is_attributed_to_person(text: str, start: int) -> bool:
 def is_attributed_to_others(text: str, start: int) -> bool:
     """Return true if a label at a position announces another answer than the writer's.
 
-    >>> is_attributed_to_others("The student's answer is A", 14), is_attributed_to_others("The answer is A", 4),
-    is_attributed_to_others("2nd choice: A", 4) (True, False, True)
+    >>> (is_attributed_to_others("The student's answer is A", 14), is_attributed_to_others("The answer is A", 4),
+    ... is_attributed_to_others("2nd choice: A", 4))
+    (True, False, True)
     """
     return is_attributed_to_person(text, start) or _OF_ANOTHER.search(text[max(0, start - _FAR) : start]) is not None

@@ -110,7 +110,8 @@ class Estimate:
         """The basis of the reply tokens, in words; empty if there are no calls.
 
         >>> Estimate(basis=(EstimateBasis("kept", ("", "", ""), "m", 12), EstimateBasis("guess", ("", "", ""),
-        "n"))).rests_on '12 kept replies, a guess for n'
+        ... "n"))).rests_on
+        '12 kept replies, a guess for n'
         """
         told = []
         for kind, of in (("kept", ""), ("other", " of other models")):

@@ -93,7 +93,8 @@ def has_capability(provider: str, model: str, what: str) -> bool | None:
     """Return whether a model has a capability, such as `supports_reasoning`; `None` if the map does not say.
 
     >>> has_capability("openai", "gpt-4o", "supports_response_schema"), has_capability("openai", "mine",
-    "supports_response_schema") (True, None)
+    ... "supports_response_schema")
+    (True, None)
     """
     entry = entry_of(provider, model)
     found = entry.get(what) if entry is not None else None
@@ -597,7 +598,8 @@ def may_set_address(file: Mapping[str, str], provider: Provider) -> bool:
 
     >>> provider = Provider("https://a/v1", ("A_API_KEY",), ("A_API_BASE",))
     >>> may_set_address({"A_API_BASE": "http://b/v1"}, provider), may_set_address({"A_API_BASE": "http://b/v1",
-    "A_API_KEY": "x"}, provider) (False, True)
+    ... "A_API_KEY": "x"}, provider)
+    (False, True)
     """
     if any(os.environ.get(name, "").strip() for name in provider.keys):
         return False

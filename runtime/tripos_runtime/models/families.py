@@ -223,8 +223,9 @@ def ignored_settings_by_name(name: str, endpoints: Mapping[str, Endpoint] = {}) 
     unknown address it returns none.
 
     >>> from tripos_compiler.plan import Settings
-    >>> ignored_settings_by_name("openai/gpt-4o")(Settings(temperature=0.5, top_k=5)),
-    ignored_settings_by_name("mock/careful")(Settings(top_k=5)) (('top_k',), ())
+    >>> (ignored_settings_by_name("openai/gpt-4o")(Settings(temperature=0.5, top_k=5)),
+    ... ignored_settings_by_name("mock/careful")(Settings(top_k=5)))
+    (('top_k',), ())
     """
     if embeds(name) or is_reward(name):
         return ignores_nothing

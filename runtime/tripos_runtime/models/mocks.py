@@ -205,8 +205,9 @@ def answer_in_brackets(text: str, asked: str, key: str) -> str:
     """Return a free reply that ends with a verdict in double brackets, if `asked` shows the form: for `[[rating]]` a
     number of the first scale named, or 1 to 10; of several verdicts one.
 
-    >>> answer_in_brackets("Good.", "Rate it from 1 to 5 so: [[rating]].", "k"), answer_in_brackets("Good.", "Rate it.",
-    "k") ('Good. [[1]]', 'Good.')
+    >>> answer_in_brackets("Good.", "Rate it from 1 to 5 so: [[rating]].", "k"), answer_in_brackets("Good.",
+    ... "Rate it.", "k")
+    ('Good. [[1]]', 'Good.')
     >>> answer_in_brackets("Good.", "Say [[A>B]], [[A=B]] or [[B>A]].", "k")
     'Good. [[A>B]]'
     """

@@ -242,7 +242,8 @@ def media_tokens(model: str, medium: Medium, detail: str | None = None) -> Media
     >>> media_tokens("openai/gpt-4o", picture), media_tokens("openai/gpt-5-mini", picture).expected
     (MediaTokens(expected=765, high=765), 1659)
     >>> round(media_tokens("anthropic/claude-sonnet-4-5", picture).expected), media_tokens("hosted_vllm/own",
-    picture).high (1398, inf)
+    ... picture).high
+    (1398, inf)
     >>> media_tokens("openai/gpt-4o", picture, "low").high, media_tokens("openai/gpt-5-mini", picture, "low")
     (85, MediaTokens(expected=415, high=1659))
     """

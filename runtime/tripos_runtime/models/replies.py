@@ -234,8 +234,8 @@ def tool_call_message(content: str, tools: Sequence[str], before: int) -> dict[s
     """Return a reply with calls as a message; `before` is the number of earlier calls. Arguments that are not a JSON
     object are sent as an empty one, since some providers parse them; the result of the call quotes the original.
 
-    >>> told = tool_call_message('{"text": "", "calls": [{"name": "a.b", "arguments": {"n": 1}}]}', ('{"name":
-    "a.b"}',), 0)
+    >>> told = tool_call_message('{"text": "", "calls": [{"name": "a.b", "arguments": {"n": 1}}]}',
+    ... ('{"name": "a.b"}',), 0)
     >>> told["content"], told["tool_calls"][0]["function"]
     (None, {'name': 'a_b', 'arguments': '{"n":1}'})
     """

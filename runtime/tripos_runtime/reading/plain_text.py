@@ -47,8 +47,9 @@ def stated_number(text: str, scale: int | None = None, locale: str = DEFAULT) ->
 
     Raises `AmbiguousNumberError` if it depends on digits that another locale would read differently.
 
-    >>> stated_number("Score: 8/10", 10), stated_number("7 分（满分10分）", 10), stated_number("between 7 and 8"),
-    stated_number("3/4") (8, 7, None, 0.75)
+    >>> (stated_number("Score: 8/10", 10), stated_number("7 分（满分10分）", 10), stated_number("between 7 and 8"),
+    ... stated_number("3/4"))
+    (8, 7, None, 0.75)
     >>> stated_number("2.000 €", locale="de"), stated_number("2.000 €"), stated_number("5 (not 2,5)")
     (2000, 2, 5)
     """
@@ -64,8 +65,9 @@ def _number_or_raise(found: NumberReading, locale: str) -> int | float | None:
 def differ_in_letters(names: Sequence[str]) -> bool:
     """Return true if names differ in letters and digits, not only in signs or case.
 
-    >>> differ_in_letters(("yes", "no")), differ_in_letters(("A>B", "A>>B")), differ_in_letters(("+", "yes")),
-    differ_in_letters(("m", "M")) (True, False, False, False)
+    >>> (differ_in_letters(("yes", "no")), differ_in_letters(("A>B", "A>>B")), differ_in_letters(("+", "yes")),
+    ... differ_in_letters(("m", "M")))
+    (True, False, False, False)
     """
     folded = {fold(name) for name in names}
     return len(folded) == len(names) and ("" not in folded or all(map(str.isidentifier, names)))
@@ -77,7 +79,8 @@ def read_symbol(text: str, names: Sequence[str]) -> str | None:
 
     >>> names = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
     >>> read_symbol("B is clear. Verdict: [[A>>B]]", names), read_symbol("A>B, or B>A", names), read_symbol("A > B",
-    names) ('A>>B', None, 'A>B')
+    ... names)
+    ('A>>B', None, 'A>B')
     """
     any_case = len({name.casefold() for name in names}) == len(names)
     plain, *written = (_tight(each).casefold() if any_case else _tight(each) for each in (text, *names))

@@ -244,7 +244,7 @@ def models_below_baseline(
     baseline.
 
     >>> rows = [ModelEstimate("baseline/echo", 0.5, 0.3, 0.7), ModelEstimate("a", 0.8, 0.6, 0.9), ModelEstimate("b",
-    0.6, 0.4, 0.8)]
+    ... 0.6, 0.4, 0.8)]
     >>> models_below_baseline(rows)
     {'b': ('baseline/echo', 0.5)}
     """

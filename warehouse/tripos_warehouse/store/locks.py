@@ -269,8 +269,9 @@ class _OfProcess:
 def lock_offset(kind: str, name: str) -> int:
     """Return the byte that represents `name`. Claims use the lower half of the file, all other kinds the upper half.
 
-    >>> lock_offset(CLAIM, "a") == lock_offset(CLAIM, "a"), lock_offset(CLAIM, "a") < 2**62 <= lock_offset(SEGMENT, "a")
-    < 2**63 (True, True)
+    >>> lock_offset(CLAIM, "a") == lock_offset(CLAIM, "a"), lock_offset(CLAIM, "a") < 2**62 <= lock_offset(SEGMENT,
+    ... "a") < 2**63
+    (True, True)
     """
     number = int.from_bytes(blake2b(f"{kind} {name}".encode(), digest_size=8).digest()) % _HALF
     return number if kind == CLAIM else number + _HALF
