@@ -32,12 +32,12 @@ SAYS = frozenset(
         "Failure",
         "Diagnostic",
         "RunWarning",
-        "Verb",
+        "Command",
         "localized",
         "show_message",
         "show_diagnostic",
     }
-    | {"ok", "problem", "Finding", "hung"}
+    | {"ok", "problem", "CheckResult", "hanging_indent"}
 )
 """The calls whose texts reach a person as they are; so do those of every class of ours whose name ends in
 `Error`."""
