@@ -41,7 +41,7 @@ from tripos_compiler.diagnostics.text_format import (
     display_width,
     duration,
     per_second,
-    percent as text_format_percent,
+    percent as format_percent,
     usd,
     wrap,
 )
@@ -646,7 +646,7 @@ def format_shares(statuses: Counter[str]) -> str:
     """
     total = statuses.total()
     return ", ".join(
-        f"{number:,} {localized(status)} ({text_format_percent(number / total)})"
+        f"{number:,} {localized(status)} ({format_percent(number / total)})"
         for status, number in sorted(statuses.items(), key=lambda each: (-each[1], each[0]))
         if number
     )

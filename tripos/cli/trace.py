@@ -17,7 +17,7 @@ from rich.cells import cell_len, chop_cells
 
 from tripos.cli.context import open_store
 from tripos.errors import SUCCESS, Failure
-from tripos.runs.provenance import MOST_NAMED, SHORTEST, Finder, Row, Trace, TracedReply, find_trace as provenance_find
+from tripos.runs.provenance import MOST_NAMED, SHORTEST, Finder, Row, Trace, TracedReply, find_trace
 from tripos.terminal import escape_controls, show_json, show_text, table_width, terminal_width
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import duration, usd
@@ -40,7 +40,7 @@ def main(options: Namespace) -> int:
     try:
         connection = connect(store)
         try:
-            told = provenance_find(connection, options.key)
+            told = find_trace(connection, options.key)
         finally:
             connection.close()
     except StoreError as error:

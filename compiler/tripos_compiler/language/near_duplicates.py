@@ -18,11 +18,6 @@ from tripos_compiler.plan import Pairing
 from tripos_compiler.replies.text import nfkc
 
 if TYPE_CHECKING:
-    import numpy as numpy_np
-    import numpy.typing as typing_npt
-
-
-if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     from datasketch import MinHash
@@ -311,7 +306,7 @@ class NearCopies(Generic[Key]):
         self._sketches: dict[int, list[int]] | None = None
         self._known: dict[str, list[int]] = {}
         """What was found for a text."""
-        self._codes: list[typing_npt.NDArray[numpy_np.uint64]] = []
+        self._codes: list[npt.NDArray[np.uint64]] = []
 
     def add(self, key: Key, text: str) -> None:
         """Add a text. A text without letters and digits matches nothing."""

@@ -18,7 +18,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from pathlib import Path as pathlib_Path
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -48,7 +48,7 @@ def all_entries() -> Mapping[str, Mapping[str, Any]]:
     """
     spec = importlib.util.find_spec("litellm")
     for folder in (spec.submodule_search_locations if spec is not None else None) or ():
-        path = pathlib_Path(folder) / FILE
+        path = Path(folder) / FILE
         if path.is_file():
             return MappingProxyType(orjson.loads(path.read_bytes()))
     return MappingProxyType({})
@@ -623,7 +623,7 @@ def _set_variables(provider: Provider, place: Mapping[str, str]) -> dict[str, st
     return {name: text for name in names if (text := place.get(name, "").strip())}
 
 
-Path = Literal["direct", "translated", "litellm"]
+Route = Literal["direct", "translated", "litellm"]
 
 COMPLETION = "text-completion-"
 """litellm's prefix of models that continue a text, as in `text-completion-openai/NAME`."""
@@ -633,7 +633,7 @@ OPENAI_COMPLETION = "text-completion-openai/"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def path_of(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Path:
+def path_of(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Route:
     """Return the route to the model of that name: `direct` without litellm, `translated` by litellm and sent by Tripos,
     or `litellm` for everything.
 

@@ -13,14 +13,13 @@ from itertools import combinations
 from typing import Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from tripos_warehouse.statistics.intervals import bootstrap, clopper_pearson, jackknife, mean
 from tripos_warehouse.statistics.result import (
     Clusters,
     Estimate,
-    Floats as result_Floats,
-    Ints as result_Ints,
+    Floats,
+    Ints,
     Ratings,
     Values,
     cluster_codes,
@@ -71,7 +70,7 @@ MOST_CUBED = 2_000_000
 """The cube of a greater number may not fit into 64 bits."""
 
 
-def kendall_w_without(matrix: result_Floats, groups: result_Ints, count: int) -> list[float | None]:
+def kendall_w_without(matrix: Floats, groups: Ints, count: int) -> list[float | None]:
     """Return Kendall's W of complete ratings (raters, items) without the items of each of `count` groups, without its
     test; None if every rater ties all items. Items with a negative group are never left out.
 
@@ -90,7 +89,7 @@ def kendall_w_without(matrix: result_Floats, groups: result_Ints, count: int) ->
     return [_w(of_columns, each) for each in left]
 
 
-def _w(codes: result_Ints, counts: result_Ints) -> float | None:
+def _w(codes: Ints, counts: Ints) -> float | None:
     """Return Kendall's W of columns with multiplicities; `codes` are the ranks of distinct ratings within each
     rater."""
     raters, items = len(codes), int(counts.sum())
@@ -105,7 +104,7 @@ def _w(codes: result_Ints, counts: result_Ints) -> float | None:
     return None if most == 0 else min(1.0, 12 * squares / most)
 
 
-def mid_ranks(values: result_Floats) -> result_Floats:
+def mid_ranks(values: Floats) -> Floats:
     """Return ranks from 1; equal values share their mean rank.
 
     >>> mid_ranks(np.array([3.0, 1.0, 3.0])).tolist()
@@ -113,7 +112,7 @@ def mid_ranks(values: result_Floats) -> result_Floats:
     """
     # Like `scipy.stats.rankdata`, whose import takes a second.
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    found: result_Floats = (np.cumsum(counts) - (counts - 1) / 2)[places]
+    found: Floats = (np.cumsum(counts) - (counts - 1) / 2)[places]
     return found
 
 
@@ -167,7 +166,7 @@ def spearman_rho(first: Values, second: Values, *, confidence: float = 0.95) -> 
     return _fisher(Estimate(value, p=p, n=n, left_out=left_out), error, 3, confidence)
 
 
-def _pair(first: Values, second: Values) -> tuple[result_Floats, result_Floats, int] | Estimate:
+def _pair(first: Values, second: Values) -> tuple[Floats, Floats, int] | Estimate:
     """Return the values of both raters for items that both rated, and the number of other items."""
     matrix, left_out = complete_items(np.array([read_values(first), read_values(second)]))
     n = matrix.shape[1]
@@ -201,8 +200,8 @@ Weights = Literal["none", "linear", "quadratic"]
 
 
 def cohen_kappa(
-    first: Sequence[Any] | result_Floats,
-    second: Sequence[Any] | result_Floats,
+    first: Sequence[Any] | Floats,
+    second: Sequence[Any] | Floats,
     weights: Weights = "none",
     categories: Sequence[Hashable] | None = None,
     *,
@@ -255,10 +254,10 @@ def cohen_kappa(
     return Estimate(value, low=low, high=high, standard_error=error, n=n, left_out=left_out)
 
 
-def _agreement(size: int, weights: Weights) -> result_Floats:
+def _agreement(size: int, weights: Weights) -> Floats:
     """Return the agreement of every two categories, from 0 to 1, by their indices."""
     places = np.arange(size)
-    distances: result_Floats = np.abs(places[:, None] - places[None, :]) / max(1, size - 1)
+    distances: Floats = np.abs(places[:, None] - places[None, :]) / max(1, size - 1)
     match weights:
         case "none":
             return np.eye(size)
@@ -364,7 +363,7 @@ def gwet_ac(
     return Estimate(value, low=min(low, value), high=high, standard_error=error, df=n - 1, n=n, left_out=left_out)
 
 
-def _read(ratings: Ratings, categories: Sequence[Hashable] | None) -> tuple[result_Floats, result_Floats]:
+def _read(ratings: Ratings, categories: Sequence[Hashable] | None) -> tuple[Floats, Floats]:
     """Return the ratings, and all categories in order, as numbers: themselves if they are numbers, otherwise their
     indices."""
     if categories is None:
@@ -380,9 +379,9 @@ def _read(ratings: Ratings, categories: Sequence[Hashable] | None) -> tuple[resu
     return matrix, values
 
 
-def _weights(used: result_Floats, weights: Weights, span: float) -> result_Floats:
+def _weights(used: Floats, weights: Weights, span: float) -> Floats:
     """Return the weight of every two categories in use, on a scale of the length `span`."""
-    distances: result_Floats = np.abs(used[:, None] - used[None, :]) / max(span, 1e-300)
+    distances: Floats = np.abs(used[:, None] - used[None, :]) / max(span, 1e-300)
     match weights:
         case "none":
             return np.eye(len(used))
@@ -393,7 +392,7 @@ def _weights(used: result_Floats, weights: Weights, span: float) -> result_Float
     raise ValueError(f"weights are none, linear or quadratic, not {weights!r}")
 
 
-def _weight_of_all(values: result_Floats, weights: Weights, span: float) -> float:
+def _weight_of_all(values: Floats, weights: Weights, span: float) -> float:
     """Return the sum of the weights of every two of all categories, in order, without their matrix: a scale may have
     thousands of levels of which few are in use."""
     size = len(values)
@@ -427,7 +426,7 @@ class Squares:
     """Residual: what neither items nor raters explain."""
 
     @classmethod
-    def of(cls, matrix: result_Floats) -> Squares:
+    def of(cls, matrix: Floats) -> Squares:
         """Return the mean squares of complete ratings of the shape (raters, items)."""
         k, n = matrix.shape
         grand = matrix.mean()
@@ -540,8 +539,6 @@ def _agreement_bounds(squares: Squares, units: int, confidence: float) -> tuple[
     return low, high
 
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 # Rank correlations within items
 
 AT_ONCE = 10_000
@@ -619,7 +616,7 @@ def _figures(ratings: Floats) -> Floats:
 
 
 def over_items(
-    statistic: Callable[[result_Floats], Estimate],
+    statistic: Callable[[Floats], Estimate],
     ratings: Ratings,
     clusters: Clusters = None,
     *,
@@ -646,7 +643,7 @@ def over_items(
     if whole.value is None:
         return whole
 
-    def of(items: result_Ints) -> float | None:
+    def of(items: Ints) -> float | None:
         return statistic(matrix[:, items]).value
 
     options: dict[str, Any] = {"confidence": confidence}
@@ -713,7 +710,7 @@ def krippendorff_alpha(
     return Estimate(1 - (len(values) - 1) * observed / expected, n=n, left_out=left_out)
 
 
-def _nominal(values: result_Floats, items: result_Ints) -> tuple[float, float]:
+def _nominal(values: Floats, items: Ints) -> tuple[float, float]:
     """Return the distances of all pairs within items, each divided by its item's number of ratings less one; and those
     of all pairs."""
     _, codes = np.unique(values, return_inverse=True)
@@ -724,7 +721,7 @@ def _nominal(values: result_Floats, items: result_Ints) -> tuple[float, float]:
     return float(((given**2 - same) / (given - 1)).sum()), float(len(values) ** 2 - every @ every)
 
 
-def _interval(values: result_Floats, items: result_Ints) -> tuple[float, float]:
+def _interval(values: Floats, items: Ints) -> tuple[float, float]:
     """Like `_nominal`; the squared distances of all pairs add up to 2 n times the squares about the mean."""
     given = np.bincount(items)
     means = np.bincount(items, weights=values) / given
@@ -733,7 +730,7 @@ def _interval(values: result_Floats, items: result_Ints) -> tuple[float, float]:
     return float((2 * given * squares / (given - 1)).sum()), 2 * len(values) * total
 
 
-def _ratio(values: result_Floats, items: result_Ints) -> tuple[float, float]:
+def _ratio(values: Floats, items: Ints) -> tuple[float, float]:
     """Like `_nominal`, value by value, since this distance has no sum in closed form."""
     levels, codes = np.unique(values, return_inverse=True)
     every = np.bincount(codes).astype(np.float64)
@@ -748,7 +745,7 @@ def _ratio(values: result_Floats, items: result_Ints) -> tuple[float, float]:
     return observed, expected
 
 
-def _ratios(first: result_Floats, second: result_Floats) -> result_Floats:
+def _ratios(first: Floats, second: Floats) -> Floats:
     total = first + second
     return ((first - second) / np.where(total == 0, 1, total)) ** 2
 
@@ -767,7 +764,7 @@ class Pairwise:
 
 
 def pairwise(
-    statistic: Callable[[result_Floats, result_Floats], Estimate],
+    statistic: Callable[[Floats, Floats], Estimate],
     ratings: Ratings,
     categories: Sequence[Hashable] | None = None,
 ) -> Pairwise:

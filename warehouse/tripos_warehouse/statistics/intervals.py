@@ -80,7 +80,7 @@ from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.statistics.result import (
     Clusters,
     Estimate,
-    Floats as result_Floats,
+    Floats,
     Ints,
     Values,
     cluster_codes,
@@ -98,7 +98,7 @@ MAX_FLIPPED_UNITS = 12
 """With more units that differ, Student's t is as good, and the number of flips is large."""
 
 
-def sign_flip_p(contributions: result_Floats) -> float | None:
+def sign_flip_p(contributions: Floats) -> float | None:
     """Return the p-value of a difference from the contributions of units, by all sign flips; None if more than 12 of
     them differ from 0. Contributions of 0 change nothing.
 
@@ -145,9 +145,7 @@ MIN_CLASS_ITEMS = 10
 classes."""
 
 
-def shares_between(
-    share: result_Floats, error: result_Floats, df: result_Floats, units: result_Floats, confidence: float = 0.95
-) -> list[result_Floats]:
+def shares_between(share: Floats, error: Floats, df: Floats, units: Floats, confidence: float = 0.95) -> list[Floats]:
     """Return the low and the high ends of intervals of shares, with their errors, degrees of freedom and numbers of
     units.
 
@@ -169,8 +167,8 @@ def shares_between(
         high = np.fmax(expit(middle + stretched), np.minimum(share + reach, 1.0))
     unseen = 1 - (1 - upper) ** (1 / units)
     alike = error <= ROUNDING
-    found_low: result_Floats = np.where(alike, share - unseen * share, low)
-    found_high: result_Floats = np.where(alike, share + unseen * (1 - share), high)
+    found_low: Floats = np.where(alike, share - unseen * share, low)
+    found_high: Floats = np.where(alike, share + unseen * (1 - share), high)
     return [found_low, found_high]
 
 
@@ -217,12 +215,12 @@ def bounded(
     )
 
 
-def _nearest(share: result_Floats, error: result_Floats, units: result_Floats) -> result_Floats:
+def _nearest(share: Floats, error: Floats, units: Floats) -> Floats:
     """Return the share, or the nearest share that can have such an error: the error of m units is at most √(p (1 − p) /
     (m − 1)). At an end of the scale, log-odds are infinite."""
     spread = np.minimum(0.25, np.maximum(share * (1 - share), (units - 1) * error**2))
     half = np.sqrt(np.maximum(0.0, 0.25 - spread))
-    found: result_Floats = np.where(share <= 0.5, np.maximum(share, 0.5 - half), np.minimum(share, 0.5 + half))
+    found: Floats = np.where(share <= 0.5, np.maximum(share, 0.5 - half), np.minimum(share, 0.5 + half))
     return found
 
 
@@ -293,9 +291,9 @@ def class_mean_ends(shares: Sequence[float], items: Sequence[int]) -> tuple[floa
     return sum(lows) / len(lows), sum(highs) / len(highs)
 
 
-def _error_with_unseen_unit(share: result_Floats, error: result_Floats, units: result_Floats) -> result_Floats:
+def _error_with_unseen_unit(share: Floats, error: Floats, units: Floats) -> Floats:
     """Return the error enlarged for one unobserved unit."""
-    found: result_Floats = np.sqrt(error**2 + share * (1 - share) * (1 - 2 * share) ** 2 / units**2)
+    found: Floats = np.sqrt(error**2 + share * (1 - share) * (1 - 2 * share) ** 2 / units**2)
     return found
 
 
@@ -369,7 +367,7 @@ class CellMeans:
     value: float
     standard_error: float
     df: float
-    contributions: result_Floats
+    contributions: Floats
     """The part of `value` from each unit; they add up to it."""
     units: Ints
     """The number of units of each cell."""
@@ -380,12 +378,12 @@ class CellMeans:
 
 
 def cell_means(
-    values: result_Floats,
-    weights: result_Floats,
+    values: Floats,
+    weights: Floats,
     unit: Ints,
     cell: Ints,
     *,
-    times: result_Floats | None = None,
+    times: Floats | None = None,
     ends: tuple[float, float] | None = None,
 ) -> CellMeans:
     """Return the mean of the means of cells of weighted values, or their sum with the coefficients `times`.
@@ -403,16 +401,14 @@ def cell_means(
     cells, units = int(cell.max()) + 1, int(unit.max()) + 1
     total = np.bincount(cell, weights, cells)
     share = weights / total[cell]
-    means: result_Floats = np.bincount(cell, weights * values, cells) / total
+    means: Floats = np.bincount(cell, weights * values, cells) / total
     # A place is a pair of unit and cell.
     places, where = np.unique(cell * np.int64(units) + unit, return_inverse=True)
     of_cell, of_unit = places // units, places % units
-    w: result_Floats = np.bincount(where, share).astype(float)
+    w: Floats = np.bincount(where, share).astype(float)
     r = np.bincount(where, share * (values - means[cell]))
-    g: result_Floats = np.full(cells, 1 / cells) if times is None else times
-    contributions: result_Floats = np.bincount(of_unit, np.bincount(where, share * values) * g[of_cell], units).astype(
-        float
-    )
+    g: Floats = np.full(cells, 1 / cells) if times is None else times
+    contributions: Floats = np.bincount(of_unit, np.bincount(where, share * values) * g[of_cell], units).astype(float)
     m = np.bincount(of_cell[w > 0], minlength=cells)
 
     s2, s3, s4, s5 = (np.bincount(of_cell, w**power, cells) for power in (2, 3, 4, 5))
@@ -445,19 +441,17 @@ def cell_means(
     return replace(result, standard_error=float(np.sqrt(total_variance)), df=max(round(df_of_all, 9), 1.0))
 
 
-def _freedom(
-    variance: result_Floats, w: result_Floats, root_of_kappa: result_Floats, of_cell: Ints, of_unit: Ints
-) -> float:
+def _freedom(variance: Floats, w: Floats, root_of_kappa: Floats, of_cell: Ints, of_unit: Ints) -> float:
     """Return Satterthwaite's degrees of freedom by unit, for cells with these variances per unit."""
     v = variance[of_cell] * w**2
     s, t = np.bincount(of_unit, v), np.bincount(of_unit, v * root_of_kappa[of_cell])
     return float(s.sum() ** 2 / np.square(t).sum())
 
 
-def _variance_with_unseen_unit(share: result_Floats, units: Ints) -> result_Floats:
+def _variance_with_unseen_unit(share: Floats, units: Ints) -> Floats:
     """Return the variance of `units` at a share of a scale of length 1, and of half a unit at each of its ends."""
     middle = (units * share + 0.5) / (units + 1)
-    found: result_Floats = (units * share**2 + 0.5) / (units + 1) - middle**2
+    found: Floats = (units * share**2 + 0.5) / (units + 1) - middle**2
     return found
 
 
@@ -537,7 +531,7 @@ def with_t_interval(
     )
 
 
-Floats = Sequence[float] | NDArray[np.float64]
+Numbers = Sequence[float] | NDArray[np.float64]
 
 SINGLE_ITEM = "one item says nothing about the error"
 SINGLE_ITEM_CELL = "a part of it has one item, which says nothing about the error"
@@ -546,10 +540,10 @@ NO_SPREAD_IN_A_CELL = "the items of one of its cells are all alike: nothing show
 
 
 def mean_of_cells(
-    values: Floats,
+    values: Numbers,
     items: Sequence[str] | Ints,
     cells: Sequence[object] | Ints | None = None,
-    weights: Floats | None = None,
+    weights: Numbers | None = None,
     *,
     times: Mapping[Any, float] | None = None,
     ends: tuple[float, float] | None = None,
@@ -642,7 +636,7 @@ CELLS = 4_000_000
 """The most numbers in memory at a time."""
 
 
-def weighted_medians(values: result_Floats, codes: Ints, weights: result_Floats) -> result_Floats:
+def weighted_medians(values: Floats, codes: Ints, weights: Floats) -> Floats:
     """Return the median of rows for every row of `weights`, of the shape (draws, clusters): the integer multiplicity of
     each cluster's rows.
 
@@ -668,18 +662,18 @@ def weighted_medians(values: result_Floats, codes: Ints, weights: result_Floats)
     return _middle(values[_by_row(codes, weights, targets)], totals)
 
 
-def _targets(totals: result_Floats) -> result_Floats:
+def _targets(totals: Floats) -> Floats:
     """Return the positions of the two middle rows of every draw, counted from 1; for an odd number they are equal."""
     return np.stack([(totals + 1) // 2, totals // 2 + 1], axis=1)
 
 
-def _middle(pairs: result_Floats, totals: result_Floats) -> result_Floats:
-    found: result_Floats = pairs.mean(axis=1)
+def _middle(pairs: Floats, totals: Floats) -> Floats:
+    found: Floats = pairs.mean(axis=1)
     found[totals == 0] = np.nan
     return found
 
 
-def _by_level(steps: Ints, codes: Ints, weights: result_Floats, targets: result_Floats) -> Ints:
+def _by_level(steps: Ints, codes: Ints, weights: Floats, targets: Floats) -> Ints:
     """Return the levels of the middle rows."""
     counts = np.zeros((weights.shape[1], int(steps.max()) + 1))
     np.add.at(counts, (codes, steps), 1)
@@ -687,7 +681,7 @@ def _by_level(steps: Ints, codes: Ints, weights: result_Floats, targets: result_
     return _reached(sums, targets)
 
 
-def _by_row(codes: Ints, weights: result_Floats, targets: result_Floats) -> Ints:
+def _by_row(codes: Ints, weights: Floats, targets: Floats) -> Ints:
     """Return the indices of the middle rows, for rows in the order of their values."""
     n, groups = len(codes), weights.shape[1]
     below = np.bincount(codes, (np.arange(n) < n / 2) - 0.5, minlength=groups)
@@ -711,7 +705,7 @@ def _by_row(codes: Ints, weights: result_Floats, targets: result_Floats) -> Ints
     return found
 
 
-def _reached(sums: result_Floats, targets: result_Floats) -> Ints:
+def _reached(sums: Floats, targets: Floats) -> Ints:
     """Return the positions at which growing `sums` first reach the two targets of each draw."""
     places = np.stack([(sums < targets[:, middle][:, None]).sum(axis=1) for middle in (0, 1)], axis=1)
     found: Ints = np.minimum(places, sums.shape[1] - 1)
@@ -817,10 +811,10 @@ def bootstrap_mean(
     numbers, codes = numbers[present], np.unique(codes[present], return_inverse=True)[1].astype(np.int64)
     sums, counts = np.bincount(codes, weights=numbers), np.bincount(codes)
 
-    def resampled(*drawn: Ints, axis: int) -> result_Floats:
-        total: result_Floats = sum((sums[sample].sum(axis=axis) for sample in drawn), np.zeros(1))
-        rows: result_Floats = sum((counts[sample].sum(axis=axis) for sample in drawn), np.zeros(1))
-        found: result_Floats = total / rows
+    def resampled(*drawn: Ints, axis: int) -> Floats:
+        total: Floats = sum((sums[sample].sum(axis=axis) for sample in drawn), np.zeros(1))
+        rows: Floats = sum((counts[sample].sum(axis=axis) for sample in drawn), np.zeros(1))
+        found: Floats = total / rows
         return found if np.ndim(drawn[0]) > 1 else found[0]
 
     samples = _strata(codes, len(sums), strata)
