@@ -270,7 +270,8 @@ def calls(draw: st.DrawFn, function: Function) -> tuple[Call, dict[str, Any], Ty
     named = {name: written(value, name, names) for name, value in given.items()}
     for name, value in function.implied(types).items():
         named[name] = written(list(value) if isinstance(value, tuple) else value, name, names)
-    if more:
+    if more:  # they follow what comes before them, so none of that is left out
+        assume(all(each.many or each.name in named for each in function.parameters))
         positional = tuple(named.pop(each.name) for each in function.parameters if not each.many)
         others = (written(each, f"more{number}", names) for number, each in enumerate(more))
         call = Call(function=function.name, args=(*positional, *others))

@@ -60,14 +60,14 @@ from tripos_warehouse.tables.text import fold
 
 
 # One run
-def main(options: Namespace, people: Mapping[str, Model] = {}) -> int:
-    """Run a benchmark. `people` maps the names of participating persons to their models.
+def main(options: Namespace) -> int:
+    """Run a benchmark.
 
     Return exit code 1 if calls failed or the run had to stop, 100 if an `expect` failed, 130 if it was interrupted.
     """
     chosen = chosen_settings(options)
     compilation, folders = compile_command_spec(options, chosen.config)
-    return run_compiled(options, chosen, compilation, folders, people=people)
+    return run_compiled(options, chosen, compilation, folders)
 
 
 def run_compiled(
@@ -79,8 +79,9 @@ def run_compiled(
     people: Mapping[str, Model] = {},
     budget: Budget | None = None,
 ) -> int:
-    """Run a compiled benchmark, and return the exit code as `main` does. `budget` is one that earlier runs have spent
-    from; by default it is the budget of the settings. Raises `Failure`."""
+    """Run a compiled benchmark, and return the exit code as `main` does. `people` maps the names of participating people
+    to their models. `budget` is one that earlier runs have spent from; by default it is that of the settings. Raises
+    `Failure`."""
     plan = compilation.plan
     if plan is None:
         return USAGE
@@ -419,8 +420,12 @@ def teach_main(options: Namespace) -> int:
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")  # a byte that is not UTF-8 must not end the session
     options.model = [name]
-    options.timeout = options.patience = PATIENCE_S
-    return main(options, {name: HumanModel(name, Terminal(sys.stdin, sys.stdout))})
+    chosen = chosen_settings(options)
+    limits = chosen.config.limits.model_copy(update={"timeout_s": PATIENCE_S, "patience_s": PATIENCE_S})
+    chosen = replace(chosen, config=chosen.config.model_copy(update={"limits": limits}))
+    compilation, folders = compile_command_spec(options, chosen.config)
+    person = HumanModel(name, Terminal(sys.stdin, sys.stdout))
+    return run_compiled(options, chosen, compilation, folders, people={name: person})
 
 
 @dataclass
