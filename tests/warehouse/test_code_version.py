@@ -1,4 +1,4 @@
-"""What is kept of a computation goes by the version of the code that computed it."""
+"""Kept results of a computation go by the version of the code that computed them."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ class AssignmentOptions:
 
     @property
     def whole(self) -> bool:
-        """Whether every reply of the scenarios could be sampled, so that the sample represents all of them."""
+        """True if every reply of the scenarios could be sampled, so that the sample represents all of them."""
         return self.limit is None and self.items is None and not self.only
 
     def allows(self, candidate: GradableReply) -> bool:

@@ -13,7 +13,6 @@ from typing import Any
 from tripos.errors import Failure
 from tripos.terminal import escape_controls, is_colored, show_output, show_text, table_width
 from tripos_compiler.diagnostics.i18n import localized
-from tripos_warehouse.query.results import encode_answer
 from tripos_warehouse.tables.markup import WRITERS
 from tripos_warehouse.tables.model import PaperTable
 from tripos_warehouse.tables.text import TextColumn, grid_parts
@@ -73,5 +72,7 @@ def show_tables(tables: Sequence[PaperTable], form: str, options: Namespace) -> 
 def show_rows(rows: Sequence[Mapping[str, Any]]) -> None:
     """Print rows as CSV, in which no text can be a spreadsheet formula."""
     import pyarrow as pa
+
+    from tripos_warehouse.query.results import encode_answer
 
     show_output(encode_answer(pa.Table.from_pylist(list(rows)), "csv"))

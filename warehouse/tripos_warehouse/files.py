@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -28,6 +27,8 @@ def code_version(*packages: str) -> str:
     It covers the name, modification time and size of every file of the compiler, the warehouse and further `packages`,
     and the versions of Python, DuckDB and NumPy. Everything cached is stored under this version.
     """
+    from importlib import metadata  # 10 ms, which a command that keeps nothing does without
+
     found: list[object] = [sys.version, *(metadata.version(name) for name in ("duckdb", "numpy"))]
     for package in (*COMPUTES, *packages):
         spec = find_spec(package)

@@ -532,7 +532,7 @@ class LogCollector:
 
     @property
     def is_covered(self) -> bool:
-        """Whether the existing spec has everything that these logs need."""
+        """True if the existing spec has everything that these logs need."""
         return self.known is not None and self.known.covers(self.spec)
 
     @property
@@ -664,12 +664,12 @@ class LogRun:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the store has nothing of the log."""
+        """True if the store has nothing of the log."""
         return not (self.same or self.same_scores or self.changed or self.refused)
 
     @property
     def is_new(self) -> bool:
-        """Whether the store lacks a part of the log."""
+        """True if the store lacks a part of the log."""
         return bool(self.new or self.new_scores or self.changed)
 
 

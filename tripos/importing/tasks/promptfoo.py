@@ -70,7 +70,7 @@ class PromptfooAssertion(PromptfooPart):
 
     @property
     def is_own(self) -> bool:
-        """Whether the assertion overrides how it is judged."""
+        """True if the assertion overrides how it is judged."""
         told = ("transform", "provider", "rubricPrompt", "threshold", "contextTransform")
         return any((self.model_extra or {}).get(each) for each in told)
 

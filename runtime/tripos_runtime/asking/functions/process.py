@@ -7,7 +7,6 @@ benchmark sets, and gets no key."""
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
 import os
 import queue
@@ -279,6 +278,8 @@ class ScorerService:
 
     def _sent(self, body: bytes) -> bytes:
         """Return the response to a body. Raises `Broken`."""
+        import http.client  # only a service needs it
+
         until = time.monotonic() + self._limits.timeout_s
         opened = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
         connection = opened(self._url.hostname or "", self._url.port, timeout=self._limits.timeout_s)
