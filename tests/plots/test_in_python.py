@@ -12,7 +12,7 @@ import pytest
 
 import tripos
 from tests.plots.conftest import MODELS
-from tripos_warehouse.query.results import SHOWN, preview
+from tripos_warehouse.query.relations import SHOWN, preview
 
 
 def test_a_report_shows_its_headline_in_few_lines(lessons: Path) -> None:

@@ -24,14 +24,14 @@ from tripos_warehouse.views.runs import ListedRun
 if TYPE_CHECKING:
     from tripos.plots.plot import PlotChoices, PlotKind
     from tripos_compiler.plan import Plan
-    from tripos_warehouse.query.results import Table
+    from tripos_warehouse.query.relations import Table
 
 
 def measure_table(report: Report) -> Table:
     """Return a relation with one row for each value of each measure."""
     import duckdb
 
-    from tripos_warehouse.query.results import as_table
+    from tripos_warehouse.query.relations import as_table
 
     return as_table(duckdb.connect().from_arrow(report.to_arrow()))
 
@@ -64,7 +64,7 @@ class Results:
         ...     results.sql("select count(*) as n from scores where model = ?", ["openai/gpt"]).fetchall()
         [(0,)]
         """
-        from tripos_warehouse.query.results import read_only
+        from tripos_warehouse.query.relations import read_only
 
         statements = statements_of(self._connection, query)
         self._connection.make_views()  # a later filter on the relation may name any
@@ -187,7 +187,7 @@ class ShownReport(Report):
 
 def shortened(report: Report) -> list[PaperTable]:
     """Return the tables of a report, headline first, up to the number of rows that a notebook shows."""
-    from tripos_warehouse.query.results import SHOWN
+    from tripos_warehouse.query.relations import SHOWN
 
     headline = set(report.plan.benchmark.headline)
     every = report_tables(report)
@@ -214,7 +214,7 @@ def _cut(table: PaperTable, rows: int) -> PaperTable:
 
 def runs_table(runs: Sequence[ListedRun]) -> PaperTable:
     """Return the newest runs of a store as a table."""
-    from tripos_warehouse.query.results import SHOWN
+    from tripos_warehouse.query.relations import SHOWN
 
     rows = [each.to_row() for each in runs[:SHOWN]]
     cells = {

@@ -43,7 +43,7 @@ from tripos_warehouse.store.store import Store
 if TYPE_CHECKING:
     from tripos.api.results import Results
     from tripos.plots.plot import PlotChoices, PlotKind
-    from tripos_warehouse.query.results import Table
+    from tripos_warehouse.query.relations import Table
     from tripos_warehouse.report.run_report import Report
 
 Value = TypeVar("Value")
@@ -136,7 +136,7 @@ class Run:
     def samples(self) -> Table:
         """The replies of the compared role as a table, with their prompts, status, tokens and cost."""
         from tripos_warehouse import sql
-        from tripos_warehouse.query.results import read_only
+        from tripos_warehouse.query.relations import read_only
         from tripos_warehouse.views.connect import connect_run
 
         connection, found = connect_run(self.job.store, self.id)

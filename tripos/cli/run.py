@@ -79,8 +79,8 @@ def run_compiled(
     people: Mapping[str, Model] = {},
     budget: Budget | None = None,
 ) -> int:
-    """Run a compiled benchmark, and return the exit code as `main` does. `people` maps the names of people who take part to
-    to their models. `budget` is one that earlier runs have spent from; by default it is that of the settings. Raises
+    """Run a compiled benchmark, and return the exit code as `main` does. `people` maps names of people who take part to
+    their models. `budget` is one that earlier runs have spent from; by default it is that of the settings. Raises
     `Failure`."""
     plan = compilation.plan
     if plan is None:
