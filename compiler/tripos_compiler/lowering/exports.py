@@ -68,8 +68,9 @@ from tripos_compiler.resolve.program import (
 )
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.tree import Name, Number, Syntax
+from tripos_compiler.typecheck.calls import free_names
 from tripos_compiler.typecheck.expressions import Elaborator
-from tripos_compiler.typecheck.templates import free_variables, free_variables_of, lower_texts
+from tripos_compiler.typecheck.templates import free_variables_of, lower_texts
 from tripos_compiler.typecheck.types import axis_type
 
 # Overlap of training data and evaluated rows
@@ -179,7 +180,7 @@ def _taken_from(statement: Statement) -> set[str]:
     texts += [inner for walk in statement.of("walk") for inner in walk.body if inner.construct in TEXTS]
     inside = {name.text for text in texts for name in free_variables_of(text)}
     own = {statement.name().text, *([alias.text] if alias is not None else [])}
-    return {name.text for name in free_variables(statement.find("source"))} | (inside - own)
+    return {name.text for name in free_names(statement.find("source"))} | (inside - own)
 
 
 # Requests of a scenario about other rows: `asks` and `beside`

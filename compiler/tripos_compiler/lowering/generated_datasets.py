@@ -65,7 +65,8 @@ from tripos_compiler.resolve.program import (
     numbers_of,
 )
 from tripos_compiler.source.tree import Name, Number
-from tripos_compiler.typecheck.templates import free_variables, free_variables_of
+from tripos_compiler.typecheck.calls import free_names
+from tripos_compiler.typecheck.templates import free_variables_of
 from tripos_compiler.typecheck.types import is_secret
 
 # Near duplicates
@@ -89,7 +90,7 @@ def _lower_distinct(making: GenerationLowering, statement: Statement) -> Distinc
     value, others = statement.syntax("value"), statement.syntax("others")
     typed = making.elaborator(making.row(), value.span).expression(value, TextType(), "what is compared")
     above = _above(making, statement)
-    if making.too_early(free_variables(others)):
+    if making.too_early(free_names(others)):
         return None
     # Equal for every row, so no row or axis is in scope: `raw.stem` is a column, even if `raw` is the source.
     among = making.elaborator({}, others.span).infer(others)
@@ -771,11 +772,11 @@ def _dependencies(statement: Statement) -> set[str]:
         own.add(alias.text)
     elif isinstance(source, Name):
         own.add(source.text)
-    own |= {name.text for name in free_variables(context.syntax("axes"))} if context is not None else set()
+    own |= {name.text for name in free_names(context.syntax("axes"))} if context is not None else set()
     inside = {name.text for name in free_variables_of(statement)} | {
         name for each in statement.body for name in _inside(each)
     }
-    return {name.text for name in free_variables(source)} | (inside - own)
+    return {name.text for name in free_names(source)} | (inside - own)
 
 
 def _inside(statement: Statement) -> set[str]:

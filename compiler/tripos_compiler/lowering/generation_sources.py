@@ -50,8 +50,8 @@ from tripos_compiler.resolve.python_functions import is_compile_time
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 from tripos_compiler.source.tree import BinaryExpr, Name, Syntax
+from tripos_compiler.typecheck.calls import free_names
 from tripos_compiler.typecheck.expressions import Elaborator
-from tripos_compiler.typecheck.templates import free_variables
 from tripos_compiler.typecheck.types import axis_type
 
 # State of the lowering
@@ -362,7 +362,7 @@ def lower_filter(making: GenerationLowering) -> Typed | bool | None:
     written = making.statement.find("filter")
     if written is None or making.statement.find("source") is None:
         return None
-    if making.too_early(free_variables(written)):
+    if making.too_early(free_names(written)):
         return False
     typed = making.elaborator(dict(making.scope), written.span).condition(written)
     return typed if typed is not None and is_compile_time(making.program, typed.expr, written.span) else False

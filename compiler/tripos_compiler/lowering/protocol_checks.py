@@ -625,7 +625,7 @@ def check_protocol(
         return
     rows = list(islice(cases.kept, MOST_ROWS))
     shown = _shown(steps.lowered, cases)
-    if len(rows) > 1 and not shown and _all_asked_of_rows(scenario):
+    if len(rows) > 1 and not shown and _asks_a_model(scenario):
         message = f"no prompt shows the row `{cases.alias}`: every row asks the same"
         help_ = f"put a field of `{cases.alias}` in a prompt, or run over no rows"
         program.diagnostics.warning("W1006", message, statement.head, help=help_)
@@ -664,7 +664,7 @@ def _shown(steps: Sequence[Step], cases: ScenarioCases) -> frozenset[str]:
     return frozenset(below | {path[0] for path in paths if path[0] in {axis.name for axis in cases.axes}})
 
 
-def _all_asked_of_rows(scenario: Scenario) -> bool:
+def _asks_a_model(scenario: Scenario) -> bool:
     """Return true if any step asks a model."""
     steps = [step for treatment in scenario.treatments for step in treatment.steps]
     return any(isinstance(step, Ask | Converse) for step in steps)

@@ -19,8 +19,9 @@ from tripos_compiler.replies.text import late_pattern
 from tripos_compiler.resolve.program import Program, Scope, Typed
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import BinaryExpr, CallExpr, Group, IndexExpr, Member, Name, Syntax, Text, UnaryExpr
+from tripos_compiler.source.tree import Name, Syntax, Text
 from tripos_compiler.syntax.parser import parse_hole
+from tripos_compiler.typecheck.calls import free_names
 from tripos_compiler.typecheck.expressions import HOLE, Elaborator
 
 # Holes of other template languages
@@ -83,28 +84,10 @@ def _foreign(text: str) -> Iterator[tuple[int, int, str]]:
 # Names that expressions and texts refer to
 
 
-def free_variables(syntax: Syntax | None) -> Iterator[Name]:
-    """Yield the names that an expression refers to, without fields and called functions."""
-    match syntax:
-        case Name():
-            yield syntax
-        case Member(of=of):
-            yield from free_variables(of)
-        case UnaryExpr(value=value):
-            yield from free_variables(value)
-        case BinaryExpr(left=left, right=right):
-            yield from free_variables(left)
-            yield from free_variables(right)
-        case CallExpr(arguments=arguments) | Group(arguments=arguments) | IndexExpr(arguments=arguments):
-            for argument in arguments:
-                for element in argument.elements:
-                    yield from free_variables(element)
-
-
 def free_variables_of(statement: Statement) -> Iterator[Name]:
     """Yield the names in the conditions, values and texts of a statement, without those of its block."""
     for key in ("cond", "value", "filter", "others", "start"):
-        yield from free_variables(statement.find(key))
+        yield from free_names(statement.find(key))
     for _, text in statement.labels():
         yield from _in_holes(text)
 
@@ -113,7 +96,7 @@ def _in_holes(text: Text) -> Iterator[Name]:
     for hole in HOLE.finditer(text.value):
         elements = parse_hole(text.span.source, text, hole.start(1), hole.end(1), Diagnostics())
         for element in elements or ():
-            yield from free_variables(element)
+            yield from free_names(element)
 
 
 # Templates

@@ -139,7 +139,8 @@ class _ResultsWriter:
         if key not in self.tasks:
             told = "_".join([self.run.benchmark, unit.scenario, *(f"{arm}_{v}" for arm, v in unit.arms.items())])
             name = re.sub(r"\W", "_", told)
-            name += "_" * any(each.name == name for each in self.tasks.values())
+            while any(each.name == name for each in self.tasks.values()):
+                name += "_"
             new = files.enter_context(atomic_path(folder / f"samples_{name}_{self.stamp}.jsonl"))
             self.tasks[key] = _Task(name, unit.scenario, unit.arms, files.enter_context(new.open("wb")))
         return self.tasks[key]
