@@ -27,7 +27,7 @@ import large_store  # noqa: E402
 
 from tripos_warehouse.store.store import Store  # noqa: E402
 from tripos_warehouse.views.connect import connect  # noqa: E402
-from tripos_warehouse.views.derived import CACHE  # noqa: E402
+from tripos_warehouse.views.view_cache import CACHE  # noqa: E402
 
 REPOSITORY = HERE.parents[1]
 COOKBOOK = REPOSITORY / "docs/cookbook.md"
