@@ -14,7 +14,7 @@ import pytest
 from tests.each import each
 from tripos.api.results import Results
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query import connection as box, results as relations
+from tripos_warehouse.query import connection as box, relations
 from tripos_warehouse.query.results import run_query
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
