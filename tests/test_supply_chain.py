@@ -174,9 +174,9 @@ def test_no_command_but_its_own_imports_an_extra() -> None:
     names = {IMPORTED_AS.get(name, name.replace("-", "_")) for name in MODULES}
     code = (
         "import importlib, sys, tripos\n"
-        "from tripos.cli.main import VERBS\n"
+        "from tripos.cli.parser import COMMANDS\n"
         "for name in tripos.__all__: getattr(tripos, name)\n"
-        "for verb in VERBS.values():\n"
+        "for verb in COMMANDS.values():\n"
         "    importlib.import_module(f'tripos.cli.{verb.module}')\n"
         f"print(*({names!r} & set(sys.modules)))"
     )

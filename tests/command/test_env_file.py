@@ -450,9 +450,10 @@ def test_litellm_reads_no_file_itself(tmp_path: Path, untrusted: bool) -> None:
     code = f"""
 import os, sys
 from pathlib import Path
-from tripos.settings import load_env
-from tripos_runtime.datasets import TRUSTED, UNTRUSTED
-from tripos_runtime.models import ModelError, open_model
+from tripos.settings.env_file import load_env
+from tripos_runtime.datasets.trust import TRUSTED, UNTRUSTED
+from tripos_runtime.models.base import ModelError
+from tripos_runtime.models.families import open_model
 load_env(Path.cwd(), UNTRUSTED if {untrusted} else TRUSTED)
 try:
     model = open_model("perplexity/sonar")

@@ -81,7 +81,7 @@ def test_a_local_model_answers_fits_a_schema_and_leaves_with_its_last_user() -> 
 def test_the_server_does_not_outlive_a_killed_parent() -> None:
     script = f"""
 import os, signal
-from tripos_runtime.models import open_model
+from tripos_runtime.models.families import open_model
 model = open_model({NAME!r})
 model.server.address()
 print(model.server.pid, flush=True)

@@ -73,8 +73,8 @@ def check(kind: str, store: Store, folder: Path) -> None:
 CHILD = """\
 import sys
 from pathlib import Path
-from tripos_warehouse.store import Store
-from tripos_warehouse.maintenance import mirror_delta, mirror_iceberg
+from tripos_warehouse.maintenance.mirroring import mirror_delta, mirror_iceberg
+from tripos_warehouse.store.store import Store
 mirror = mirror_iceberg if sys.argv[1] == "iceberg" else mirror_delta
 print("ready", flush=True)
 while True:

@@ -295,8 +295,8 @@ def _recorded_requests(call: RecordedCall, settings: Settings) -> Iterator[Recor
     """Yield the requests of a call with their answers; two requests if the first reply could not be parsed."""
     messages = [(each["role"], each["content"]) for each in orjson.loads(call.messages)]
 
-    def key(said: Sequence[tuple[str, str]]) -> bytes:
-        return request_key(call.model, messages, call.number, settings.of_sample(call.number))
+    def key(sent: Sequence[tuple[str, str]]) -> bytes:
+        return request_key(call.model, sent, call.number, settings.of_sample(call.number))
 
     first, second = (call.reply, None) if call.draft is None else (call.draft, call.reply)
     if first is None:
