@@ -208,8 +208,6 @@ def open_run(
     """
     if pool is not None and prepared.wiring.batch:
         raise Failure("R0202", "`--batch` and `--workers` do not go together", "leave out --workers")
-    if detach and not prepared.wiring.batch:
-        raise Failure("R0202", "`--detach` leaves batches, and there are none", "give --batch too")
     run_id = new_run_id(datetime.now(UTC))
     try:
         functions = prepared.functions

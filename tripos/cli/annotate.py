@@ -19,6 +19,7 @@ from tripos.cli.context import open_store
 from tripos.errors import SOME_FAILED, SUCCESS, Failure
 from tripos.runs.records import media_store
 from tripos.runs.selection import chosen_scenarios, chosen_subset, filters_of
+from tripos.settings.options import AnnotateParameters
 from tripos.terminal import escape_controls, show_json, show_message, show_text, terminal_width
 from tripos_compiler.diagnostics.text_format import counted
 from tripos_compiler.language.contexts import Drawn, select_treatments
@@ -46,34 +47,13 @@ def main(options: Namespace) -> int:
 
 def _check(options: Namespace) -> None:
     """Raise `Failure` R0202 if options for assigning and for importing are combined."""
-    asked = (
-        "run",
-        "role",
-        "name",
-        "output",
-        "page",
-        "port",
-        "sample",
-        "overlap",
-        "whole_items",
-        "optimal",
-        "balance",
-        "limit",
-        "only",
-        "scenario",
-        "subset",
-        "seed",
-        "round",
-    )
-    given = [name for name in (asked if options.take else ("partial", "json")) if getattr(options, name)]
-    if not given:
+    if options.take is None:
         return
-    shown = "RUN" if given[0] == "run" else f"--{given[0].replace('_', '-')}"
-    if options.take:
-        raise Failure(
-            "R0202", f"`{shown}` says nothing about a file that is taken back", "the file knows it: leave it out"
-        )
-    raise Failure("R0202", f"`{shown}` is for a file that is taken back", "give --take FILE too")
+    kept = ("take", "partial", "json", "store", "profile")
+    for option in AnnotateParameters.options:
+        if option.name not in kept and option.is_in(options):
+            message = f"`{option}` says nothing about a file that is taken back"
+            raise Failure("R0202", message, "the file knows it: leave it out")
 
 
 # Assignment
@@ -132,13 +112,6 @@ def _output(options: Namespace) -> Path:
 
 
 def _choice(options: Namespace, desk: AssignmentDesk) -> AssignmentOptions:
-    if options.overlap is not None and options.sample is None:
-        raise Failure("R0202", "`--overlap` is a share of a sample, but `--sample` is missing", "give --sample N too")
-    for name in ("whole-items", "optimal", "balance"):
-        if getattr(options, name.replace("-", "_")) and options.sample is None:
-            raise Failure(
-                "R0202", f"`--{name}` says how a sample is drawn, but `--sample` is missing", "give --sample N"
-            )
     return AssignmentOptions(
         options.limit,
         filters_of(options, desk.plan),

@@ -16,6 +16,7 @@ from pathlib import Path
 from tripos.errors import EXPECTATION_FAILED, INTERRUPTED, SOME_FAILED, SUCCESS, USAGE, Failure
 from tripos.runs.compilation import has_benchmark, has_shared_parts
 from tripos.settings.load import ChosenSettings, chosen_settings
+from tripos.settings.options import EVENTS, JUNIT
 from tripos.terminal import print_stderr, show_json, show_text, terminal_width
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics.diagnostic import nearest
@@ -65,12 +66,11 @@ def main(options: Namespace) -> int:
 
     Raises `Failure` if only one benchmark was named and it cannot be run.
     """
-    from tripos.cli import run, run as clusters
+    from tripos.cli import run
 
     gc.freeze()  # imported modules stay: exclude them from garbage collection
     if options.on is not None:
-        return clusters.run_on_cluster(options)
-    clusters.refuse_without_cluster(options)
+        return run.run_on_cluster(options)
     if len(options.paths) == 1:
         options.path = options.paths[0]
         return run.main(options)
@@ -225,7 +225,8 @@ def _role(text: str) -> str:
 
 def _refuse_shared_files(options: Namespace) -> None:
     """Raise `Failure` R0202 for an output file that each run would overwrite."""
-    for option, given in (("--junit", options.junit), ("--events", options.events)):
+    for option in (JUNIT, EVENTS):
+        given = option.of(options)
         if given and given != "-":
             message = f"`{option} {given}` holds the results of one run, but {len(options.paths)} paths are given"
             raise Failure("R0202", message, "run one benchmark at a time with it")

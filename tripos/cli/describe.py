@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tripos.cli.arguments import listed_names
 from tripos.cli.context import compile_command_spec
 from tripos.errors import SUCCESS, USAGE, Failure
 from tripos.settings.load import load_config
+from tripos.settings.option import listed_names
 from tripos.settings.trust import trust_of
 from tripos.terminal import print_json, show_output, show_text, table_width
 from tripos_compiler.diagnostics.diagnostic import nearest
@@ -194,9 +194,6 @@ class DatasetStatistics:
 
 def main(options: Namespace) -> int:
     """Print the statistics. Raises `Failure` for an unknown data set, field or group."""
-    if not listed_names(options.by) and (options.group or options.figure):
-        given = "--group" if options.group else "--figure"
-        raise Failure("R0202", f"`{given}` has no meaning without `--by`", "name the field: --by FIELD")
     compilation, folders = compile_command_spec(options, load_config(Path.cwd(), trust=trust_of(options)))
     plan = compilation.plan
     if plan is None:

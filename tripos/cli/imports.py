@@ -708,8 +708,6 @@ def import_task(options: Namespace) -> int:
     from tripos.importing.spec_text import name_of
     from tripos.importing.tasks.promptfoo import is_promptfoo, promptfoo_spec
 
-    if options.python is not None and not options.run_python:
-        raise Failure("R0202", "`--python` says what runs the Python of a task", "add `--run-python`")
     path = Path(options.file)
     trust = trust_of(options)
     refuse_if_untrusted(trust, outside=options.allow_outside)
@@ -882,9 +880,6 @@ def import_tree(options: Namespace) -> int:
     if options.run is not None:
         drafted = _drafted(options)
         return _write_tree(_under_root(drafted.tree, options.top), options, comment=drafted.said, draft=True)
-    for name in ("step", "only"):
-        if getattr(options, name):
-            raise Failure("R0202", f"`--{name}` is said of a run, and none is named", "add `--run RUN`")
     shown = "standard input" if options.file == "-" else options.file
     refuse_if_untrusted(trust_of(options), outside=options.allow_outside)
     tree = check_tree(read_outline(_text(options)), shown, "S0835")

@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tripos.cli.arguments import listed_names
 from tripos.cli.context import show_diagnostics
 from tripos.cli.fmt import write_spec
 from tripos.cli.project_files import DEFAULT, TEMPLATES, Start, files_of, shipped_start
 from tripos.errors import SUCCESS, USAGE, Failure
 from tripos.settings.load import chosen_settings
+from tripos.settings.option import listed_names
+from tripos.settings.options import NewParameters
 from tripos.terminal import show_message, show_output, show_text
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, nearest
 from tripos_compiler.diagnostics.i18n import localized
@@ -330,8 +331,6 @@ def _name(entry: Entry) -> str:
 
 
 STATEMENT_NAME = re.compile(r"[^\W\d]\w*")
-OPTIONS = {"over": ("--over", "scenario"), "dimension": ("--dimension", "metric")}
-"""Options that apply to only one kind of statement."""
 
 
 # tripos new
@@ -426,11 +425,7 @@ def _report_unused_grades(root: str, plan: Plan, metric: str) -> None:
 def _check(options: Namespace) -> None:
     if not STATEMENT_NAME.fullmatch(options.name):
         raise Failure("R0202", f"`{options.name}` is no name", "a name has letters, digits and `_`")
-    for option, (shown, kind) in OPTIONS.items():
-        if getattr(options, option) is not None and options.kind != kind:
-            raise Failure("R0202", f"`{shown}` has no meaning for a {options.kind}", f"it is for a {kind}")
-    if options.scenario and options.kind != "metric":
-        raise Failure("R0202", f"`--scenario` has no meaning for a {options.kind}", "it is for a metric")
+    NewParameters.check_kind(options, options.kind)
 
 
 def _new_statement(options: Namespace, before: Compilation) -> tuple[Mapping[str, str], str]:

@@ -17,10 +17,10 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from tripos.cli.arguments import listed_names
 from tripos.cli.context import open_store
 from tripos.cli.tables import output_format, show_tables, table_lines, text_columns
 from tripos.errors import SUCCESS, Failure
+from tripos.settings.option import listed_names
 from tripos.terminal import (
     escape_controls,
     print_json,

@@ -420,10 +420,6 @@ def design_question(options: Namespace) -> DesignQuestion | None:
     from tripos_runtime.scheduling.budget import BudgetError, read_amounts
 
     if options.detect is None and options.spend is None:
-        given = {"--measure": options.measure, "--pilot": options.pilot, "--label-price": options.label_price}
-        name = next((name for name, value in given.items() if value is not None), None)
-        if name is not None:
-            raise Failure("R0202", f"`{name}` goes with `--detect` or `--spend`", "give one of them")
         return None
     if options.detect is not None and options.spend is not None:
         raise Failure("R0202", "`--detect` and `--spend` exclude each other", "give one of them")

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tripos.cli.arguments import listed_names
 from tripos.cli.exports.training_data import compiled_pairs, named_pairings, pairings_of
 from tripos.errors import SUCCESS, Failure
+from tripos.settings.option import listed_names
 from tripos.terminal import print_json, print_stderr, show_diagnostic, show_message
 from tripos.training.environment import DATA, NOT_MODEL_FILES, REPORT_FILE, require_extra, silence_libraries
 from tripos.training.recipe import Recipe, settings_of

@@ -14,6 +14,7 @@ from tripos.runs.compilation import CompiledSpec
 from tripos.runs.records import Recording
 from tripos.runs.selection import RunRequest, bind_roles, check_people, local_artefacts, select_cases
 from tripos.settings.config import Config, programs_of
+from tripos.settings.options import TIMEOUT
 from tripos.settings.runtime import budget_share, check_divisible, endpoints_of, limits_of, limits_share, prices_of
 from tripos_compiler.diagnostics.diagnostic import ALL_WARNINGS
 from tripos_compiler.plan import Plan
@@ -190,8 +191,6 @@ def prepare(
     check_people(people.keys(), binding, choices)
     source, selection = select_cases(spec, choices)
     shard = selection.shard if choices.divide else None
-    if choices.divide and shard is None:
-        raise Failure("R0202", "`--divide` needs the number of shards", "give --shard I/N too")
     try:
         if shard is not None and budget is not None:
             message = "`--divide` does not divide one budget of several benchmarks"
@@ -223,7 +222,7 @@ def _wiring(
     batch: bool,
 ) -> RunInputs:
     """Return the functions with which the runtime opens models and reads limits."""
-    endpoints, prices, timeout_s = endpoints_of(config), prices_of(config), config.limits.timeout_s
+    endpoints, prices, timeout_s = endpoints_of(config), prices_of(config), TIMEOUT.setting_in(config)
     recorded = frozenset({*artefacts, *(() if recording is None else recording.models)})
 
     def opened(name: str, embeds: bool) -> Model:

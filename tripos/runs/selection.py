@@ -13,6 +13,7 @@ from tripos.releases.frozen import restore_given
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.records import Recording, find_recording
 from tripos.settings.config import Config
+from tripos.settings.option import listed_names
 from tripos.settings.runtime import with_identities
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.language.sequential_stopping import has_stopping_rule
@@ -65,7 +66,7 @@ class RunRequest:
 def request_of(options: Namespace) -> RunRequest:
     """Return the request in the options of a command. Raises `Failure` for a `--role` without a model."""
     return RunRequest(
-        models=_names(options.model),
+        models=tuple(listed_names(options.model)),
         roles=_role_flags(options),
         scenario=getattr(options, "scenario", ()),
         only=getattr(options, "only", ()),
@@ -157,9 +158,9 @@ def _role_flags(options: Namespace) -> dict[str, tuple[str, ...]]:
     flags: dict[str, tuple[str, ...]] = {}
     for text in options.role:
         name, equals, models = text.partition("=")
-        if not equals or not _names([models]):
+        if not equals or not listed_names([models]):
             raise Failure("R0202", f"`--role {text}` names no model", "write --role NAME=PROVIDER/MODEL")
-        flags[name] = (*flags.get(name, ()), *_names([models]))
+        flags[name] = (*flags.get(name, ()), *listed_names([models]))
     return flags
 
 
@@ -261,7 +262,7 @@ def parse_filters(texts: Sequence[str], plan: Plan) -> dict[str, tuple[str, ...]
             its = f"its axes are {known}, and its arms {', '.join(arms)}" if arms else f"its axes are {known}"
             hint = f"did you mean `{close}`?" if close else its
             raise Failure("R0202", f"the benchmark has no axis{' or arm' if arms else ''} `{axis}`", hint)
-        named = _names([values])
+        named = listed_names([values])
         for value in named:
             if value not in axes[axis]:
                 close = nearest(value, axes[axis])
@@ -272,7 +273,3 @@ def parse_filters(texts: Sequence[str], plan: Plan) -> dict[str, tuple[str, ...]
             raise Failure("R0202", f"`--only {text}` names no value", "write --only AXIS=VALUE[,VALUE]")
         only[axis] = (*only.get(axis, ()), *named)
     return only
-
-
-def _names(values: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.strip() for value in values for name in value.split(",") if name.strip()))

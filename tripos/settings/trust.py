@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from types import FrameType
 
 from tripos.errors import Failure
+from tripos.settings import options
 from tripos_runtime.datasets.trust import TRUSTED, UNTRUSTED, Trust, TrustError
 
-VARIABLE = "TRIPOS_UNTRUSTED"
 YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
@@ -22,9 +22,10 @@ def trust_in(option: bool, environ: Mapping[str, str]) -> Trust:
     >>> trust_in(False, {}).untrusted, trust_in(False, {"TRIPOS_UNTRUSTED": "1"}).untrusted
     (False, True)
     """
-    value = environ.get(VARIABLE, "").strip().casefold()
+    variable = options.UNTRUSTED.variable
+    value = environ.get(variable, "").strip().casefold()
     if value not in (*YES, *NO):
-        raise Failure("R0203", f"`{VARIABLE}` is neither yes nor no", f"set {VARIABLE} to 1, or unset it")
+        raise Failure("R0203", f"`{variable}` is neither yes nor no", f"set {variable} to 1, or unset it")
     return UNTRUSTED if option or value in YES else TRUSTED
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tripos.cli.context import open_store
 from tripos.errors import Failure
+from tripos.settings.option import listed_names
 from tripos.terminal import print_json, show_message, show_text
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.text_format import counted
@@ -215,7 +216,7 @@ def _workbook(
 
 
 def _tables(options: Namespace) -> list[str]:
-    named = [name.strip() for each in options.table for name in each.split(",") if name.strip()]
+    named = listed_names(options.table)
     for name in named:
         if name not in TABLES:
             close = nearest(name, TABLES)

@@ -13,6 +13,7 @@ from tripos.cli.context import compile_command_spec, open_store
 from tripos.errors import SUCCESS, Failure
 from tripos.runs.selection import chosen_cases
 from tripos.settings.load import load_config
+from tripos.settings.option import listed_names
 from tripos.settings.trust import trust_of
 from tripos.terminal import print_json, show_json, show_message, show_text, table_width
 from tripos.training.examples import find_examples, write_examples
@@ -125,7 +126,7 @@ def export_training(connection: Connection, plan: Plan, run: RunRecord, options:
     path = Path(options.output)
     query = reply_query(options, plan, run, kind)
     with ExitStack() as opened:
-        replied = [_replied(options, name, opened) for name in _names(options.replies_of)]
+        replied = [_replied(options, name, opened) for name in tuple(listed_names(options.replies_of))]
         training = (
             best_replies(connection, plan, run, query, replied)
             if query.kind == "best"
@@ -156,9 +157,11 @@ def reply_query(options: Namespace, plan: Plan, run: RunRecord, kind: str) -> Re
     `StoreError`."""
     declared = next((each for each in plan.exports if isinstance(each, Export) and each.name == options.what), None)
     keep, told = reply_filter(options, plan, None if declared is None else declared.where)
-    per = _names(options.per) or (declared.per if declared is not None else ())
-    rows = _names(options.rows) or ((declared.rows,) if declared is not None else asked_steps(plan, run.compared_role))
-    models = _names(options.models) or run.models
+    per = tuple(listed_names(options.per)) or (declared.per if declared is not None else ())
+    rows = tuple(listed_names(options.rows)) or (
+        (declared.rows,) if declared is not None else asked_steps(plan, run.compared_role)
+    )
+    models = tuple(listed_names(options.models)) or run.models
     margin = options.margin if options.margin is not None else declared.margin if declared is not None else 0.0
     return ReplyQuery(
         kind="best" if kind == "distillation" else "pairs",
@@ -173,7 +176,7 @@ def reply_query(options: Namespace, plan: Plan, run: RunRecord, kind: str) -> Re
         keep=keep,
         told=told,
         hold_out=_hold_out(options, plan, declared.holds_out if declared is not None else ()),
-        apart_from=_names(options.apart_from),
+        apart_from=tuple(listed_names(options.apart_from)),
     )
 
 
@@ -181,7 +184,7 @@ def _hold_out(options: Namespace, plan: Plan, declared: tuple[str, ...]) -> tupl
     """Return the subsets whose items are held out: the named ones, or all. Raises `StoreError` S0811 if one is
     unknown."""
     known = [each.name for each in plan.subsets]
-    named = _names(options.hold_out)
+    named = tuple(listed_names(options.hold_out))
     if unknown := [name for name in named if name not in known]:
         close = nearest(unknown[0], known)
         some = ", ".join(f"`{name}`" for name in known) or "none"
@@ -259,10 +262,6 @@ def _empty_export_hint(wanted: ReplyQuery, made: TrainingSet) -> str:
     return "`tripos report` shows what became of the replies"
 
 
-def _names(given: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.strip() for each in given for name in each.split(",") if name.strip()))
-
-
 NO_EXAMPLE_REASONS = {**REASONS, "alone": "rows without another beside them"}
 """Reasons why rows yield no example, in words."""
 
@@ -273,7 +272,7 @@ def export_pairs(options: Namespace) -> int:
     options.deny = getattr(options, "deny", [])
     plan, source = compiled_pairs(options, options.spec)
     path = Path(options.output)
-    named = list(dict.fromkeys(name.strip() for name in options.what.split(",") if name.strip()))
+    named = listed_names([options.what])
     if (examples := find_examples(plan, named)) is not None:
         return _export_examples(options, plan, source, examples, path)
     said = write_pairs(plan, named_pairings(plan, named), source, path)
