@@ -1,9 +1,9 @@
 """Tripos: benchmarks for language models, written as specs, proved before they cost, kept as Parquet, asked in SQL.
 
 `tripos.compile("quiz.tripos").run("openai/gpt-4o-mini")` compiles a benchmark and runs it, and `tripos.open("results")`
-gives the results of a store: see `docs/python.md`. The three legs are `tripos_compiler`, `tripos_runtime` and
-`tripos_warehouse`; this package is the front door. The public names are those of `tripos.api`, which is imported when
-one of them is first used: the command line needs only the version, and at once.
+gives the results of a store: see `docs/tutorials/in-a-notebook.md`. The three legs are `tripos_compiler`,
+`tripos_runtime` and `tripos_warehouse`; this package is the front door. The public names are those of `tripos.api`,
+which is imported when one of them is first used: the command line needs only the version, and at once.
 """
 
 from __future__ import annotations

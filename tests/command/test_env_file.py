@@ -211,7 +211,7 @@ def test_each_kind_of_variable_that_is_passed_over_has_its_own_hint(
         (f"{message} `TRIPOS_DATA`", "export `TRIPOS_DATA`, or write `data` into tripos.toml"),
         (f"{message} `OPENAI_BASE_URL`", "it counts beside the key of its provider: write that key into the file and "
          "export neither, or export both"),
-        (f"{message} `FOO`, `BAR`", "export those that you need; what a file `.env` may set is listed in docs/settings.md"),
+        (f"{message} `FOO`, `BAR`", "export those that you need; what a file `.env` may set is listed in docs/reference/settings.md"),
         (f"{message} `TRIPOS_MODEL`, `GROQ_API_KEY`", "a file may set it, but not to the name of a file or of another "
          "variable: export it"),
     ]  # fmt: skip
@@ -472,7 +472,7 @@ print([name for name in ("OPENSSL_CONF", "OPENAI_CUSTOM_HEADERS", "PERPLEXITYAI_
     assert done.stdout.splitlines() == [told, "[]"], done.stderr
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference/settings.md"
 TITLE = "### The file `.env`\n"
 HEAD = "| provider | keys | beside a key of the same file |\n| --- | --- | --- |\n"
 

@@ -165,7 +165,7 @@ def test_a_second_grade_of_some_replies_takes_back_no_grade_of_the_others(tmp_pa
 
 def test_how_far_somebody_agrees_with_themselves_is_a_query_of_the_page(store: Store) -> None:
     regraded(store, "mean(rubric)")
-    page = (Path(__file__).parents[2] / "docs" / "measures.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference/measures.md").read_text("utf-8")
     query = page.partition("```sql\n")[2].partition("```")[0]
     for theirs, ours in (("edubench_shipped.", "demo."), ("alice", "b"), ("IFTC", "CLAR")):
         query = query.replace(theirs, ours)

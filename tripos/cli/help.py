@@ -234,15 +234,20 @@ def docs_main(options: Namespace) -> int:
 
 
 def find_address(handbook: Path, page: str | None) -> str:
-    """Return the address of a page, by its name, a statement, a function or a code; without a name, of the first page.
-    Raises `Failure` R0202 if there is none."""
+    """Return the address of a page, by its name or an old one, a statement, a function or a code; without a name, of
+    the first page. Raises `Failure` R0202 if there is none."""
     name = (page or "index").strip()
     code = name.upper()
     if code in CODES:
         family = json.loads((handbook / "codes.json").read_text("utf-8"))[code]
         return f"{(handbook / 'codes' / f'{family}.html').as_uri()}#{code.lower()}"
     name = name.removeprefix("docs/").removesuffix(".md").lower().replace(" ", "-")
-    pages = {path.relative_to(handbook).with_suffix("").as_posix(): path for path in handbook.rglob("*.html")}
+    redirects = json.loads((handbook / "redirects.json").read_text("utf-8"))
+    if name in redirects:
+        target, _, anchor = redirects[name].partition("#")
+        return f"{(handbook / target).as_uri()}{anchor and f'#{anchor}'}"
+    built = {path.relative_to(handbook).with_suffix("").as_posix(): path for path in handbook.rglob("*.html")}
+    pages = {key: path for key, path in built.items() if key not in redirects}
     by_stem = {path.stem: path for key, path in sorted(pages.items(), reverse=True) if path.stem != "index"}
     address = pages.get(name) or pages.get(f"{name}/index") or by_stem.get(name) or pages.get(f"benchmarks/{name}")
     if address is not None:
@@ -250,7 +255,7 @@ def find_address(handbook: Path, page: str | None) -> str:
     for each in ("language/functions", "language/aggregates"):
         if each in pages and re.search(f'<h3 id="{re.escape(name)}"', pages[each].read_text("utf-8")):
             return f"{pages[each].as_uri()}#{name}"
-    close = nearest(name, sorted(by_stem)) or nearest(code, CODES)
+    close = nearest(name, sorted({*by_stem, *redirects})) or nearest(code, CODES)
     hint = f"did you mean `{close}`?" if close else "`tripos docs` opens the first page, which has a search"
     raise Failure("R0202", f"the documentation has no page `{page}`", hint)
 

@@ -436,6 +436,8 @@ def read_release_toml(folder: Path) -> ReleaseToml:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])).replace("copy_it", "copy")
-        raise Failure("R0203", f"{path}: `{place}`: {first['msg'].lower()}", "see docs/releases.md") from error
+        raise Failure(
+            "R0203", f"{path}: `{place}`: {first['msg'].lower()}", "see docs/how-to/publish-a-release.md"
+        ) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, TypeError) as error:
         raise Failure("R0203", f"cannot read {path}: {error}", "mend the file; it is TOML in UTF-8") from error

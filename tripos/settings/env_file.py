@@ -137,7 +137,7 @@ def _hint(name: str) -> str:
         )
     if name in key_names() or is_allowed_in_env_file(name, ""):
         return "a file may set it, but not to the name of a file or of another variable: export it"
-    return "export those that you need; what a file `.env` may set is listed in docs/settings.md"
+    return "export those that you need; what a file `.env` may set is listed in docs/reference/settings.md"
 
 
 _warned: set[tuple[Path | str | int, ...]] = set()

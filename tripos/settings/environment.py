@@ -122,7 +122,7 @@ def unknown_variables(environ: Mapping[str, str]) -> list[tuple[str, str]]:
         if name.startswith(ROLE) and len(name) > len(ROLE):
             continue
         close = nearest(name.removeprefix(PREFIX), [each.removeprefix(PREFIX) for each in (*known, f"{ROLE}NAME")])
-        hint = f"did you mean `{PREFIX}{close}`?" if close else "the variables are listed in docs/settings.md"
+        hint = f"did you mean `{PREFIX}{close}`?" if close else "the variables are listed in docs/reference/settings.md"
         found.append((name, hint))
     return found
 

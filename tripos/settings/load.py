@@ -218,7 +218,10 @@ def _validate(model: type[BaseModel], table: Mapping[str, Any], path: Path | Non
             hint = place_of_setting(place[-1]) or hint
             message = f"there is no setting `{_shown(place)}`{others}"
         else:
-            message, hint = f"`{_shown(place)}` {value_fault(first)}{others}", "docs/settings.md shows every setting"
+            message, hint = (
+                f"`{_shown(place)}` {value_fault(first)}{others}",
+                "docs/reference/settings.md shows every setting",
+            )
             if not place:
                 message = value_fault(first)
         raise Failure("R0203", f"{_at(path, line)}: {message}", hint) from error

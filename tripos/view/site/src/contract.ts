@@ -1,4 +1,4 @@
-/** The files of a view, as docs/view.md describes them. */
+/** The files of a view, as docs/how-to/read-the-report.md describes them. */
 import type { Row, TableFile } from "./data";
 
 export interface Headline {
