@@ -573,7 +573,9 @@ def of_texts() -> Iterator[World]:
     random = np.random.default_rng(5)
     many = [translation(random) for _ in range(10_000)]
     for name in ("corpus_bleu", "corpus_chrf", "corpus_ter"):
-        whole = corpus_metric(name.removeprefix("corpus_"), {}, [said for said, _ in many], [[true] for _, true in many]).whole()
+        whole = corpus_metric(
+            name.removeprefix("corpus_"), {}, [said for said, _ in many], [[true] for _, true in many]
+        ).whole()
         assert whole is not None
         measure = (f"measure it = {name}(answer.said, item.gold)",)
         for m in (10, 30):

@@ -118,9 +118,7 @@ def test_each_text_of_a_mixed_corpus_has_the_tokens_of_its_language() -> None:
         [counts] = scorer._extract_corpus_statistics([text], [[REFERENCES[text]]])
         sums = [one + other for one, other in zip(sums, counts, strict=True)]
     expected = BLEU()._compute_score_from_stats([int(each) for each in sums]).score
-    assert corpus_metric("bleu", {}, said, [[REFERENCES[text]] for text in said]).whole() == pytest.approx(
-        expected
-    )
+    assert corpus_metric("bleu", {}, said, [[REFERENCES[text]] for text in said]).whole() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("said", "true"), [("わたしはねこです", "わたしはいぬです"), ("ฉันชอบแมวมาก", "ฉันชอบหมามาก")])

@@ -172,6 +172,17 @@ class AggregateFunction:
         return self.mean_of == "rows" and len(self.columns) == 1
 
     @property
+    def takes_cells(self) -> bool:
+        """True if it can be taken of the cells of a figure as well as of scores.
+
+        >>> from tripos_compiler.language.aggregates import AGGREGATES
+        >>> [name for name, aggregate in AGGREGATES.items() if aggregate.takes_cells]
+        ['mean', 'median', 'stdev', 'count', 'sum', 'min', 'max']
+        """
+        single = len(self.columns) == 1 and self.across == "forbidden" and not self.truth_only
+        return single and self.takes not in ("compare", "typed")
+
+    @property
     def needs_across(self) -> bool:
         """True if a measure must say `across ROLE`."""
         return self.across == "required"

@@ -273,7 +273,7 @@ def pass_all(leaf: LeafRows) -> FigureTables:
 
 
 def _first_tries(leaf: LeafRows) -> bool:
-    return leaf.figure.named.get("tries") == "first"
+    return leaf.setting("tries") == "first"
 
 
 def _passed(leaf: LeafRows, chance: str) -> FigureTables:
@@ -370,7 +370,7 @@ def f1(leaf: LeafRows) -> FigureTables:
 
 def _class_ratio(leaf: LeafRows, over: str, under: str) -> FigureTables:
     """Return the tables of a ratio of numbers of true and false positives and false negatives of classes."""
-    average = str(leaf.figure.named.get("average", "macro"))
+    average = leaf.setting("average")
     pairs = leaf.pairs()
     used = "gold is not null" if leaf.missing == "zero" else '"has value"'
     said = leaf.parts.add(
@@ -502,7 +502,7 @@ def win_rate(leaf: LeafRows) -> FigureTables:
 
 
 def _by_margin(leaf: LeafRows) -> bool:
-    return leaf.figure.named.get("weight") == "margin"
+    return leaf.setting("weight") == "margin"
 
 
 def _compared(leaf: LeafRows, dims: tuple[str, ...] | None = None, more: Sequence[str] = ()) -> str:
@@ -652,7 +652,7 @@ from {pairs}""",
 
 def _agreement(leaf: LeafRows, statistic: Agreement | AgreementWithinItems) -> FigureTables:
     """Return the tables of an agreement of raters."""
-    settings = quoted(str(leaf.figure.named.get("level", "interval")))
+    settings = quoted(leaf.setting("level"))
     if isinstance(statistic, Agreement) and statistic.of_categories:
         settings = categories_sql(leaf.plan, leaf.figure, leaf.scored, leaf.cut, names=statistic.of_classes)
     rows = _rated(replace(leaf, cut=replace(leaf.cut, dims=without_pair(leaf.cut.dims))))
@@ -800,7 +800,7 @@ def _comparison_statistic(leaf: LeafRows, statistic: ComparisonStatistic) -> Fig
     its own model is compared with the verdicts of the other judges."""
     function, alone = leaf.figure.function, statistic.of_replies and "evaluator" in leaf.cut.dims
     dims = tuple(dim for dim in leaf.cut.dims if not (alone and dim == "evaluator"))
-    labelled, halved = leaf.cut.labels != "none", leaf.figure.named.get("ties") == "half"
+    labelled, halved = leaf.cut.labels != "none", leaf.setting("ties") == "half"
     weight, lacking = "", ""
     if labelled:
         compared = labelled_comparisons(leaf.plan, leaf.parts, leaf.scored[0], leaf.cut)

@@ -476,6 +476,11 @@ class LeafRows:
         """The facts about the aggregate."""
         return declared_aggregate(self.figure.function)
 
+    def setting(self, name: str) -> str:
+        """Return a setting of the aggregate, or its default."""
+        default = next((parameter.default for parameter in self.declaration.parameters if parameter.name == name), None)
+        return str(self.figure.named.get(name, default or ""))
+
     @property
     def by(self) -> str:
         """The SQL of the dimensions of its cells."""

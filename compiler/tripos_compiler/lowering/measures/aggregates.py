@@ -959,12 +959,6 @@ def _of_cells(
     )
 
 
-def _takes_cells(function: AggregateFunction) -> bool:
-    """Return true if an aggregate can be taken of figures as well as of scores."""
-    single = len(function.columns) == 1 and function.across == "forbidden" and not function.truth_only
-    return single and function.takes not in ("compare", "typed")
-
-
 # --- operands ---
 
 
@@ -990,7 +984,7 @@ def _cells_of(
     """Return a measure as a figure with cells."""
     course, known = known.direction_form, _original(reading, known)
     name, by = f"`{known.measure.name}`", known.measure.by
-    if not _takes_cells(function):
+    if not function.takes_cells:
         message = f"`{function.name}` is taken of what is scored, and {name} is a measure"
         reading.error("E0301", message, syntax.span, f"it is `{function.shown}`")
     elif not by:
@@ -1029,7 +1023,7 @@ def _nested(
     read: Read,
 ) -> TypedFigure | None:
     """Return the figure inside an aggregate, with its dimensions."""
-    if not _takes_cells(function):
+    if not function.takes_cells:
         message = f"`{function.name}` is taken of what is scored, not of another figure"
         reading.error("E0301", message, syntax.span, f"it is `{function.shown}`")
         return None
