@@ -342,12 +342,12 @@ def named(m: int) -> list[str]:
 
 def of_many(what: str, settings: str, draw: Draw) -> float:
     """Return a statistic of a large number of items."""
-    from tripos_warehouse.query.aggregates import compute_statistic, statistic
+    from tripos_warehouse.query.aggregates import AGREEMENTS, statistic
 
     drawn = draw(np.random.default_rng(5), LARGE // len(draw(np.random.default_rng(5), 1).items))
     if "rubric" in drawn.values:
         flat = drawn.values["rubric"].reshape(len(drawn.values["rubric"]), -1)
-        value = compute_statistic(what, settings, flat).value
+        value = AGREEMENTS[what].estimate(flat, settings).value
     else:
         keys, subjects = ([repr(each) for each in drawn.values[place].ravel().tolist()] for place in (0, 1))
         items = ["all"] * len(keys)
@@ -573,7 +573,9 @@ def of_texts() -> Iterator[World]:
     random = np.random.default_rng(5)
     many = [translation(random) for _ in range(10_000)]
     for name in ("corpus_bleu", "corpus_chrf", "corpus_ter"):
-        whole = corpus_metric(name, {}, [said for said, _ in many], [[true] for _, true in many]).whole()
+        whole = corpus_metric(
+            name.removeprefix("corpus_"), {}, [said for said, _ in many], [[true] for _, true in many]
+        ).whole()
         assert whole is not None
         measure = (f"measure it = {name}(answer.said, item.gold)",)
         for m in (10, 30):

@@ -22,7 +22,7 @@ from tripos.runs.selection import RunRequest, bind_roles, names_any_model, selec
 from tripos.settings.config import Config
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.text_format import usd
-from tripos_compiler.language.aggregates import AGGREGATES
+from tripos_compiler.language.aggregates import declared_aggregate
 from tripos_compiler.language.contexts import Clustering
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.scored_values import ScoredStep, element_name, scored_inputs, scored_values_of
@@ -351,8 +351,7 @@ def _mean_of(plan: Plan, figure: Figure) -> Aggregate | None:
 
 
 def _is_mean(figure: Aggregate) -> bool:
-    found = AGGREGATES.get(figure.function)
-    return found is not None and found.of_rows
+    return declared_aggregate(figure.function).mean_of == "rows"
 
 
 def _is_nodes(dim: str) -> bool:

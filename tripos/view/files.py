@@ -50,7 +50,9 @@ from tripos.version import __version__
 from tripos.view.tables import TABLES, RunTables, axis_means, grid_means, judge_means, metric_ranks, position_shares
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.diagnostics.i18n import LANGUAGES, localized, reader_language
+from tripos_compiler.language.aggregates import AGGREGATES
 from tripos_compiler.language.plan_diff import are_comparable
+from tripos_compiler.language.scored_values import aggregates_of
 from tripos_compiler.library.media import media_in
 from tripos_compiler.plan import ArmValue, Ask, AxisValue, Plan
 from tripos_compiler.source.text import Source
@@ -185,8 +187,8 @@ DECLARING = frozenset(
 
 
 def spec_file(plan: Plan, kept: str | None) -> dict[str, Any]:
-    """Return the file of a spec: `files`, `places` (the kind, name, file and lines of each declaration) and `measures`.
-    The first two are empty for an older run without text."""
+    """Return the file of a spec: `files`, `places` (the kind, name, file and lines of each declaration), `measures` and
+    the `labels` of their aggregates by language. The first two are empty for an older run without text."""
     files = [each for each in orjson.loads(kept or "[]") if each["text"] is not None]
     missing = [each["path"] for each in orjson.loads(kept or "[]") if each["text"] is None]
     return {
@@ -194,7 +196,17 @@ def spec_file(plan: Plan, kept: str | None) -> dict[str, Any]:
         "missing": missing,
         "places": [place for each in files for place in _places(each["path"], each["text"])],
         "measures": [measure.model_dump(mode="json") for measure in plan.measures],
+        "labels": _labels(plan),
     }
+
+
+def _labels(plan: Plan) -> dict[str, dict[str, str]]:
+    """Return what the aggregates of a plan are called, by their name and the language. Functions of the user have their
+    name alone."""
+    measures = {measure.name: measure for measure in plan.measures}
+    names = {each.function for measure in plan.measures for each in aggregates_of(measure.figure, measures)}
+    declared = [AGGREGATES[name] for name in sorted(names & set(AGGREGATES))]
+    return {aggregate.name: {"en": aggregate.label, "zh": aggregate.chinese} for aggregate in declared}
 
 
 def _places(path: str, text: str) -> Iterator[dict[str, Any]]:
