@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import os
-import shutil
+import stat
 import sys
-import tempfile
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +16,7 @@ from tripos_compiler.diagnostics.renderers import render_text, summary
 from tripos_compiler.diagnostics.text_format import not_utf8
 from tripos_compiler.editing.formatter import Unparsable, format_text
 from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.files import write_atomically
 
 WOULD_CHANGE = ExitCode.SOME_FAILED
 """The exit code of `--check` if a file is not in the layout."""
@@ -127,15 +126,7 @@ def write_spec(path: Path, text: str) -> None:
     """Replace a file atomically, keeping its mode and following links. Raises `TriposError` if it cannot be written."""
     target = path.resolve()
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(text.encode())
-            shutil.copymode(target, name)
-            Path(name).replace(target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_atomically(target, text.encode(), mode=stat.S_IMODE(target.stat().st_mode))
     except OSError as error:
         raise TriposError(
             "E0108", f"cannot write {path}: {error.strerror}", "check its folder's permissions"

@@ -25,7 +25,7 @@ from tripos.cli.context import open_store
 from tripos.cli.init import STATEMENT_NAME, add_to_spec, apply_insertions, insert_below, own_sources
 from tripos.cli.tables import table_lines, text_columns
 from tripos.importing.logs.opening import find_logs, open_logs, source_of
-from tripos.importing.logs.runs import CollectedLog, LogCollector, LogRecorder, atomic_write
+from tripos.importing.logs.runs import CollectedLog, LogCollector, LogRecorder
 from tripos.importing.logs.spec_text import identifier, spec_of
 from tripos.importing.rows import FileRows, RowError, parse_constants, read_mapping, read_table, report_row_errors
 from tripos.importing.trees import approve, check_suffix, check_tree, format_tree, read_outline
@@ -37,6 +37,7 @@ from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import counted, not_utf8
 from tripos_compiler.editing.formatter import format_text
 from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.files import write_atomically
 from tripos_compiler.library.functions.trees import ParsedTree
 from tripos_compiler.lowering.declarations import DRAFT
 from tripos_warehouse.report.remarks import own_figure_text
@@ -558,8 +559,8 @@ def _write_spec(path: Path, gathering: LogCollector) -> None:
         message = f"`{shown}` was changed, and lacks a part of the logs: {'; '.join(lacking[:SHOWN])}"
         raise TriposError(MENDED, message, "add it to the spec, or import into another folder with `-o DIR`")
     try:
-        with atomic_write(path) as file:
-            file.write(gathering.whole_spec.text.encode())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, gathering.whole_spec.text.encode())
     except OSError as error:
         raise _unwritable(path, error) from error
 

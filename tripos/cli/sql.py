@@ -6,7 +6,6 @@ import io
 import os
 import re
 import sys
-import uuid
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from tripos.terminal import show_diagnostic, show_json, show_message, show_output, show_text, table_width
 from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.files import atomic_path
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.statements import tables_and_macros
@@ -51,20 +51,15 @@ def write_database(statements: Sequence[str], path: str) -> ExitCode:
     import duckdb
 
     target = Path(path)
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
     if target.exists() and not _is_ours(target):
         raise TriposError("S0206", f"`{target}` is there already and was not made by `--duckdb`", "choose another name")
     try:
-        with duckdb.connect(str(temporary)) as database:
+        with atomic_path(target) as new, duckdb.connect(str(new)) as database:
             for statement in statements:
                 database.execute(statement)
-        temporary.replace(target)
     except (OSError, duckdb.IOException) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())
         raise TriposError("S0102", f"cannot write `{target}`: {reason}", "write it somewhere else") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
     show_message(f"{target} has the views and macros; the data stay in the store")
     return ExitCode.SUCCESS
 

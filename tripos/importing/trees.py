@@ -21,6 +21,7 @@ import orjson
 from tripos.source_files import SourceFolder
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.files import write_atomically
 from tripos_compiler.library.functions.trees import DEEPEST, ParsedTree, TreeFault, TreeRead, read_tree
 from tripos_compiler.lowering.declarations import APPROVED, DRAFT
 from tripos_compiler.source.inputs import DataError, LocatedText
@@ -133,7 +134,7 @@ def approve(path: Path, by: str, at: datetime, *, replace: bool = False) -> Appr
     said = {"tree": target.name, "sha256": approval.sha256, "approved_by": by, "approved_at": at.isoformat()}
     # Write the approval first: alone it has no effect, but a tree without it would look like the author's own.
     beside = target.with_name(f"{target.stem}{APPROVED}.json")
-    _write_atomically(beside, (json.dumps(said, ensure_ascii=False, indent=2) + "\n").encode())
+    write_atomically(beside, (json.dumps(said, ensure_ascii=False, indent=2) + "\n").encode())
     if draft:
         path.replace(target)
     return approval
@@ -141,13 +142,6 @@ def approve(path: Path, by: str, at: datetime, *, replace: bool = False) -> Appr
 
 def _content(path: Path) -> bytes:
     return SourceFolder.around(path).file(path).content()
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    """Write a file atomically."""
-    new = path.with_name(f".{path.name}.new")
-    new.write_bytes(content)
-    new.replace(path)
 
 
 # Drafts from the replies of a run

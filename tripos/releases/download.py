@@ -27,6 +27,7 @@ from tripos.releases.manifest import MANIFEST, MOST_FILES, UNLISTED, digest_of, 
 from tripos.releases.reach import NetworkPolicy
 from tripos_compiler.diagnostics.text_format import duration
 from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.files import atomic_path
 from tripos_compiler.source.data_classes import dataclass
 
 MOST_BYTES = 2 * 2**30
@@ -116,16 +117,13 @@ def download_file(url: str, path: Path, reach: NetworkPolicy) -> None:
 def save_file(remote: Remote, name: str, path: Path) -> None:
     """Download one file to a path, atomically. Raises `TriposError` S0851."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.part")
     try:
-        remote.save(name, part, MOST_BYTES)
-        part.replace(path)
+        with atomic_path(path) as new:
+            remote.save(name, new, MOST_BYTES)
     except (OSError, ValueError) as error:
         raise TriposError(
             "S0851", f"cannot read `{name}`: {first_line(error)}", "check the address", ExitCode.SOME_FAILED
         ) from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _remote(url: str, reach: NetworkPolicy) -> Remote:

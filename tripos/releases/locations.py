@@ -29,6 +29,7 @@ from tripos.releases.manifest import FORMAT, HUB, MANIFEST, MOST_FILES, UNLISTED
 from tripos.releases.reach import USER_GIVEN, NetworkPolicy
 from tripos.source_files import BROKEN_ZIP, member_faults
 from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.files import atomic_path
 from tripos_compiler.source.inputs import DataError
 from tripos_runtime.datasets.data_files import HUB as DATA_FILES_HUB, PROGRAM
 
@@ -124,14 +125,12 @@ def pack(folder: Path) -> Path:
     import zipfile
 
     target = folder.with_name(folder.name + ZIP)
-    new = target.with_name(f".{target.name}.new")
-    with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    with atomic_path(target) as new, zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, path in _files(folder):
             entry = zipfile.ZipInfo(f"{folder.name}/{name}", _LONG_AGO)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o100644 << 16
             archive.writestr(entry, path.read_bytes())
-    new.replace(target)
     return target
 
 

@@ -32,7 +32,6 @@ import hashlib
 import os
 import re
 import shutil
-import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -50,6 +49,7 @@ from tripos.version import __version__
 from tripos.view.tables import TABLES, RunTables, axis_means, grid_means, judge_means, metric_ranks, position_shares
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.diagnostics.i18n import LANGUAGES, localized, reader_language
+from tripos_compiler.files import temporary_path
 from tripos_compiler.language.plan_diff import are_comparable
 from tripos_compiler.library.media import media_in
 from tripos_compiler.plan import ArmValue, Ask, AxisValue, Plan
@@ -342,16 +342,11 @@ class FileCache:
         if not lies_in(folder, place):
             raise OSError(f"`{place.parent}` leads out of `{folder}`")
         self._forget(folder, state)
-        handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
-        os.close(handle)
-        try:
-            make(Path(name))
-            Path(name).chmod(0o644)
-            named = place.with_name(f"{place.name}.{sha256_of(Path(name))}")
-            Path(name).replace(named)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        with temporary_path(place) as new:
+            make(new)
+            new.chmod(0o644)
+            named = place.with_name(f"{place.name}.{sha256_of(new)}")
+            new.replace(named)
         return named
 
     def _forget(self, folder: Path, state: str) -> None:

@@ -17,14 +17,14 @@ import tempfile
 from array import array
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import chain, islice, repeat
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, BinaryIO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import orjson
 
@@ -37,6 +37,7 @@ from tripos.importing.rows import InvalidValue
 from tripos.importing.scores import GradedMetric, Place, gradable
 from tripos.runs.records import run_row, step_rows
 from tripos_compiler.errors import TriposError
+from tripos_compiler.files import atomic_path
 from tripos_compiler.plan import Ask, Plan, Scenario
 from tripos_compiler.plan.outcomes import PROVIDER_ERROR, RETRIED_NEXT_RUN
 from tripos_runtime.datasets.cases import Case, CaseSource
@@ -189,7 +190,8 @@ class ItemTable:
         target = folder / self.path.name
         if not self.added and target == self.path:
             return
-        with atomic_write(target) as file:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_path(target) as new, new.open("wb") as file:
             if self.path.exists():
                 with self.path.open("rb") as old:
                     shutil.copyfileobj(old, file)
@@ -204,19 +206,6 @@ class ItemTable:
         if self._new is not None:
             self._new.close()
             self._new = None
-
-
-@contextmanager
-def atomic_write(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that replaces `path` on success; after a failure the old file is unchanged. Raises `OSError`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.new")
-    try:
-        with new.open("wb") as file:
-            yield file
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
 
 
 # The log's own figures

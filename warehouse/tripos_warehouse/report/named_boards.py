@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.files import write_atomically
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.report.leaderboard import Board, leaderboard
@@ -187,16 +188,11 @@ def _read(root: Path, state: str) -> dict[str, list[Board]]:
 def _write(root: Path, state: str, boards: Mapping[str, list[Board]]) -> None:
     """Cache the boards, if the store is writable, and all numbers fit in JSON."""
     latest = dict([*boards.items()][-MOST_KEPT:])
-    temporary = root / CACHE / f"{os.urandom(16).hex()}.part"
-    try:
+    with suppress(OSError, ValueError):
         told = json.loads(json.dumps(_boards_adapter().dump_python(latest, mode="json"), allow_nan=False))
-        temporary.parent.mkdir(exist_ok=True)
+        (root / CACHE).mkdir(exist_ok=True)
         body = {"state": state, "digest": _digest(state, told), "boards": told}
-        temporary.write_text(json.dumps(body, ensure_ascii=False), "utf-8")
-        temporary.replace(root / CACHE / NAME)
-    except (OSError, ValueError):
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        write_atomically(root / CACHE / NAME, json.dumps(body, ensure_ascii=False).encode())
 
 
 def _digest(state: str, boards: Any) -> str:

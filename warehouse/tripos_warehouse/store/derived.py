@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from tripos_compiler.files import write_atomically
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.store.paths import read_plain
 
@@ -55,9 +55,6 @@ class StoredIndexes:
         folder = self.root / INDEX_FOLDER
         try:
             folder.mkdir(exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-                file.write(kept)
-                file.write(hashlib.sha256(kept).digest())
-            Path(file.name).replace(folder / f"{name}{INDEX_CACHE_SUFFIX}")
+            write_atomically(folder / f"{name}{INDEX_CACHE_SUFFIX}", kept + hashlib.sha256(kept).digest())
         except OSError:
             return

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tripos_compiler.files import temporary_path, write_atomically
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.query.connection import Connection, StoreConnection, as_relation, duckdb, open_sandbox
@@ -91,14 +91,11 @@ class PartFiles:
     def write(self, name: str, write: Callable[[Path], None]) -> Path:
         """Store the file that `write` produces, and return its path. Raises `OSError` and what `write` raises."""
         folder = self.root / self.folder
-        temporary = folder / f"{os.urandom(16).hex()}.part"
-        try:
-            write(temporary)
-            path = folder / f"{name}.{digest_of(temporary)}.{self.ending}"
-            temporary.replace(path)
-            return path
-        finally:
-            temporary.unlink(missing_ok=True)
+        with temporary_path(folder / name) as new:
+            write(new)
+            path = folder / f"{name}.{digest_of(new)}.{self.ending}"
+            new.replace(path)
+        return path
 
 
 def digest_of(path: Path) -> str:
@@ -201,10 +198,8 @@ class _Keys:
     def tell(self) -> None:
         """Record that the keys of all parts differ."""
         names = sorted(self.names.values())
-        temporary = self._told.with_name(f"{os.urandom(16).hex()}.part")
         with suppress(OSError):
-            temporary.write_text(json.dumps({"parts": names, "digest": _digest_of_names(names)}), "utf-8")
-            temporary.replace(self._told)
+            write_atomically(self._told, json.dumps({"parts": names, "digest": _digest_of_names(names)}).encode())
 
 
 def _source(parts: Sequence[Path]) -> str:

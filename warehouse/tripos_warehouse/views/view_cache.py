@@ -17,6 +17,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
+from tripos_compiler.files import write_atomically
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.files import code_version
@@ -100,18 +101,12 @@ def connect_cached(root: Path) -> StoreConnection | None:
 def write(root: Path, kept: CachedViews) -> None:
     """Cache views, if the store can be written to."""
     folder = root / CACHE
-    temporary = folder / f"{os.urandom(16).hex()}.part"
-    try:
+    with suppress(OSError):
         folder.mkdir(exist_ok=True)
         sizes = [Path(file).stat().st_size for file in kept.files]
         body = asdict(kept)
         told = {"sizes": sizes, "digests": _digests([*map(Path, kept.files)], sizes), "digest": _digest(body)}
-        text = json.dumps(body | told, ensure_ascii=False)
-        temporary.write_text(text, "utf-8")
-        temporary.replace(folder / NAME)
-    except OSError:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        write_atomically(folder / NAME, json.dumps(body | told, ensure_ascii=False).encode())
 
 
 def cache_moments(root: Path, kept: CachedViews, views: Views) -> None:
