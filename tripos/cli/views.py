@@ -21,9 +21,9 @@ from tripos_compiler.errors import ExitCode, TriposError
 from tripos_warehouse.measures.judges import report_judges
 from tripos_warehouse.report.run_report import Report
 from tripos_warehouse.report.text import render_judges
+from tripos_warehouse.store.derived import CACHE
 from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import get_selected
-from tripos_warehouse.views.view_cache import CACHE
 
 
 def main(options: Namespace) -> ExitCode:

@@ -49,7 +49,6 @@ from tripos.version import __version__
 from tripos.view.tables import TABLES, RunTables, axis_means, grid_means, judge_means, metric_ranks, position_shares
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.diagnostics.i18n import LANGUAGES, localized, reader_language
-from tripos_compiler.files import temporary_path
 from tripos_compiler.language.plan_diff import are_comparable
 from tripos_compiler.library.media import media_in
 from tripos_compiler.plan import ArmValue, Ask, AxisValue, Plan
@@ -68,7 +67,7 @@ from tripos_warehouse.report.comparison import Section, Side, changes_between, c
 from tripos_warehouse.report.history import histories_of
 from tripos_warehouse.report.leaderboard import Board, board_notes, leaderboard
 from tripos_warehouse.report.run_report import Report, report
-from tripos_warehouse.store.digests import sha256_of
+from tripos_warehouse.store.derived import is_as_named, write_named
 from tripos_warehouse.store.paths import is_plain, lies_in
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect, connect_run, copied_scores
@@ -315,7 +314,7 @@ class FileCache:
     def _is_whole(self, path: Path, name: str) -> bool:
         written_at = path.stat().st_mtime_ns
         if self._whole.get(path) != written_at:
-            if path.name != f"{name}.{sha256_of(path)}":
+            if not is_as_named(path, name):
                 return False
             self._whole[path] = written_at
         return True
@@ -342,12 +341,7 @@ class FileCache:
         if not lies_in(folder, place):
             raise OSError(f"`{place.parent}` leads out of `{folder}`")
         self._forget(folder, state)
-        with temporary_path(place) as new:
-            make(new)
-            new.chmod(0o644)
-            named = place.with_name(f"{place.name}.{sha256_of(new)}")
-            new.replace(named)
-        return named
+        return write_named(place, make)
 
     def _forget(self, folder: Path, state: str) -> None:
         """Delete the oldest states, once for each new state."""
