@@ -12,13 +12,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tripos.api.errors import ReleaseError, RunError, SpecError, TriposError
+    from tripos.api.errors import ReleaseError, RunError, SpecError
     from tripos.api.releases import Released, release, verify
     from tripos.api.results import Results, open  # noqa: A004 - `tripos.open` is its name
     from tripos.api.run import Progress, Run
     from tripos.api.spec import Spec, compile  # noqa: A004 - `tripos.compile` is its name
     from tripos.runs.planning import RunPlan
     from tripos.version import __version__
+    from tripos_compiler.errors import TriposError
     from tripos_warehouse.errors import StoreError
 
 HOMES = {
@@ -32,7 +33,7 @@ HOMES = {
     "Spec": "tripos.api.spec",
     "SpecError": "tripos.api.errors",
     "StoreError": "tripos_warehouse.errors",
-    "TriposError": "tripos.api.errors",
+    "TriposError": "tripos_compiler.errors",
     "__version__": "tripos.version",
     "compile": "tripos.api.spec",
     "open": "tripos.api.results",

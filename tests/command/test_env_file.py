@@ -20,9 +20,9 @@ import pytest
 
 from tests.conftest import Command
 from tests.lengths import ALL
-from tripos.errors import Failure
 from tripos.settings.env_file import env_files, load_env, split_env
 from tripos.settings.environment import ENV_FILE_VARIABLES, ROLE, VARIABLES
+from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Settings
 from tripos_runtime.datasets.trust import UNTRUSTED
 from tripos_runtime.models import readiness
@@ -406,7 +406,7 @@ def test_a_file_that_is_a_link_elsewhere_or_no_file_is_not_read(
 @pytest.mark.parametrize("raw", [b"A=\xff\n", b"A=" + b"x" * 2**20], ids=["no UTF-8", "too large"])
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path, raw: bytes) -> None:
     (tmp_path / ".env").write_bytes(raw)
-    with pytest.raises(Failure, match=r"cannot read .*\.env"):
+    with pytest.raises(TriposError, match=r"cannot read .*\.env"):
         load_env(tmp_path)
 
 

@@ -25,12 +25,12 @@ import pytest
 from tests.each import each
 from tripos.cli.main import run_command
 from tripos.cli.parser import build_parser
-from tripos.errors import INTERRUPTED, SOME_FAILED, SUCCESS, USAGE
 from tripos.runs.compilation import find_spec
 from tripos.settings.config import CheckConfig, Config, EndpointConfig, LimitsConfig, PriceConfig
 from tripos.settings.environment import OTHERS, VARIABLES
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.diagnostics.renderers import render_text
+from tripos_compiler.errors import ExitCode
 from tripos_compiler.plan import outcomes as statuses
 from tripos_compiler.plan.outcomes import OK, PROVIDER_ERROR as FAILED, SCORED, TRUNCATED
 from tripos_compiler.source.text import Source
@@ -313,7 +313,7 @@ def test_the_parts_are_read_without_tripos_as_with_it_also_after_compacting(
     store: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(store, folder / "results")
-    assert run("tripos store compact")[0] == SUCCESS
+    assert run("tripos store compact")[0] == ExitCode.SUCCESS
     [script] = [block for block in blocks("how-to/query-with-sql.md") if block.language == "python"]
     found: dict[str, Any] = {}
     exec(compile(script.text, script.place, "exec"), found)
@@ -422,7 +422,7 @@ def test_every_field_of_an_event_is_in_the_page_on_settings(folder: Path) -> Non
     asked = "run specs/edubench/shipped.tripos --limit 1 --scenario grading"
     asked += " --model mock/careful --role judge=mock/careful:a"
     code, printed = run(f"tripos {asked} --events events.jsonl")
-    assert code == SUCCESS, printed
+    assert code == ExitCode.SUCCESS, printed
     rows = {line.split("`")[1]: line for line in prose("reference/settings.md").splitlines() if line.startswith("| `")}
     events = [json.loads(line) for line in Path("events.jsonl").read_text("utf-8").splitlines()]
     assert {event["event"] for event in events} == {"started", "progress", "finished"}
@@ -433,7 +433,11 @@ def test_every_field_of_an_event_is_in_the_page_on_settings(folder: Path) -> Non
 def test_every_mock_and_exit_code_is_in_the_page_on_running() -> None:
     text = prose("how-to/run-a-benchmark.md")
     assert not [character for character in CHARACTERS if f"`mock/{character}`" not in text]
-    assert not [code for code in (SUCCESS, SOME_FAILED, USAGE, INTERRUPTED) if f"| {code} |" not in text]
+    assert not [
+        code
+        for code in (ExitCode.SUCCESS, ExitCode.SOME_FAILED, ExitCode.USAGE, ExitCode.INTERRUPTED)
+        if f"| {code} |" not in text
+    ]
 
 
 def test_every_status_is_in_the_page_on_running() -> None:

@@ -16,8 +16,8 @@ from tests.conftest import Command
 from tests.docs.test_docs import DOCS, PAGES, READMES
 from tests.view.chromium import PROGRAM, Page, shown
 from tripos.cli.help import find_address
-from tripos.errors import Failure
 from tripos_compiler.diagnostics.codes import CODES
+from tripos_compiler.errors import TriposError
 
 GROUPS = ["Tutorials", "How-to guides", "Reference", "Explanation", "Benchmarks", "Contributing"]
 
@@ -101,7 +101,7 @@ def test_a_page_is_found_by_its_name_its_statement_or_its_code(site: Path) -> No
     assert found("edubench") == "benchmarks/edubench.html"
     assert found("contains") == "language/functions.html#contains"
     assert found("e0501") == "codes/E05.html#e0501"
-    with pytest.raises(Failure, match="has no page") as raised:
+    with pytest.raises(TriposError, match="has no page") as raised:
         found("runing")
     assert raised.value.hint == "did you mean `running`?"
 

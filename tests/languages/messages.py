@@ -29,7 +29,6 @@ SAYS = frozenset(
         "report",
         "complain",
         "Label",
-        "Failure",
         "Diagnostic",
         "RunWarning",
         "Command",

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from pydantic import ValidationError
 
 from tripos.api.errors import RunError, SpecError, for_python, raised_as
-from tripos.api.run import Callback, ProgressCallback, Run, open_run, run_blocking, store_failure
+from tripos.api.run import Callback, ProgressCallback, Run, open_run, run_blocking
 from tripos.api.workers.pool import worker_pool
-from tripos.errors import Failure
 from tripos.releases.reach import USER_GIVEN
 from tripos.runs.compilation import CompiledSpec, find_spec
 from tripos.runs.planning import RunPlan, plan_run
@@ -24,7 +23,7 @@ from tripos.settings.config import Config, denied_codes, with_programs
 from tripos.settings.load import ChosenSettings, project_settings, value_fault
 from tripos.settings.trust import trust_in
 from tripos_compiler.diagnostics.diagnostic import nearest
-from tripos_warehouse.errors import StoreError
+from tripos_compiler.errors import TriposError
 
 if TYPE_CHECKING:
     from tripos_compiler.diagnostics.diagnostic import Diagnostic
@@ -221,10 +220,7 @@ class Spec:
         started.append(run)
         watcher = ProgressCallback(run, progress, self.settings.secrets)
         with raised_as(RunError):
-            try:
-                ending = await run.go(watcher.around)
-            except StoreError as error:
-                raise store_failure(error) from error
+            ending = await run.go(watcher.around)
         if watcher.error is not None:
             raise watcher.error
         task = asyncio.current_task()
@@ -232,7 +228,7 @@ class Spec:
             raise asyncio.CancelledError
         if ending.failure is not None:
             failure = ending.failure
-            raise RunError(failure.code, for_python(failure.message), for_python(failure.hint or ""), run) from failure
+            raise RunError(failure.code, for_python(failure.message), for_python(failure.hint), run) from failure
         if ending.status == "submitted":  # a report would cover only part of the run
             return run
         await asyncio.to_thread(run.keep_report)
@@ -250,9 +246,9 @@ class Spec:
     ) -> tuple[RunRequest, Config]:
         _check_known(options, known)
         if (limit := options.get("limit")) is not None and limit < 1:
-            raise Failure("R0202", "`limit` must be at least 1", "give another limit, or leave it out")
+            raise TriposError("R0202", "`limit` must be at least 1", "give another limit, or leave it out")
         if options.get("workers", 1) < 1:
-            raise Failure("R0202", "`workers` must be at least 1", "give another number, or leave it out")
+            raise TriposError("R0202", "`workers` must be at least 1", "give another number, or leave it out")
         choices = RunRequest(
             models=_names(models),
             roles={role: _names(each) for role, each in roles.items()},
@@ -274,7 +270,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Warner:
-    """A collector of warnings. Raises `Failure` for a warning that counts as an error."""
+    """A collector of warnings. Raises `TriposError` for a warning that counts as an error."""
 
     denied: Mapping[str, str]
     warnings: list[RunWarning]
@@ -346,7 +342,7 @@ def _with_options(config: Config, store: str | Path | None, options: Mapping[str
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0])
-        raise Failure("R0202", f"`{name}` {value_fault(first)}", f"give another {name}") from error
+        raise TriposError("R0202", f"`{name}` {value_fault(first)}", f"give another {name}") from error
     if store is not None:
         table["store"] = str(store)
     if options.get("reuse"):

@@ -6,16 +6,15 @@ import argparse
 import importlib
 import os
 import re
-import sys
 from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn
 
-from tripos.errors import Failure
 from tripos.settings.secrets import key_values, without_keys
-from tripos.terminal import hanging_indent, show_text
+from tripos.terminal import show_diagnostic, show_text
 from tripos.version import __version__
 from tripos_compiler.diagnostics.i18n import localized, reader_language
 from tripos_compiler.diagnostics.text_format import display_width, wrap
+from tripos_compiler.errors import TriposError
 
 EXAMPLES = """\
 examples:
@@ -107,7 +106,7 @@ MISSING_VALUE = re.compile(r"argument (\S+): expected one argument")
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that reports mistakes as a `Failure` with a hint."""
+    """An argument parser that reports mistakes as a `TriposError` with a hint."""
 
     def _get_formatter(self) -> argparse.HelpFormatter:
         if reader_language() == "en":
@@ -129,24 +128,24 @@ class Parser(argparse.ArgumentParser):
             message, hint = f"`{unfit[1]}` cannot be `{unfit[3]}`", f"it takes a {KINDS.get(unfit[2], unfit[2])}"
         elif empty := MISSING_VALUE.fullmatch(message):
             message = f"`{empty[1]}` needs a value"
-        raise Failure("R0202", message, hint)
+        raise TriposError("R0202", message, hint)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[argparse.Namespace, list[str]]:  # type: ignore[override]
-        """Parse as argparse does, and raise `Failure` with the nearest option for a word that is not known."""
+        """Parse as argparse does, and raise `TriposError` with the nearest option for a word that is not known."""
         found, rest = super().parse_known_args(args, namespace)
         self._check_places(found)
         if rest:
             word = rest[0].partition("=")[0]
             hint = f"`{self.prog} --help` shows how it is written"
             if not word.startswith("-"):
-                raise Failure("R0202", f"`{word}` is one word more than `{self.prog}` takes", hint)
+                raise TriposError("R0202", f"`{word}` is one word more than `{self.prog}` takes", hint)
             known = self._option_string_actions
             hint = _request_hint(word, known) or self._without_option(word) or _option_hint(word, known) or hint
-            raise Failure("R0202", f"`{self.prog}` has no option `{word}`", hint)
+            raise TriposError("R0202", f"`{self.prog}` has no option `{word}`", hint)
         return found, rest
 
     def _check_places(self, namespace: argparse.Namespace) -> None:
-        """Raise `Failure` S0106 for an address in place of a local folder or file. Only a release may have an
+        """Raise `TriposError` S0106 for an address in place of a local folder or file. Only a release may have an
         address."""
         for action in self._actions:
             named = action.option_strings and (action.metavar in PATH_METAVARS or action.dest == "output")
@@ -161,7 +160,7 @@ class Parser(argparse.ArgumentParser):
             for place in places:
                 foreign = why_no_folder(place)
                 if foreign is not None and not (action.dest in ("store", "into") and address_of(place)):
-                    raise Failure("S0106", *foreign)
+                    raise TriposError("S0106", *foreign)
 
     def _without_option(self, word: str) -> str | None:
         """Return a hint for a word given as an option that is a positional argument, such as `--run`."""
@@ -263,25 +262,9 @@ def command_lines(groups: Iterable[tuple[str, Iterable[tuple[str, str]]]], width
     return lines
 
 
-MAX_MESSAGE = 2_000
-"""The maximum number of characters of a message. It may quote a name from a file that is as long as the file."""
-
-
-def show_failure(failure: Failure) -> None:
+def show_failure(failure: TriposError) -> None:
     """Print a failure on standard error as a diagnostic, without API keys and control characters."""
-    from tripos.terminal import escape_controls
-    from tripos_compiler.diagnostics.i18n import localized
-
-    secrets, colon = key_values(os.environ), localized(": ")
-    error, mend = f"{localized('error')}[{failure.code}]{colon}", f"  = {localized('help')}{colon}"
-    for begin, text in ((error, failure.message), (mend, failure.hint)):
-        if text:
-            show_text(
-                hanging_indent(begin, _cut(escape_controls(without_keys(localized(text), secrets))), sys.stderr),
-                stderr=True,
-            )
+    secrets = key_values(os.environ)
+    message, hint = (without_keys(localized(text), secrets) for text in (failure.message, failure.hint))
+    show_diagnostic("error", failure.code, message, hint)
     show_text(localized(f"  = more: tripos explain {failure.code}"), stderr=True)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]} … ({len(text) - MAX_MESSAGE:,} more characters)"

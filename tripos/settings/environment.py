@@ -10,9 +10,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from tripos.errors import Failure
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.i18n import LANGUAGE, LANGUAGES, named_language
+from tripos_compiler.errors import TriposError
 from tripos_compiler.source.inputs import DataError
 
 PREFIX = "TRIPOS_"
@@ -99,11 +99,11 @@ def variable_of(place: tuple[str, ...], environ: Mapping[str, str]) -> str | Non
 
 
 def check_language(environ: Mapping[str, str]) -> None:
-    """Raise `Failure` if `TRIPOS_LANG` names a language that Tripos has no messages in."""
+    """Raise `TriposError` if `TRIPOS_LANG` names a language that Tripos has no messages in."""
     said = environ.get(LANGUAGE, "").strip()
     if said and named_language(said) is None:
         known = " or ".join(f"`{each}`" for each in LANGUAGES)
-        raise Failure(
+        raise TriposError(
             "R0203", f"`{LANGUAGE}` cannot be `{said}`", f"it is {known}, or not set: then the system says it"
         )
 

@@ -32,7 +32,6 @@ import hashlib
 import os
 import re
 import shutil
-import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -70,7 +69,7 @@ from tripos_warehouse.report.comparison import Section, Side, changes_between, c
 from tripos_warehouse.report.history import histories_of
 from tripos_warehouse.report.leaderboard import Board, board_notes, leaderboard
 from tripos_warehouse.report.run_report import Report, report
-from tripos_warehouse.store.digests import sha256_of
+from tripos_warehouse.store.derived import is_as_named, write_named
 from tripos_warehouse.store.paths import is_plain, lies_in
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect, connect_run, copied_scores
@@ -327,7 +326,7 @@ class FileCache:
     def _is_whole(self, path: Path, name: str) -> bool:
         written_at = path.stat().st_mtime_ns
         if self._whole.get(path) != written_at:
-            if path.name != f"{name}.{sha256_of(path)}":
+            if not is_as_named(path, name):
                 return False
             self._whole[path] = written_at
         return True
@@ -354,17 +353,7 @@ class FileCache:
         if not lies_in(folder, place):
             raise OSError(f"`{place.parent}` leads out of `{folder}`")
         self._forget(folder, state)
-        handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
-        os.close(handle)
-        try:
-            make(Path(name))
-            Path(name).chmod(0o644)
-            named = place.with_name(f"{place.name}.{sha256_of(Path(name))}")
-            Path(name).replace(named)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-        return named
+        return write_named(place, make)
 
     def _forget(self, folder: Path, state: str) -> None:
         """Delete the oldest states, once for each new state."""
