@@ -18,7 +18,7 @@ from typing import Any
 from tripos.annotation.assignment import Assignment, AssignmentDesk, AssignmentOptions
 from tripos.annotation.sheet import GradesFile
 from tripos.cli.main import run_command
-from tripos.errors import Failure
+from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Grade, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store
@@ -49,7 +49,7 @@ class Graders:
         sample = self.random.choice((None, 1, 2, 4))
         try:
             hand = self._hand(store, name, AssignmentOptions(None, {}, (), sample, None, self.random.randrange(3)))
-        except (Failure, StoreError):
+        except (TriposError, StoreError):
             return f"{name} is handed nothing"
         part = self.random.random() < 0.3
         for _ in range(1 + (self.random.random() < 0.3)):
@@ -83,7 +83,7 @@ class Graders:
         for name in PEOPLE:
             if not any(key[0] == name for key in self.graded):
                 continue
-            with contextlib.suppress(Failure):  # there is nothing to grade
+            with contextlib.suppress(TriposError):  # there is nothing to grade
                 hand = self._hand(store, name, EVERYTHING)
                 said = {row.row: self.graded.get(self._key(hand, row)) for row in hand.batch.rows}
                 self._take(store, hand, {row: each for row, each in said.items() if each is not None})

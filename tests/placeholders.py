@@ -18,7 +18,7 @@ PUBLISHED = (
     "CODE_OF_CONDUCT.md",
     "CITATION.cff",
     ".github/ISSUE_TEMPLATE/config.yml",
-    "docs/supply-chain.md",
+    "docs/contributing/releasing.md",
 )
 """Files that name the repository or a contact. Pages on what a user writes keep `OWNER` as a word of theirs."""
 PLACEHOLDER = re.compile(r"\bOWNER/tripos\b|\b[A-Z]+-CONTACT\b")

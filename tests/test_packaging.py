@@ -52,7 +52,7 @@ def test_a_release_has_the_documentation_in_its_wheel_and_the_extension_beside_i
 
 
 def test_the_page_on_installing_has_every_extra_and_every_python() -> None:
-    page = (ROOT / "docs/installing.md").read_text("utf-8")
+    page = (ROOT / "docs/how-to/install.md").read_text("utf-8")
     named = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
     assert named == sorted(named) and {*named} == {*PROJECT["project"]["optional-dependencies"]}
     assert all(version in page for version in claimed())

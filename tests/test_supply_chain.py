@@ -1,4 +1,4 @@
-"""What Tripos is installed from, and what its source never does: the promises of docs/supply-chain.md."""
+"""What Tripos is installed from, and what its source never does: the promises of docs/contributing/releasing.md."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_a_table_row_covers_its_tests_and_their_cases() -> None:
 
 
 def test_a_change_touches_the_tests_of_its_area_and_those_that_changed_themselves() -> None:
-    assert "tests/docs/test_site.py" in touched(["docs/tutorial.md", "README.md"])
+    assert "tests/docs/test_site.py" in touched(["docs/tutorials/first-benchmark.md", "README.md"])
     assert {"tests/bucket/test_kills.py", "tests/bucket/test_model.py"} <= set(touched(["tests/bucket/model.py"]))
     assert touched(["tests/test_oracle.py"]) == ["tests/test_oracle.py"]
     assert touched(["tests/docs/test_site.py"]) == ["tests/docs/test_site.py"]
@@ -72,7 +72,9 @@ def test_a_change_touches_the_tests_of_its_area_and_those_that_changed_themselve
 
 
 def test_a_file_that_runs_as_a_whole_brings_no_test_of_it_by_itself() -> None:
-    found = touched(["tripos/view/server.py", "docs/tutorial.md", "runtime/tripos_runtime/drivers/live.py"])
+    found = touched(
+        ["tripos/view/server.py", "docs/tutorials/first-benchmark.md", "runtime/tripos_runtime/drivers/live.py"]
+    )
     assert not [each for each in found if "::" in each and each.partition("::")[0] in found]
 
 

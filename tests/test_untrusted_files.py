@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tripos.annotation.sheet import read_grades
-from tripos.errors import Failure
 from tripos.files import read_untrusted, read_untrusted_json, read_untrusted_lines
 from tripos.training.chats import read_chats
 from tripos.training.reward_pairs import read_pairs
+from tripos_compiler.errors import TriposError
 
 DEEP = b"[" * 100_000
 READERS: tuple[Callable[[Path], Any], ...] = (read_grades, read_chats, read_pairs)
@@ -45,10 +45,10 @@ def test_a_line_has_its_own_limit_and_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize("reader", READERS)
 def test_pipes_and_deep_nesting_are_failures_with_a_code(tmp_path: Path, reader: Callable[[Path], Any]) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(Failure):
+    with pytest.raises(TriposError):
         reader(tmp_path / "pipe")
     (tmp_path / "deep").write_bytes(DEEP + b"\n")
-    with pytest.raises(Failure):
+    with pytest.raises(TriposError):
         reader(tmp_path / "deep")
 
 
@@ -59,7 +59,7 @@ def test_a_provenance_that_is_nested_deeply_is_a_failure(tmp_path: Path, reader:
     path = tmp_path / "a.jsonl"
     path.write_text('{"prompt": "a", "completion": "b", "chosen": "c", "rejected": "d"}\n')
     provenance_path(path).write_bytes(DEEP)
-    with pytest.raises(Failure, match="provenance"):
+    with pytest.raises(TriposError, match="provenance"):
         reader(path)
 
 

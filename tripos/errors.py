@@ -1,4 +1,4 @@
-"""The exception that ends a command, exit codes, and the two failures that are not bugs: interrupts and full disks."""
+"""What errors of others mean: their first line, interrupts, and full disks."""
 
 from __future__ import annotations
 
@@ -6,20 +6,7 @@ import contextlib
 import errno
 from collections.abc import Iterator
 
-SUCCESS, SOME_FAILED, USAGE, SUBMITTED, EXPECTATION_FAILED, INTERRUPTED = 0, 1, 2, 75, 100, 130
-"""Exit codes: success; some samples failed, or the run had to stop; a wrong spec or command; batches are still running
-at their providers; an `expect` failed; Ctrl-C."""
-
-
-class Failure(Exception):
-    """An error of a command: a message with a code, a hint and an exit code. The user never sees a traceback for it."""
-
-    def __init__(self, code: str, message: str, hint: str | None = None, exit_code: int = USAGE) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.hint = hint
-        self.exit_code = exit_code
+from tripos_compiler.errors import TriposError
 
 
 def first_line(error: Exception) -> str:
@@ -62,9 +49,9 @@ def explain_interrupt(what: str) -> Iterator[None]:
         raise KeyboardInterrupt(f"{what} was interrupted: the results are kept, and asking again makes it") from None
 
 
-def disk_failure(error: BaseException) -> Failure | None:
-    """Return the failure of a command whose disk is full, or None if the error has another cause. A `Failure` that does
-    not mention the disk keeps its code, and its message is prefixed with the reason.
+def disk_failure(error: BaseException) -> TriposError | None:
+    """Return the failure of a command whose disk is full, or None if the error has another cause. A `TriposError` that
+    does not mention the disk keeps its code, and its message is prefixed with the reason.
 
     >>> print(disk_failure(OSError(errno.ENOSPC, "No space left on device", "/tmp/x")))
     the disk is full: `/tmp/x`
@@ -73,12 +60,16 @@ def disk_failure(error: BaseException) -> Failure | None:
     for each in _causes(error):
         full = isinstance(each, OSError) and each.errno in DISK_FULL_ERRNOS
         if full or any(text in str(each) for text in DISK_FULL_TEXTS):
-            if isinstance(error, Failure):
+            if isinstance(error, TriposError):
                 named = "the disk is full" in error.message
-                return error if named else Failure(error.code, f"the disk is full: {error}", hint, error.exit_code)
+                return (
+                    error
+                    if named
+                    else TriposError(error.code, f"the disk is full: {error.message}", hint, error.exit_code)
+                )
             path = getattr(each, "filename", None) or getattr(each, "filename2", None)
             where = f": `{path}`" if path else f": {' '.join(str(each).split())}"
-            return Failure("S0102", f"the disk is full{where}", hint)
+            return TriposError("S0102", f"the disk is full{where}", hint)
     return None
 
 

@@ -2,7 +2,7 @@
 
 Only regular files are opened, so that no read blocks on a pipe or a device. Reads have a limit in bytes, and nesting
 has a limit that lies below the limit of the interpreter's stack. Callers turn `OSError` and `ValueError` into a
-`Failure` with their own code.
+`TriposError` with their own code.
 """
 
 from __future__ import annotations

@@ -236,6 +236,8 @@ def is_colored(stream: TextIO) -> bool:
 
 NARROWEST = 20
 """The minimum width in columns for the words of a message."""
+MAX_MESSAGE = 2_000
+"""The maximum number of characters of a message. It may quote a name from a file that is as long as the file."""
 
 
 def show_message(
@@ -259,7 +261,11 @@ def show_diagnostic(kind: str, code: str, message: str, hint: str | None = None,
     parts = [(f"{localized(kind)}[{code}]{colon}", message), *(("  = ", each) for each in places)]
     parts += [(f"  = {localized('help')}{colon}", hint)] if hint else []
     for begin, text in parts:
-        show_text(hanging_indent(begin, escape_controls(localized(text)), sys.stderr), stderr=True)
+        show_text(hanging_indent(begin, _cut(escape_controls(localized(text))), sys.stderr), stderr=True)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]} … ({len(text) - MAX_MESSAGE:,} more characters)"
 
 
 def hanging_indent(begin: str, text: str, stream: TextIO) -> str:

@@ -1,8 +1,9 @@
 """The documentation as a site, built by Zensical: `python docs/site/build.py [FOLDER]`.
 
 The pages are those of the repository. What GitHub and the generator read in different ways is rewritten here: anchors
-of headings, names of files on code blocks, and links to files that are no page. The order of the pages is that of
-docs/index.md. The site opens from disk and asks for nothing elsewhere.
+of headings, names of files on code blocks, and links to files that are no page. Each door of the documentation is a
+folder whose index.md gives the order of its pages. Old names of pages (redirects.json) become stubs that lead to the
+new ones. The site opens from disk and asks for nothing elsewhere.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ SITE = ROOT / "tripos/handbook"
 """Where the wheel takes it from, and `tripos docs` finds it."""
 MARK = "codes.json"
 """A file of every site: the page of each code."""
+REDIRECTS = "redirects.json"
+"""The new address of each old page, and of each old section that left its page. `tripos docs` follows it too."""
 EMPTY_HEAD = re.compile(r"<th([^>]*)></th>")
 """An empty cell, which heads nothing."""
 MENDED = (
@@ -182,8 +185,9 @@ def write_pages(folder: Path) -> list[Any]:
     for path in sorted(docs.rglob("*.md")):
         if path not in sources.of_files:
             sources.add(path, named(path))
-    codes = families(sources, docs / "errors.md")
-    sources.pages["errors.md"] = re.sub(r"^\| `([A-Z]\d{4})` \|", code_link, sources.pages["errors.md"], flags=re.M)
+    codes = families(sources, docs / "reference/errors.md")
+    errors = sources.pages["reference/errors.md"]
+    sources.pages["reference/errors.md"] = re.sub(r"^\| `([A-Z]\d{4})` \|", code_link, errors, flags=re.M)
     sources.pages |= codes
     for name, text in sources.pages.items():
         path = folder / name
@@ -198,7 +202,7 @@ def write_pages(folder: Path) -> list[Any]:
 
 def code_link(match: re.Match[str]) -> str:
     """Return the first cell of a row about a code, with a link to its page."""
-    return f"| [`{match[1]}`](codes/{family_of(match[1])}.md#{match[1].lower()}) |"
+    return f"| [`{match[1]}`](../codes/{family_of(match[1])}.md#{match[1].lower()}) |"
 
 
 def family_of(code: str) -> str:
@@ -213,7 +217,7 @@ def families(sources: Sources, page: Path) -> dict[str, str]:
         name = f"codes/{prefix}.md"
         codes = [code for code in CODES if family_of(code) == prefix]
         lower = (HEADING.sub(lambda each: f"#{each[0]}", find_page(code) or "") for code in codes)
-        text = sources.rewritten("\n".join((f"# {prefix} {title}\n", *lower)), page, name)
+        text = sources.rewritten("\n".join((f"# {prefix} {title}\n", *lower)), page.parents[1] / "index.md", name)
         pages[name] = re.sub(r"^(## ([A-Z]\d{4}) .*) \{ #.*$", lambda each: anchored(*each.groups()), text, flags=re.M)
     return pages
 
@@ -223,43 +227,52 @@ def anchored(heading: str, code: str) -> str:
     return f"{heading} {{ #{code.lower()} }}"
 
 
-INNER = {
-    "Language": ("language/index.md", "language", "language/", "Statements"),
-    "First hour": ("gallery.md", "", "gallery/", "Benchmarks of the gallery"),
+DOORS = {
+    "Tutorials": "tutorials/index.md",
+    "How-to guides": "how-to/index.md",
+    "Reference": "reference/index.md",
+    "Explanation": "explanation/index.md",
+    "Benchmarks": "benchmarks/index.md",
+    "Contributing": "contributing/index.md",
 }
-"""Of a group with a page that has pages of its own: that page, the folder that its links begin at, that of the pages
-below it, and their heading."""
+"""The groups of the site, each with the page that lists its pages in order."""
 
 
 def ordered(sources: Sources, codes: list[str]) -> list[Any]:
-    """Return the pages in the groups of docs/index.md; statements, sources and codes have groups of their own."""
-    placed = {"index.md"}
+    """Return the pages in the groups of the site. Raises `SystemExit` if no index lists a page of docs/."""
+    placed = {"index.md", *DOORS.values()}
 
-    def entries(text: str, base: str = "", below: str = "") -> list[Any]:
-        found: list[Any] = []
-        for match in LINK.finditer(text):
-            name = posixpath.normpath(posixpath.join(base, match["target"].partition("#")[0]))
-            if name in sources.pages and name not in placed and name.startswith(below):
-                placed.add(name)
-                title = match["text"].strip("[]").replace("`", "")
-                found.append({title[:1].upper() + title[1:]: name})
+    def entries(page: str) -> list[Any]:
+        """Return the pages that an index lists. A page that is the index of a folder becomes a group."""
+        found: list[Any] = [page]
+        for match in LINK.finditer(sources.pages[page]):
+            name = posixpath.normpath(posixpath.join(posixpath.dirname(page), match["target"].partition("#")[0]))
+            if name not in sources.pages or name in placed or not _lists(page, name):
+                continue
+            placed.add(name)
+            found.append({first_heading(sources.pages[name]): entries(name) if name.endswith("/index.md") else name})
         return found
 
-    order: list[Any] = [{"Start": "index.md"}]
-    groups = re.split(r"^## (.+?) \{ #\S+ \}$", sources.pages["index.md"], flags=re.MULTILINE)[1:]
-    for title, text in zip(groups[::2], groups[1::2], strict=True):
-        found = entries(text)
-        if title in INNER:
-            page, base, below, heading = INNER[title]
-            names = [name for each in entries(sources.pages[page], base, below) for name in each.values()]
-            found.append({heading: [{first_heading(sources.pages[name]): name} for name in names]})
-        if title == "Reference":
-            found.append({"Codes": [{first_heading(sources.pages[name]): name} for name in codes]})
+    order: list[Any] = [{"Start": "index.md"}, *({title: entries(page)} for title, page in DOORS.items())]
+    for group in order[1:]:
+        if "Reference" in group:
+            group["Reference"].append({"Codes": [{first_heading(sources.pages[name]): name} for name in codes]})
             placed.update(codes)
-        order.append({title: found})
     rest = sorted(set(sources.pages) - placed)
-    order[-1][title].append({"Sources": [{name.removesuffix(".md"): name} for name in rest]})
+    lost = [name for name in rest if (ROOT / "docs" / name).is_file()]
+    if lost:
+        raise SystemExit(f"no index lists {', '.join(lost)}")
+    order[-1]["Contributing"].append({"Sources": [{name.removesuffix(".md"): name} for name in rest]})
     return order
+
+
+def _lists(page: str, name: str) -> bool:
+    """Return true if a link of an index places the page: doors place pages of all folders that are no door's, an inner
+    index those of its own folder."""
+    folder = posixpath.dirname(name)
+    if page in DOORS.values():
+        return folder == posixpath.dirname(page) or f"{folder}/index.md" not in DOORS.values()
+    return folder == posixpath.dirname(page)
 
 
 def first_heading(text: str) -> str:
@@ -287,6 +300,37 @@ def finish(site: Path) -> None:
     for name in ("sitemap.xml", "search.json", "objects.inv", "404.html"):
         (site / name).unlink(missing_ok=True)
     (site / MARK).write_text(json.dumps({code: family_of(code) for code in CODES}), "utf-8")
+    write_stubs(site)
+
+
+STUB = """\
+<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>{title}</title>
+<meta http-equiv="refresh" content="0; url={target}">
+<script>location.replace({anchors}[location.hash] ?? "{target}" + location.hash)</script>
+<p>This page is at <a href="{target}">{title}</a> now.</p>
+</html>
+"""
+"""A page at an old address, which leads to the new one; to the new section, if the address names an old one."""
+
+
+def write_stubs(site: Path) -> None:
+    """Write a stub for each old page, and the list of redirects with the addresses of the site."""
+    redirects = json.loads((HERE / REDIRECTS).read_text("utf-8"))
+    addresses = {old: new.replace(".md", ".html", 1) for old, new in redirects.items()}
+    for old, new in addresses.items():
+        if "#" in old:
+            continue
+        stub = site / f"{old}.html"
+        stub.parent.mkdir(parents=True, exist_ok=True)
+        up = "../" * old.count("/")
+        moved = {f"#{each.partition('#')[2]}": up + to for each, to in addresses.items() if each.startswith(f"{old}#")}
+        title = re.search(r"<title>(.*?)</title>", (site / new.partition("#")[0]).read_text("utf-8"), re.DOTALL)
+        shown = title[1] if title else new
+        stub.write_text(STUB.format(title=shown, target=up + new, anchors=json.dumps(moved)), "utf-8")
+    (site / REDIRECTS).write_text(json.dumps(addresses), "utf-8")
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ from tests.conftest import Command
 from tripos.annotation.assignment import Assignment, AssignmentDesk, AssignmentOptions
 from tripos.annotation.page import GradingPage
 from tripos.annotation.sheet import GradesFile, read_grades
-from tripos.errors import Failure
 from tripos.view.server import make_app, make_runner, serve
+from tripos_compiler.errors import TriposError
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import get_plan
@@ -231,7 +231,7 @@ def test_a_port_that_is_taken_is_told(hand: Assignment, grades: GradesFile) -> N
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(Failure) as caught:
+        with pytest.raises(TriposError) as caught:
             serve(page, taken.getsockname()[1], TOKEN, lambda url: None, page.take)
     assert caught.value.code == "S0708"
 

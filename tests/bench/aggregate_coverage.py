@@ -4,7 +4,7 @@
 
 A line is an aggregate in a world: items that are many or few, even or uneven, of common or rare classes. Each of 1,000
 models is one draw of the world, so that one query over all of them has 1,000 intervals; of comparisons, which are
-between models, each value of an axis is one. `--write` puts the table into docs/statistics.md, and `--check` says
+between models, each value of an axis is one. `--write` puts the table into docs/reference/statistics/index.md, and `--check` says
 whether the page has a line for every aggregate of the language. It takes some four minutes of one core.
 """
 
@@ -34,7 +34,7 @@ from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.query.connection import add_functions
 
 Random = np.random.Generator
-PAGE = Path(__file__).parents[2] / "docs" / "statistics.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference/statistics/index.md"
 BEGIN, END = "<!-- coverage of aggregates -->", "<!-- end of coverage -->"
 DRAWS = 1000
 FEWER, SLOW = 400, 100
@@ -342,12 +342,12 @@ def named(m: int) -> list[str]:
 
 def of_many(what: str, settings: str, draw: Draw) -> float:
     """Return a statistic of a large number of items."""
-    from tripos_warehouse.query.aggregates import compute_statistic, statistic
+    from tripos_warehouse.query.aggregates import AGREEMENTS, statistic
 
     drawn = draw(np.random.default_rng(5), LARGE // len(draw(np.random.default_rng(5), 1).items))
     if "rubric" in drawn.values:
         flat = drawn.values["rubric"].reshape(len(drawn.values["rubric"]), -1)
-        value = compute_statistic(what, settings, flat).value
+        value = AGREEMENTS[what].estimate(flat, settings).value
     else:
         keys, subjects = ([repr(each) for each in drawn.values[place].ravel().tolist()] for place in (0, 1))
         items = ["all"] * len(keys)
@@ -573,7 +573,9 @@ def of_texts() -> Iterator[World]:
     random = np.random.default_rng(5)
     many = [translation(random) for _ in range(10_000)]
     for name in ("corpus_bleu", "corpus_chrf", "corpus_ter"):
-        whole = corpus_metric(name, {}, [said for said, _ in many], [[true] for _, true in many]).whole()
+        whole = corpus_metric(
+            name.removeprefix("corpus_"), {}, [said for said, _ in many], [[true] for _, true in many]
+        ).whole()
         assert whole is not None
         measure = (f"measure it = {name}(answer.said, item.gold)",)
         for m in (10, 30):
@@ -762,7 +764,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="worlds with this word, as mcc or cells")
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument("--write", action="store_true", help="put the table into docs/statistics.md")
+    chosen.add_argument("--write", action="store_true", help="put the table into docs/reference/statistics/index.md")
     chosen.add_argument("--check", action="store_true", help="fail if an aggregate has no line on that page")
     given = parser.parse_args()
     page = PAGE.read_text("utf-8")

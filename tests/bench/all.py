@@ -4,7 +4,7 @@
 
 The rows come from the scripts beside this one. Processes that are compared take turns, and their medians are shown.
 A peer needs an environment of its own below `--cache`; `--make-peers` makes those that are missing, and without it
-a peer that is not there is left out, which the table says. `--write` puts the table into docs/speed.md.
+a peer that is not there is left out, which the table says. `--write` puts the table into docs/explanation/performance.md.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from processes import Server, Taken, median, more_files, server_option, serving,
 from tripos_warehouse.store.store import Store  # noqa: E402
 from tripos_warehouse.views.connect import connect  # noqa: E402
 
-PAGE = REPOSITORY / "docs" / "speed.md"
+PAGE = REPOSITORY / "docs" / "explanation/performance.md"
 BEGIN, END = "<!-- measured: tests/bench/all.py -->", "<!-- measured end -->"
 SCORES_A_SAMPLE = 11
 """A sample of the large store has about so many scores."""
@@ -244,7 +244,7 @@ def _commit() -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/speed.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/explanation/performance.md")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peer-rounds", type=int, help="rounds of the peers, which take long; else as many as all")
     parser.add_argument("--samples", type=int, default=3000)

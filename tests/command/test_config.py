@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Command
-from tripos.errors import Failure
 from tripos.settings.config import Config
 from tripos.settings.load import load_config, load_settings, with_options
 from tripos.settings.options import VARIABLES
 from tripos.settings.runtime import limits_of, prices_of
+from tripos_compiler.errors import TriposError
 from tripos_runtime.models.families import open_model
 
 KEY = "sk-proj-4f1d9c0b7a6e5d3c2b1a"
@@ -28,8 +28,8 @@ def loaded(folder: Path, text: str, profile: str | None = None, **environ: str) 
     return load_config(write(folder, text), profile=profile, environ=environ)
 
 
-def refused(folder: Path, text: str, profile: str | None = None, **environ: str) -> Failure:
-    with pytest.raises(Failure) as caught:
+def refused(folder: Path, text: str, profile: str | None = None, **environ: str) -> TriposError:
+    with pytest.raises(TriposError) as caught:
         loaded(folder, text, profile, **environ)
     return caught.value
 
@@ -225,7 +225,7 @@ def test_a_file_that_is_no_toml_is_told_with_its_place(tmp_path: Path, text: str
 
 def test_a_file_that_is_not_utf8_is_told(tmp_path: Path) -> None:
     (tmp_path / "tripos.toml").write_bytes(b"store = '\xff'\n")
-    with pytest.raises(Failure, match="not UTF-8"):
+    with pytest.raises(TriposError, match="not UTF-8"):
         load_config(tmp_path, environ={})
 
 

@@ -20,9 +20,9 @@ import pytest
 
 from tests.conftest import Command
 from tests.lengths import ALL
-from tripos.errors import Failure
 from tripos.settings.env_file import env_files, load_env, split_env
 from tripos.settings.environment import ENV_FILE_VARIABLES, ROLE, VARIABLES
+from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Settings
 from tripos_runtime.datasets.trust import UNTRUSTED
 from tripos_runtime.models import readiness
@@ -211,7 +211,7 @@ def test_each_kind_of_variable_that_is_passed_over_has_its_own_hint(
         (f"{message} `TRIPOS_DATA`", "export `TRIPOS_DATA`, or write `data` into tripos.toml"),
         (f"{message} `OPENAI_BASE_URL`", "it counts beside the key of its provider: write that key into the file and "
          "export neither, or export both"),
-        (f"{message} `FOO`, `BAR`", "export those that you need; what a file `.env` may set is listed in docs/settings.md"),
+        (f"{message} `FOO`, `BAR`", "export those that you need; what a file `.env` may set is listed in docs/reference/settings.md"),
         (f"{message} `TRIPOS_MODEL`, `GROQ_API_KEY`", "a file may set it, but not to the name of a file or of another "
          "variable: export it"),
     ]  # fmt: skip
@@ -406,7 +406,7 @@ def test_a_file_that_is_a_link_elsewhere_or_no_file_is_not_read(
 @pytest.mark.parametrize("raw", [b"A=\xff\n", b"A=" + b"x" * 2**20], ids=["no UTF-8", "too large"])
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path, raw: bytes) -> None:
     (tmp_path / ".env").write_bytes(raw)
-    with pytest.raises(Failure, match=r"cannot read .*\.env"):
+    with pytest.raises(TriposError, match=r"cannot read .*\.env"):
         load_env(tmp_path)
 
 
@@ -472,7 +472,7 @@ print([name for name in ("OPENSSL_CONF", "OPENAI_CUSTOM_HEADERS", "PERPLEXITYAI_
     assert done.stdout.splitlines() == [told, "[]"], done.stderr
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference/settings.md"
 TITLE = "### The file `.env`\n"
 HEAD = "| provider | keys | beside a key of the same file |\n| --- | --- | --- |\n"
 

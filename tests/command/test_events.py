@@ -22,12 +22,12 @@ from tripos.cli.progress import (
     shown_progress,
     summary_data,
 )
-from tripos.errors import Failure
+from tripos_compiler.errors import TriposError
 from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.endpoint import Snapshot
 
-DOCS = Path(__file__).parents[2] / "docs" / "settings.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference/settings.md"
 ENDPOINT = Snapshot("http://x/v1 K", ("x/y",), 2, 16, 3, 1, "ready")
 
 
@@ -153,7 +153,7 @@ def test_a_hyphen_is_standard_output(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    with pytest.raises(Failure, match="cannot write") as caught:
+    with pytest.raises(TriposError, match="cannot write") as caught:
         Events.open(str(tmp_path / "no" / "such.jsonl"))
     assert caught.value.code == "R0202"
 

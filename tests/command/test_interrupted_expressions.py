@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import tripos as api
-from tripos.errors import INTERRUPTED
+from tripos_compiler.errors import ExitCode
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 LONGEST_S = 120.0
@@ -108,7 +108,7 @@ def test_a_signal_ends_a_run_in_the_middle_of_a_long_expression(
             _, told = process.communicate(timeout=LONGEST_S)
         finally:
             process.kill()
-    assert process.returncode == INTERRUPTED, told
+    assert process.returncode == ExitCode.INTERRUPTED, told
     assert "Traceback" not in told and "internal error" not in told
     with api.open(tmp_path / "results") as results:
         [(scores, lacking)] = results.sql(

@@ -10,7 +10,7 @@ import pytest
 
 import tripos as api
 from tests.conftest import Command
-from tripos.errors import INTERRUPTED
+from tripos_compiler.errors import ExitCode
 
 RUN = ("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a")
 ERRORS = (KeyboardInterrupt(), RuntimeError("Query interrupted"))
@@ -29,7 +29,7 @@ def interrupted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.usefixtures("interrupted")
 def test_an_interrupt_after_the_last_call_says_what_is_kept_and_how_to_go_on(quiz: Path, tripos: Command) -> None:
     done = tripos(*RUN, "--store", "kept")
-    assert done.code == INTERRUPTED
+    assert done.code == ExitCode.INTERRUPTED
     run = api.open("kept").runs()[0].run.run_id
     assert "finished: 10 calls asked" in done.err
     assert "interrupted after the last call: all results are kept, and nothing is asked again" in done.err
@@ -40,7 +40,7 @@ def test_an_interrupt_after_the_last_call_says_what_is_kept_and_how_to_go_on(qui
 @pytest.mark.usefixtures("interrupted")
 def test_machines_are_told_all_counts(quiz: Path, tripos: Command) -> None:
     done = tripos(*RUN, "--json")
-    assert done.code == INTERRUPTED
+    assert done.code == ExitCode.INTERRUPTED
     data = json.loads(done.out)
     assert (data["status"], data["calls"]["asked"], data["expectations"]) == ("finished", 10, [])
 

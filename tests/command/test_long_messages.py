@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.conftest import Command
-from tripos.cli.parser import MAX_MESSAGE
+from tripos.terminal import MAX_MESSAGE
 
 
 def test_a_message_is_no_longer_than_a_page(quiz: Path, tripos: Command) -> None:

@@ -13,11 +13,11 @@ import pytest
 from tests.conftest import Command
 from tripos.api import spec
 from tripos.cli.parser import build_parser
-from tripos.errors import Failure
 from tripos.settings.config import Config
 from tripos.settings.load import load_config, with_options, with_values
 from tripos.settings.option import Option, Parameters
 from tripos.settings.options import OPTIONS, PARAMETERS, SETTINGS, RunParameters, all_options
+from tripos_compiler.errors import TriposError
 
 ROOT = Path(__file__).parents[2]
 REFUSED = "refused"
@@ -128,7 +128,7 @@ def test_all_layers_accept_and_refuse_the_same_values(
             (tmp_path / "tripos.toml").unlink(missing_ok=True)
             try:
                 outcomes[name] = read(value)
-            except (Failure, SystemExit):
+            except (TriposError, SystemExit):
                 outcomes[name] = REFUSED
         assert len(set(outcomes.values())) == 1, (value, outcomes)
 

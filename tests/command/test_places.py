@@ -10,8 +10,8 @@ import pytest
 from tests.conftest import Command
 from tests.each import each
 from tripos.cli.parser import COMMANDS, build_parser
-from tripos.errors import USAGE, Failure
 from tripos.settings.load import load_config
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store
 
@@ -58,7 +58,7 @@ def test_every_option_of_a_folder_or_a_file_refuses_an_address(
         if not action.option_strings and action.nargs not in ("?", "*") and action.metavar != "ACTION":
             others += [next(iter(action.choices or ("x",)))]
     result = tripos(*words, *others, option, "http://bucket/results")
-    assert result.code == USAGE
+    assert result.code == ExitCode.USAGE
     assert "error[S0106]: `http://bucket/results` is an address of `http`, which is not served" in result.err
     assert list(tmp_path.iterdir()) == []
 
@@ -70,7 +70,7 @@ def test_a_run_into_an_address_asks_nothing_and_writes_nothing(
     monkeypatch.chdir(quiz)
     before = sorted(quiz.rglob("*"))
     result = tripos("run", ".", "--model", "mock/careful", "--role", "judge=mock/careful", "--store", address)
-    assert (result.code, sorted(quiz.rglob("*"))) == (USAGE, before)
+    assert (result.code, sorted(quiz.rglob("*"))) == (ExitCode.USAGE, before)
     assert "S0106" in result.err
 
 
@@ -80,7 +80,7 @@ def test_a_file_address_says_the_path(tripos: Command) -> None:
 
 def test_a_file_of_settings_names_no_bucket_and_a_variable_may(tmp_path: Path) -> None:
     (tmp_path / "tripos.toml").write_text('store = "s3://b/x"\n', "utf-8")
-    with pytest.raises(Failure, match=r"tripos.toml:1.*your keys go to none that a file names"):
+    with pytest.raises(TriposError, match=r"tripos.toml:1.*your keys go to none that a file names"):
         load_config(tmp_path, environ={})
     (tmp_path / "tripos.toml").unlink()
     assert load_config(tmp_path, environ={"TRIPOS_STORE": "s3://b/x"}).store == "s3://b/x"
@@ -89,13 +89,13 @@ def test_a_file_of_settings_names_no_bucket_and_a_variable_may(tmp_path: Path) -
 @pytest.mark.parametrize("line", ['store = "ftp://b/x"', 'data = ["s3://b/x"]', 'releases = ["s3://b/x"]'])
 def test_a_setting_refuses_an_address_and_names_its_line(line: str, tmp_path: Path) -> None:
     (tmp_path / "tripos.toml").write_text(f"{line}\n", "utf-8")
-    with pytest.raises(Failure, match=r"tripos.toml:1.*is an address of `(s3|ftp)`, which is not served") as caught:
+    with pytest.raises(TriposError, match=r"tripos.toml:1.*is an address of `(s3|ftp)`, which is not served") as caught:
         load_config(tmp_path, environ={})
     assert caught.value.code == "R0203"
 
 
 def test_a_variable_refuses_an_address(tmp_path: Path) -> None:
-    with pytest.raises(Failure, match="an address of `ftp`"):
+    with pytest.raises(TriposError, match="an address of `ftp`"):
         load_config(tmp_path, environ={"TRIPOS_STORE": "ftp://b/x"})
 
 

@@ -83,7 +83,7 @@ def test_what_is_shared_is_no_benchmark_by_itself(pattern: list[str], tripos: Co
 @pytest.mark.parametrize("path", sorted((ROOT / "specs" / "common").glob("*.tripos")), ids=lambda path: path.stem)
 def test_a_shared_file_is_used(path: Path) -> None:
     users = [spec for spec in (ROOT / "specs").rglob("*.tripos") if f"common/{path.name}" in spec.read_text("utf-8")]
-    users += [page for page in (ROOT / "docs").glob("*.md") if f'use "{path.name}"' in page.read_text("utf-8")]
+    users += [page for page in (ROOT / "docs").rglob("*.md") if f'use "{path.name}"' in page.read_text("utf-8")]
     beside = [spec for spec in path.parent.glob("*.tripos") if f'use "{path.name}"' in spec.read_text("utf-8")]
     assert len(users) + len(beside) > 0
 

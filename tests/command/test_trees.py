@@ -20,8 +20,8 @@ from hypothesis import example, given, settings, strategies as st
 from tests.conftest import Command
 from tests.each import each
 from tests.lengths import sized
-from tripos.errors import Failure
 from tripos.importing.trees import approve, format_tree, read_outline
+from tripos_compiler.errors import TriposError
 from tripos_compiler.library.functions.trees import ParsedTree, read_tree
 
 ALGEBRA = {"代数": {"集合": ["交集", "并集"], "逻辑": None}, "几何": ["圆"]}
@@ -318,7 +318,7 @@ def test_an_approval_needs_no_draft_of_a_tree_that_is_the_same(tmp_path: Path) -
     done = approve(tmp_path / "t.draft.yaml", "A", datetime(2026, 1, 2, tzinfo=UTC))
     said = json.loads((tmp_path / "t.approved.json").read_text("utf-8"))
     assert (done.path.name, said["approved_at"], said["sha256"]) == ("t.yaml", "2026-01-02T00:00:00+00:00", done.sha256)
-    with pytest.raises(Failure):
+    with pytest.raises(TriposError):
         approve(tmp_path / "t.draft.yaml", "A", datetime(2026, 1, 2, tzinfo=UTC))
 
 

@@ -17,8 +17,8 @@ from tests.conftest import Command
 from tests.releases.test_releases import LESSONS, release
 from tripos.api.errors import ReleaseError, RunError, SpecError
 from tripos.cli.parser import COMMANDS, build_parser
-from tripos.errors import Failure
 from tripos.settings.trust import time_limit, trust_in
+from tripos_compiler.errors import TriposError
 from tripos_runtime.datasets import trust as trusting
 
 SPEC = """benchmark mine "1.0.0" { languages en }
@@ -171,11 +171,11 @@ def test_a_spec_may_have_so_many_bytes(folder: Path, tripos: Command) -> None:
 
 
 def test_what_takes_too_long_is_stopped_even_where_exceptions_are_taken_for_damage() -> None:
-    with pytest.raises(Failure, match="seconds, which") as caught, time_limit(0.05):
+    with pytest.raises(TriposError, match="seconds, which") as caught, time_limit(0.05):
         for _ in range(2):
             try:
                 time.sleep(30)
-            except Failure:
+            except TriposError:
                 if _:
                     raise
     assert caught.value.code == "R0271"

@@ -16,7 +16,7 @@ import pytest
 from tests.conftest import QUIZ, Command
 from tests.unit_errors import figure
 from tripos.cli.parser import build_parser, show_failure
-from tripos.errors import Failure
+from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Plan
 
 CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careless:b")
@@ -170,7 +170,7 @@ def test_help_in_the_shell_is_not_taken_for_sql(ran: Path, tripos: Command, monk
 
 
 def test_lines_to_write_stand_below_the_hint(capsys: pytest.CaptureFixture[str]) -> None:
-    show_failure(Failure("R0404", "no price", 'write\n[prices."a/b"]\ninput = ...'))
+    show_failure(TriposError("R0404", "no price", 'write\n[prices."a/b"]\ninput = ...'))
     assert capsys.readouterr().err.splitlines()[1:4] == [
         "  = help: write",
         '          [prices."a/b"]',
@@ -183,7 +183,7 @@ def test_a_terminal_gets_the_words_of_a_failure_in_its_width(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    show_failure(Failure("R0402", "the budget " + "goes on " * 20, "run it " + "again " * 20))
+    show_failure(TriposError("R0402", "the budget " + "goes on " * 20, "run it " + "again " * 20))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) > 4 and max(map(len, lines)) <= 80
 

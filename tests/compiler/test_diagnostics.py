@@ -134,7 +134,7 @@ def test_the_nearest_name_is_suggested_or_none(word: str, known: list[str], mean
 def test_the_table_of_errors_lists_every_code_with_its_headline_and_no_other() -> None:
     rows = [
         re.split(r"(?<!\\)\|", line)
-        for line in (ROOT / "docs" / "errors.md").read_text("utf-8").splitlines()
+        for line in (ROOT / "docs" / "reference/errors.md").read_text("utf-8").splitlines()
         if "| `" in line
     ]
     listed = {cells_[1].strip().strip("`"): cells_[2].strip() for cells_ in rows}

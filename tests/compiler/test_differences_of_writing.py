@@ -80,7 +80,7 @@ def test_a_difference_of_writing_changes_no_function(one: str, other: str, first
     if one != other:
         ranked = [written[(one, other).index(each)] for each in FUNCTIONS["nearest"](one, [one, other], 2)]
         assert FUNCTIONS["nearest"](written[0], list(written), 2) == ranked
-    for name in ("corpus_bleu", "corpus_chrf", "corpus_ter"):
+    for name in ("bleu", "chrf", "ter"):
         figures = [corpus_metric(name, {}, [a], [[b]]).whole() for a, b in ((one, other), written)]
         assert figures[0] == figures[1], name
 
@@ -98,16 +98,16 @@ def test_a_corpus_of_one_language_has_the_figure_of_sacrebleu(said: list[str]) -
     true = [[REFERENCES[text]] for text in said]
     chinese = said is CHINESE
     for name, scorer in {
-        "corpus_bleu": BLEU(tokenize="zh" if chinese else "13a"),
-        "corpus_chrf": CHRF(),
-        "corpus_ter": TER(normalized=chinese, asian_support=chinese),
+        "bleu": BLEU(tokenize="zh" if chinese else "13a"),
+        "chrf": CHRF(),
+        "ter": TER(normalized=chinese, asian_support=chinese),
     }.items():
         expected = scorer.corpus_score(said, [[each for (each,) in true]]).score
         assert corpus_metric(name, {}, said, true).whole() == pytest.approx(expected), name
         assert 0 < expected < 100
     for tokenizer in ("13a", "zh", "intl", "char", "none"):
         expected = BLEU(tokenize=tokenizer).corpus_score(said, [[each for (each,) in true]]).score
-        assert corpus_metric("corpus_bleu", {"tokenize": tokenizer}, said, true).whole() == pytest.approx(expected)
+        assert corpus_metric("bleu", {"tokenize": tokenizer}, said, true).whole() == pytest.approx(expected)
 
 
 def test_each_text_of_a_mixed_corpus_has_the_tokens_of_its_language() -> None:
@@ -118,9 +118,7 @@ def test_each_text_of_a_mixed_corpus_has_the_tokens_of_its_language() -> None:
         [counts] = scorer._extract_corpus_statistics([text], [[REFERENCES[text]]])
         sums = [one + other for one, other in zip(sums, counts, strict=True)]
     expected = BLEU()._compute_score_from_stats([int(each) for each in sums]).score
-    assert corpus_metric("corpus_bleu", {}, said, [[REFERENCES[text]] for text in said]).whole() == pytest.approx(
-        expected
-    )
+    assert corpus_metric("bleu", {}, said, [[REFERENCES[text]] for text in said]).whole() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("said", "true"), [("わたしはねこです", "わたしはいぬです"), ("ฉันชอบแมวมาก", "ฉันชอบหมามาก")])
@@ -131,8 +129,8 @@ def test_letters_without_spaces_between_words_are_tokens(said: str, true: str) -
     if said[0] == "わ":
         assert FUNCTIONS["bleu"](said, true) == pytest.approx(expected)
     assert 10 < FUNCTIONS["bleu"](said, true) < 100
-    assert 10 < (corpus_metric("corpus_bleu", {}, [said], [[true]]).whole() or 0) < 100
-    assert 0 < (corpus_metric("corpus_ter", {}, [said], [[true]]).whole() or 0) < 50
+    assert 10 < (corpus_metric("bleu", {}, [said], [[true]]).whole() or 0) < 100
+    assert 0 < (corpus_metric("ter", {}, [said], [[true]]).whole() or 0) < 50
 
 
 SPEC = """\

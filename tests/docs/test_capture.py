@@ -1,4 +1,4 @@
-"""The capture of three errors in docs/checking.md, as text and as a picture, is what `tripos check` prints.
+"""The capture of three errors in docs/how-to/check-and-format.md, as text and as a picture, is what `tripos check` prints.
 
 `TRIPOS_UPDATE_GOLDEN=1` rewrites both.
 """
@@ -19,7 +19,7 @@ from rich.text import Text
 from tests.conftest import Command
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = DOCS / "checking.md"
+PAGE = DOCS / "how-to/check-and-format.md"
 PICTURE = DOCS / "images" / "three-errors.svg"
 NAME = "three-errors"
 WIDTH = 80
@@ -107,4 +107,4 @@ def test_the_picture_fetches_nothing_and_is_linked_from_the_page() -> None:
     picture = PICTURE.read_text("utf-8")
     ElementTree.fromstring(picture)
     assert re.findall(r"https?://\S+", picture) == ['http://www.w3.org/2000/svg">']
-    assert f"](images/{NAME}.svg)" in PAGE.read_text("utf-8")
+    assert f"](../images/{NAME}.svg)" in PAGE.read_text("utf-8")

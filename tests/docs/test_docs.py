@@ -25,12 +25,13 @@ import pytest
 from tests.each import each
 from tripos.cli.main import run_command
 from tripos.cli.parser import build_parser
-from tripos.errors import INTERRUPTED, SOME_FAILED, SUCCESS, USAGE
 from tripos.runs.compilation import find_spec
 from tripos.settings.config import CheckConfig, Config, EndpointConfig, LimitsConfig, PriceConfig
-from tripos.settings.environment import OTHERS, VARIABLES
+from tripos.settings.environment import OTHERS
+from tripos.settings.options import VARIABLES
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.diagnostics.renderers import render_text
+from tripos_compiler.errors import ExitCode
 from tripos_compiler.plan import outcomes as statuses
 from tripos_compiler.plan.outcomes import OK, PROVIDER_ERROR as FAILED, SCORED, TRUNCATED
 from tripos_compiler.source.text import Source
@@ -136,7 +137,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-FIRST_PAGES = (README, "tutorial.md")
+FIRST_PAGES = (README, "tutorials/first-benchmark.md")
 """The pages whose commands the short form runs."""
 
 
@@ -313,8 +314,8 @@ def test_the_parts_are_read_without_tripos_as_with_it_also_after_compacting(
     store: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(store, folder / "results")
-    assert run("tripos store compact")[0] == SUCCESS
-    [script] = [block for block in blocks("results.md") if block.language == "python"]
+    assert run("tripos store compact")[0] == ExitCode.SUCCESS
+    [script] = [block for block in blocks("how-to/query-with-sql.md") if block.language == "python"]
     found: dict[str, Any] = {}
     exec(compile(script.text, script.place, "exec"), found)
     connection = connect(Store.open(folder / "results", create=False))
@@ -332,8 +333,13 @@ def test_links_lead_somewhere(page: str) -> None:
         path = (DOCS / page).parent / name if name else DOCS / page
         assert path.exists(), f"docs/{page}: there is no {target}"
         if anchor:
-            anchors = {slug(heading) for heading in HEADING.findall(FENCE.sub("", path.read_text("utf-8")))}
+            anchors = anchors_of(path)
             assert anchor in anchors, f"docs/{page}: {target}: the headings are {sorted(anchors)}"
+
+
+def anchors_of(path: Path) -> set[str]:
+    """Return the anchors of the headings of a page."""
+    return {slug(heading) for heading in HEADING.findall(FENCE.sub("", path.read_text("utf-8")))}
 
 
 def slug(heading: str) -> str:
@@ -341,12 +347,37 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
-def test_the_index_names_every_page_but_those_of_the_reference_and_the_gallery_which_have_their_own() -> None:
-    def linked(page: str) -> set[str]:
-        return {target.partition("#")[0] for target in LINK.findall(prose(page))}
+def test_an_index_lists_every_page() -> None:
+    def listed(page: str) -> set[str]:
+        links = (target.partition("#")[0] for target in LINK.findall(prose(page)))
+        return {os.path.normpath(Path(page).parent / link) for link in links}
 
-    reference = {f"language/{name}" for name in linked("language/index.md")}
-    assert set(PAGES) - {"index.md", *READMES} <= linked("index.md") | reference | linked("gallery.md")
+    indices = [page for page in PAGES if page.endswith("index.md")]
+    assert set(PAGES) - {"index.md", *READMES} <= set().union(*map(listed, indices))
+
+
+FORMER = """
+    annotating baselines batches calibrating checking comparing contamination cookbook describing doctor editors
+    emitting errors exporting faults first-benchmark formatting gallery glossary groups history importing installing
+    internals judges language-server leaderboard limits measures media mistakes moving moving/inspect moving/lm-eval
+    moving/logs moving/promptfoo moving/side-by-side patterns plots plugins programs providers python releases
+    replay results rewards running scale scope settings settled speed starting statistics store supply-chain
+    syllabus tables tour training trust turns tutorial view work-once zh/tutorial
+"""
+"""The pages of docs/ before it had doors. People and messages know them by these names."""
+
+
+def test_a_former_page_is_a_page_or_leads_to_one() -> None:
+    redirects = json.loads((DOCS / "site/redirects.json").read_text("utf-8"))
+    assert [name for name in FORMER.split() if f"{name}.md" not in PAGES and name not in redirects] == []
+    assert [name for name in redirects if f"{name}.md" in PAGES or name.partition("#")[0] not in redirects] == []
+
+
+@each("target", sorted(set(json.loads((DOCS / "site/redirects.json").read_text("utf-8")).values())))
+def test_a_redirect_leads_to_a_section_that_there_is(target: str) -> None:
+    page, _, anchor = target.partition("#")
+    assert not anchor or anchor in anchors_of(DOCS / page), sorted(anchors_of(DOCS / page))
+    assert page in PAGES
 
 
 def options_of(parser: argparse.ArgumentParser) -> set[str]:
@@ -363,28 +394,28 @@ def options_of(parser: argparse.ArgumentParser) -> set[str]:
 
 
 def test_every_verb_and_option_is_in_the_page_on_running() -> None:
-    text = prose("running.md")
+    text = prose("how-to/run-a-benchmark.md")
     assert not [option for option in sorted(options_of(build_parser())) if not re.search(rf"`{option}\b", text)]
 
 
 def test_every_setting_is_in_the_page_on_settings() -> None:
     models = (Config, EndpointConfig, PriceConfig, LimitsConfig, CheckConfig)
     names = [name for model in models for name in model.model_fields]
-    text = prose("settings.md")
+    text = prose("reference/settings.md")
     assert not [name for name in names if f"`{name}`" not in text]
-    shown = [tomllib.loads(block.text) for block in blocks("settings.md") if block.language == "toml"]
+    shown = [tomllib.loads(block.text) for block in blocks("reference/settings.md") if block.language == "toml"]
     assert not set(Config.model_fields) - {name for settings in shown for name in settings}
 
 
 def test_every_variable_is_in_the_page_on_settings() -> None:
-    text = prose("settings.md")
+    text = prose("reference/settings.md")
     assert not [name for name in (*VARIABLES, *OTHERS) if f"`{name}`" not in text]
 
 
 @pytest.mark.parametrize("limit", LimitsConfig.model_fields)
 def test_every_limit_is_in_the_page_on_limits(limit: str) -> None:
     default = LimitsConfig.model_fields[limit].default
-    row = next(line for line in prose("limits.md").splitlines() if f"| `{limit}` |" in line)
+    row = next(line for line in prose("how-to/control-cost.md").splitlines() if f"| `{limit}` |" in line)
     assert row.endswith("no limit |") if default is None else re.search(rf" {default:g}( s| MB)? \|$", row)
 
 
@@ -392,8 +423,8 @@ def test_every_field_of_an_event_is_in_the_page_on_settings(folder: Path) -> Non
     asked = "run specs/edubench/shipped.tripos --limit 1 --scenario grading"
     asked += " --model mock/careful --role judge=mock/careful:a"
     code, printed = run(f"tripos {asked} --events events.jsonl")
-    assert code == SUCCESS, printed
-    rows = {line.split("`")[1]: line for line in prose("settings.md").splitlines() if line.startswith("| `")}
+    assert code == ExitCode.SUCCESS, printed
+    rows = {line.split("`")[1]: line for line in prose("reference/settings.md").splitlines() if line.startswith("| `")}
     events = [json.loads(line) for line in Path("events.jsonl").read_text("utf-8").splitlines()]
     assert {event["event"] for event in events} == {"started", "progress", "finished"}
     for event in events:
@@ -401,26 +432,32 @@ def test_every_field_of_an_event_is_in_the_page_on_settings(folder: Path) -> Non
 
 
 def test_every_mock_and_exit_code_is_in_the_page_on_running() -> None:
-    text = prose("running.md")
+    text = prose("how-to/run-a-benchmark.md")
     assert not [character for character in CHARACTERS if f"`mock/{character}`" not in text]
-    assert not [code for code in (SUCCESS, SOME_FAILED, USAGE, INTERRUPTED) if f"| {code} |" not in text]
+    assert not [
+        code
+        for code in (ExitCode.SUCCESS, ExitCode.SOME_FAILED, ExitCode.USAGE, ExitCode.INTERRUPTED)
+        if f"| {code} |" not in text
+    ]
 
 
 def test_every_status_is_in_the_page_on_running() -> None:
     listed = re.findall(r"^\| `(\w+)` \|", str(statuses.__doc__), re.MULTILINE)
-    text = prose("running.md").split("### Statuses")[1]
+    text = prose("how-to/run-a-benchmark.md").split("### Statuses")[1]
     assert {OK, SCORED, TRUNCATED, FAILED} < set(listed)
     assert not [status for status in listed if f"`{status}`" not in text]
 
 
 @each("table", TABLES.values())
 def test_every_column_of_a_table_is_in_the_page_on_results(table: TableSchema) -> None:
-    row = next((line for line in prose("results.md").splitlines() if line.startswith(f"| `{table.name}` |")), "")
+    row = next(
+        (line for line in prose("how-to/query-with-sql.md").splitlines() if line.startswith(f"| `{table.name}` |")), ""
+    )
     assert not [name for name in table.schema.names if f"`{name}`" not in row]
 
 
 def test_every_column_of_a_benchmarks_views_is_in_the_page_on_results(store: Path) -> None:
-    text = prose("results.md")
+    text = prose("how-to/query-with-sql.md")
     connection = connect(Store.open(store, create=False))
     found = "select table_name, column_name from information_schema.columns where table_schema = 'edubench_shipped'"
     columns = connection.execute(found).fetchall()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tripos_compiler.diagnostics.codes import CODES
 
-PAGE = (Path(__file__).parents[2] / "docs" / "mistakes.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "explanation/protocol-mistakes.md").read_text("utf-8")
 ROWS = re.findall(r"^\| (?!mistake|---)(.+?) \| (.+?) \|$", PAGE, re.MULTILINE)
 OTHERWISE = {"a line of the report", "a line of the leaderboard", "the coverage of the report"}
 

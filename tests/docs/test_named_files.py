@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LEGS = ("compiler/tripos_compiler", "runtime/tripos_runtime", "warehouse/tripos_warehouse", "tripos")
 TOP = ("compiler", "runtime", "warehouse", "tests", "docs", "specs", "editors")
-PAGES = ("ARCHITECTURE.md", "CONTRIBUTING.md", "docs/internals.md")
+PAGES = ("ARCHITECTURE.md", "CONTRIBUTING.md", "docs/contributing/internals.md")
 FILES = frozenset(
     path.relative_to(ROOT).as_posix()
     for folder in (*LEGS, "tests", "docs", "editors")

@@ -1,4 +1,4 @@
-"""The pictures of the patterns: every spec of docs/patterns.md runs, and Chromium shows the page that a picture names.
+"""The pictures of the patterns: every spec of docs/how-to/patterns.md runs, and Chromium shows the page that a picture names.
 
 `TRIPOS_UPDATE_PICTURES=1` writes the pictures of docs/images.
 """
@@ -19,7 +19,7 @@ from tests.view.chromium import PROGRAM, Page, shown
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine")
 UPDATE = bool(os.environ.get("TRIPOS_UPDATE_PICTURES"))
-PAGE = "patterns.md"
+PAGE = "how-to/patterns.md"
 PICTURE = re.compile(r"^<!-- picture: (?P<page>\S+) -->\n\n!\[[^\]]+\]\((?P<path>\S+)\)$", re.MULTILINE)
 PUBLISHED = (
     "run specs/edubench/shipped.tripos --limit 4 --model mock/careful,mock/careless --role judge=mock/fair,mock/severe"
@@ -48,7 +48,7 @@ def test_a_pattern_has_the_page_of_its_picture(
         for _, command, _ in commands_of(block) if block.language == "console" else ():
             done = tripos(*shlex.split(command)[1:])
             assert done.code == 0, done
-    show(tripos, pictures()[path], DOCS / path)
+    show(tripos, pictures()[path], (DOCS / PAGE).parent / path)
 
 
 def test_the_report_of_a_published_benchmark_draws(

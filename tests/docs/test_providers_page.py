@@ -14,7 +14,7 @@ from tests.runtime.test_providers import KEYS, TESTED
 from tripos_runtime.models.catalog import LITELLM, NATIVE_PROVIDERS, PROVIDERS, LitellmProvider
 from tripos_runtime.models.readiness import OF_OPENAI, OTHERWISE, needs_of, package_error
 
-PAGE = DOCS / "providers.md"
+PAGE = DOCS / "reference/providers.md"
 BEGIN, END = "<!-- providers -->\n", "<!-- end of providers -->\n"
 
 

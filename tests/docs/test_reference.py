@@ -126,6 +126,11 @@ def statements(text: str) -> Iterator[Statement]:
 
 
 def test_every_aggregate_is_in_the_page_on_measures() -> None:
-    text = (DOCS / "measures.md").read_text("utf-8").partition("## How each is computed")[2].partition("\n## ")[0]
+    text = (
+        (DOCS / "reference/measures.md")
+        .read_text("utf-8")
+        .partition("## How each is computed")[2]
+        .partition("\n## ")[0]
+    )
     named = {name for line in text.splitlines() for name in re.findall(r"`(\w+)`", line.split(" | ")[0])}
     assert set(AGGREGATES) <= named

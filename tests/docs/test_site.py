@@ -16,10 +16,10 @@ from tests.conftest import Command
 from tests.docs.test_docs import DOCS, PAGES, READMES
 from tests.view.chromium import PROGRAM, Page, shown
 from tripos.cli.help import find_address
-from tripos.errors import Failure
 from tripos_compiler.diagnostics.codes import CODES
+from tripos_compiler.errors import TriposError
 
-GROUPS = ["First hour", "Language", "Running", "Results", "Sharing", "Reference", "Internals"]
+GROUPS = ["Tutorials", "How-to guides", "Reference", "Explanation", "Benchmarks", "Contributing"]
 
 
 @pytest.fixture(scope="session")
@@ -71,14 +71,16 @@ def test_every_link_of_the_site_leads_somewhere_and_nothing_is_loaded_from_elsew
 def test_every_page_of_the_documentation_is_in_the_site_and_in_a_group(site: Path) -> None:
     names = {page.replace("README.md", "index.md").replace(".md", ".html") for page in PAGES if page not in READMES}
     assert not [name for name in names if not (site / name).is_file()]
-    tabs = re.findall(r'class="md-tabs__link">\s*(.+?)\s*</a>', (site / "running.html").read_text("utf-8"), re.DOTALL)
+    tabs = re.findall(
+        r'class="md-tabs__link">\s*(.+?)\s*</a>', (site / "how-to/run-a-benchmark.html").read_text("utf-8"), re.DOTALL
+    )
     assert tabs == ["Start", *GROUPS]
-    own = (site / "running.html").read_text("utf-8").partition("md-tabs__item--active")[2]
-    assert own.partition("</a>")[0].rstrip().endswith("Running")
+    own = (site / "how-to/run-a-benchmark.html").read_text("utf-8").partition("md-tabs__item--active")[2]
+    assert own.partition("</a>")[0].rstrip().endswith("How-to guides")
 
 
 def test_specs_have_their_colours_and_files_their_names(site: Path) -> None:
-    text = (site / "tutorial.html").read_text("utf-8")
+    text = (site / "tutorials/first-benchmark.html").read_text("utf-8")
     assert '<span class="filename">homework.tripos</span>' in text
     assert re.search(r'<span class="k">benchmark</span>', text)
 
@@ -88,13 +90,18 @@ def test_a_page_is_found_by_its_name_its_statement_or_its_code(site: Path) -> No
         return find_address(site, name).removeprefix(f"{site.as_uri()}/")
 
     assert found(None) == "index.html"
-    assert found("running") == found("docs/running.md") == "running.html"
+    assert (
+        found("running")
+        == found("run-a-benchmark")
+        == found("docs/how-to/run-a-benchmark.md")
+        == "how-to/run-a-benchmark.html"
+    )
     assert found("Scorer") == "language/scorer.html"
     assert found("benchmarks") == "benchmarks/index.html"
     assert found("edubench") == "benchmarks/edubench.html"
     assert found("contains") == "language/functions.html#contains"
     assert found("e0501") == "codes/E05.html#e0501"
-    with pytest.raises(Failure, match="has no page") as raised:
+    with pytest.raises(TriposError, match="has no page") as raised:
         found("runing")
     assert raised.value.hint == "did you mean `running`?"
 
@@ -134,6 +141,7 @@ folder = pathlib.Path(sys.argv[1])
 folder.mkdir(exist_ok=True)
 (folder / "index.html").write_text("built")
 (folder / "codes.json").write_text("{}")
+(folder / "redirects.json").write_text("{}")
 """
 
 
@@ -174,7 +182,10 @@ def test_the_builder_replaces_a_site_and_no_other_folder(tmp_path: Path) -> None
 
 
 AXE = DOCS.parent / "tripos/view/site/node_modules/axe-core/axe.min.js"
-LOOKED_AT = ("index", "tutorial", "running", "view", "language/ask", "codes/E05", "zh/tutorial", "benchmarks/index")
+LOOKED_AT = (
+    *("index", "tutorials/first-benchmark", "how-to/index", "how-to/run-a-benchmark", "how-to/read-the-report"),
+    *("language/ask", "codes/E05", "zh/tutorials/first-benchmark", "benchmarks/index", "running"),
+)
 
 
 @pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine")

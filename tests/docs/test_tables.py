@@ -22,7 +22,7 @@ from tripos_warehouse.store.schemas import MEANINGS, OF_TABLES, meaning
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
 
-PAGE = DOCS / "tables.md"
+PAGE = DOCS / "reference/tables.md"
 BEGIN, END = "<!-- columns -->\n", "<!-- end of columns -->\n"
 VIEWS = ("scores", "columns", "rationales", "samples", "judgements", "comparisons", "items", "slots", "metrics")
 VIEWS += ("conversations", "turns")

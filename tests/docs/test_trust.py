@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/trust.md").read_text("utf-8")
+PAGE = (ROOT / "docs/explanation/trust.md").read_text("utf-8")
 LEGS = ("tripos", "runtime", "compiler", "warehouse")
 LIBRARIES = {"socket", "http", "urllib.request", "aiohttp", "requests", "httpx", "websockets", "obstore"}
 LIBRARIES |= {"opentelemetry"}

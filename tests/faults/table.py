@@ -1,4 +1,4 @@
-"""The tables of faults: each fault with what is promised, and the test that shows it. `docs/faults.md` has them."""
+"""The tables of faults: each fault with what is promised, and the test that shows it. `docs/explanation/failure-model.md` has them."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from tests.faults.network import FAULTS
 from tests.faults.table import ADDRESSES, CLOCKS, DISKS, tables
 
 TESTS = Path(__file__).parents[1]
-PAGE = TESTS.parent / "docs" / "faults.md"
+PAGE = TESTS.parent / "docs" / "explanation/failure-model.md"
 
 
 def test_the_page_has_the_tables() -> None:

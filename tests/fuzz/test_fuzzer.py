@@ -12,7 +12,7 @@ import pytest
 
 from tests.fuzz import mutators, run
 from tests.fuzz.trying import BrokenRule, Finding, Outcome, Refused, Target, set_alarm, smaller, try_input
-from tripos.errors import Failure
+from tripos_compiler.errors import TriposError
 from tripos_warehouse.errors import StoreError
 
 SEEDS = (b"one two\n", b"three\n", b'{"a": [1, "b"]}\n')
@@ -70,11 +70,11 @@ def test_a_process_that_dies_is_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("error", "cause"),
     [
-        (Failure("R0203", "wrong", "mend it"), None),
+        (TriposError("R0203", "wrong", "mend it"), None),
         (StoreError("S0402", "wrong"), None),
-        (Failure("R0203", " "), "R0203 without a message"),
-        (Failure("oops", "wrong"), "an error with the code 'oops'"),
-        (Failure("R0203", "internal error", "mend it"), "R0203 is an internal error"),
+        (TriposError("R0203", " "), "R0203 without a message"),
+        (TriposError("oops", "wrong"), "an error with the code 'oops'"),
+        (TriposError("R0203", "internal error", "mend it"), "R0203 is an internal error"),
         (BrokenRule("a rule: told"), "a rule"),
     ],
 )

@@ -39,7 +39,7 @@ def settings_seeds() -> Sequence[bytes]:
         b'profile = "a"\n[profiles.a]\nstore = "b"\n[profiles.a.limits]\ntimeout_s = 5\n',
         b'[endpoints.x]\nbase_url = "http://127.0.0.1:1/v1"\napi_key_env = "X_KEY"\n[prices.x]\ninput = 1\noutput = 2.5\n',
     ]
-    return [*_blocks("settings.md", "toml"), *own]
+    return [*_blocks("reference/settings.md", "toml"), *own]
 
 
 def read_settings(data: bytes) -> None:
@@ -57,7 +57,7 @@ def release_seeds() -> Sequence[bytes]:
         b'[data."a.jsonl"]\nlicense = "MIT OR Apache-2.0"\nsource = "https://example.org"\ncopy = true\n'
         b'[releases."a-1.0.0"]\ncopy = false\n[artefacts.judge]\npath = "m"\nlicense = "CC-BY-4.0"\n'
     )
-    return [own, *_blocks("releases.md", "toml")]
+    return [own, *_blocks("how-to/publish-a-release.md", "toml")]
 
 
 def read_terms(data: bytes) -> None:

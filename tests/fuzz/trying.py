@@ -19,7 +19,7 @@ import tripos_runtime
 import tripos_warehouse
 from tests.bench.shrinking import shrunk
 from tests.fuzz.mutators import Mutator, mutated
-from tripos.errors import Failure
+from tripos_compiler.errors import TriposError
 from tripos_compiler.source.inputs import DataError, UnfitRelease
 from tripos_runtime.models.base import ModelError
 from tripos_warehouse.errors import StoreError
@@ -95,7 +95,7 @@ def try_input(target: Target, data: bytes, limit: float = LIMIT) -> Outcome | Fi
     try:
         target.run(data)
         outcome = Outcome("", 0, 0.0, "")
-    except (Refused, Failure, StoreError, DataError, UnfitRelease, ModelError) as error:
+    except (Refused, TriposError, StoreError, DataError, UnfitRelease, ModelError) as error:
         try:
             outcome = _refusal(error)
         except BrokenRule as broken:

@@ -1,4 +1,4 @@
-"""Writes docs/gallery.md and a page for each benchmark of the gallery, from specs, facts and a run of the rows.
+"""Writes docs/gallery/index.md and a page for each benchmark of the gallery, from specs, facts and a run of the rows.
 
     python -m tests.gallery.pages --write
 
@@ -28,7 +28,7 @@ from tripos_compiler.plan import Plan
 from tripos_runtime.program.binding import embedding_roles
 
 DOCS = Path(__file__).parents[2] / "docs"
-INDEX = DOCS / "gallery.md"
+INDEX = DOCS / "gallery/index.md"
 CANDIDATE, OTHER, ENCODER = "openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5", "openai/text-embedding-3-small"
 """The models whose prices are told: that under test, those of all other roles, and those that embed."""
 BEGIN, END = "<!-- table of {} -->\n", "<!-- end of table -->\n"
@@ -220,7 +220,7 @@ def row(name: str, facts: Facts, run: Shown, cost: float | None) -> str:
     apart = _agreement(facts)
     calls = f"{run.calls:.3g}"
     cells = [
-        f"[{facts.title}](gallery/{name}.md)",
+        f"[{facts.title}]({name}.md)",
         str(mine),
         f"{facts.original_lines:,}" if facts.original_lines else "—",
         f"{facts.replies:,}",

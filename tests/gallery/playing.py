@@ -68,7 +68,7 @@ class Slip:
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts of a benchmark that stand in docs/gallery.md beside what is measured: see `facts/README.md`."""
+    """The facts of a benchmark that stand in docs/gallery/index.md beside what is measured: see `facts/README.md`."""
 
     group: str
     title: str

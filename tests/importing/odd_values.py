@@ -13,7 +13,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tripos.errors import Failure
 from tripos.importing import datasets
 from tripos.importing.datasets import propose
 from tripos.importing.logs.opening import find_logs, open_logs, source_of
@@ -23,6 +22,7 @@ from tripos.importing.tasks.lm_eval import group_of, read_folder, read_task, spe
 from tripos.importing.tasks.promptfoo import is_promptfoo, promptfoo_spec
 from tripos.source_files import SourceFolder
 from tripos_compiler.editing.formatter import Unparsable, format_text
+from tripos_compiler.errors import TriposError
 
 LOGS = Path(__file__).parents[1] / "data" / "logs"
 HOLE = "@@here@@"
@@ -198,7 +198,7 @@ class Format:
     values: tuple[str, ...]
     put: Callable[[Path, str], Path]
     import_: Callable[[Path], object]
-    refused: tuple[type[Exception], ...] = (Failure,)
+    refused: tuple[type[Exception], ...] = (TriposError,)
 
 
 # --- what imports them, as the command does ---

@@ -25,9 +25,9 @@ from tests.importing.odd_values import (
     with_value,
 )
 from tests.lengths import sized
-from tripos.errors import Failure
 from tripos.importing.tasks.lm_eval import group_of, read_folder, read_task
 from tripos.importing.tasks.promptfoo import promptfoo_spec
+from tripos_compiler.errors import TriposError
 
 
 def test_each_key_with_a_value_of_each_type_is_taken_or_refused(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_an_odd_configuration_is_an_error_that_says_where(
     monkeypatch.chdir(tmp_path)
     before = "providers: [x]\n" + ("" if "prompts" in text else "prompts: ['hi {{a}}']\n")
     Path("p.yaml").write_text(f"{before}{text}\n", "utf-8")
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(TriposError) as caught:
         promptfoo_spec(Path("p.yaml"))
     assert (caught.value.code, told in caught.value.message) == ("R0246", True), caught.value.message
     assert tripos("import", "task", "p.yaml", "-o", "out").code == 2
@@ -94,11 +94,11 @@ def test_yaml_that_aliases_make_huge_is_refused_and_a_small_one_read(tmp_path: P
     levels = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}' if n else 'x'] * 10)}]" for n in range(9)]
     bomb = "\n".join([*levels, "prompts: ['{{a}}']", "tests: [{vars: {a: *a8}}]"])
     (tmp_path / "p.yaml").write_text(bomb, "utf-8")
-    with pytest.raises(Failure, match="its aliases make more than"):
+    with pytest.raises(TriposError, match="its aliases make more than"):
         promptfoo_spec(tmp_path / "p.yaml")
     merged = [f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 10)}]}}" for n in range(1, 9)]
     (tmp_path / "p.yaml").write_text("\n".join(["a0: &a0 {b: c}", *merged]), "utf-8")
-    with pytest.raises(Failure, match="its aliases make more than"):
+    with pytest.raises(TriposError, match="its aliases make more than"):
         promptfoo_spec(tmp_path / "p.yaml")
     few = "shared: &shared [{type: contains, value: a}]\nprompts: ['{{a}}']\ntests:\n"
     few += "".join(f"  - {{vars: {{a: '{n}'}}, assert: *shared}}\n" for n in range(50))
@@ -112,7 +112,7 @@ def test_tests_that_share_much_have_a_limit(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(promptfoo, "MAX_CHARACTERS", 10_000)
     config = {"prompts": ["{{a}}"], "defaultTest": {"vars": {"a": "x" * 1_000}}, "tests": [{"vars": {"b": "1"}}] * 20}
     (tmp_path / "p.yaml").write_text(json.dumps(config), "utf-8")
-    with pytest.raises(Failure, match="more than 10,000 characters"):
+    with pytest.raises(TriposError, match="more than 10,000 characters"):
         promptfoo_spec(tmp_path / "p.yaml")
 
 
@@ -126,7 +126,7 @@ def test_what_names_another_ten_times_at_each_level_ends(form: str, tmp_path: Pa
     if form == "includes":
         assert read_task(tmp_path / "t11.yaml").get("dataset_path") == "a/b"
         return
-    with pytest.raises(Failure, match="more than 20,000 members"):
+    with pytest.raises(TriposError, match="more than 20,000 members"):
         group_of(read_task(tmp_path / "t11.yaml"), read_folder(tmp_path))
 
 
@@ -155,7 +155,7 @@ def test_a_command_never_ends_in_a_traceback(
     draw = Random(SEED)
     names = {"dataset": ["dataset"], "task": ["promptfoo", "lm-eval task", "lm-eval group"], "tree": ["promptfoo"]}
     for _ in range(sized(4, 300)):
-        name = draw.choice(names.get(kind) or [each for each in formats() if formats()[each].refused != (Failure,)])
+        name = draw.choice(names.get(kind) or [each for each in formats() if formats()[each].refused != (TriposError,)])
         text = with_value(formats()[name].document, draw.choice(keys_of(name)), draw.choice(formats()[name].values))
         place = formats()[name].put(tmp_path, text)
         more = ["-o", "out", "--replace"] if kind in ("task", "tree") else ["--dry-run"] if kind == "logs" else []

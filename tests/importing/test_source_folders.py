@@ -18,13 +18,13 @@ import pytest
 from tests.conftest import Command
 from tests.importing.odd_values import LM_EVAL
 from tripos import source_files
-from tripos.errors import Failure
 from tripos.files import opened_regular
 from tripos.importing.datasets import rows_of_files
 from tripos.importing.logs.opening import find_logs, open_logs
 from tripos.importing.tasks.lm_eval import read_task, spec_of
 from tripos.importing.tasks.promptfoo import promptfoo_spec
 from tripos.source_files import SourceFolder
+from tripos_compiler.errors import TriposError
 from tripos_runtime.datasets.trust import UNTRUSTED
 
 IMPORTING = Path(__file__).parents[2] / "tripos" / "importing"
@@ -211,7 +211,7 @@ def test_no_file_outside_of_the_folder_is_opened(kind: str, way: str, untrusted:
     with OPENED.listening() as opened:
         try:
             importer(path, **given)
-        except (Failure, OSError, ValueError):
+        except (TriposError, OSError, ValueError):
             assert not named_by_user
     assert (str(victim) in opened) == named_by_user
     assert [each for each in opened if "/victim/" in each and each != str(victim)] == []
@@ -246,7 +246,7 @@ def test_what_lies_beside_or_is_allowed_is_read(kind: str, tmp_path: Path) -> No
 
 def _ignoring(importer: Callable[..., None], path: Path, **given: Any) -> None:
     """Import; that the private text shows is what is wanted here, and some files say little."""
-    with suppress(AssertionError, Failure, ValueError):
+    with suppress(AssertionError, TriposError, ValueError):
         importer(path, **given)
 
 
@@ -257,9 +257,9 @@ def test_a_pipe_is_not_waited_for(kind: str, tmp_path: Path) -> None:
     _ignoring(IMPORTERS[kind][1], path)
     pipe = tmp_path / "pipe.yaml"
     os.mkfifo(pipe)
-    with pytest.raises(Failure, match="no regular file"):
+    with pytest.raises(TriposError, match="no regular file"):
         promptfoo_spec(pipe)
-    with pytest.raises(Failure, match="no regular file"):
+    with pytest.raises(TriposError, match="no regular file"):
         read_task(pipe)
 
 
@@ -273,7 +273,7 @@ def test_sizes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     path = tmp_path / "p.yaml"
     path.write_text("prompts: [a]\ntests: []\n" + "#" * 100, "utf-8")
     monkeypatch.setattr(source_files, "MOST_BYTES", 100)
-    with pytest.raises(Failure, match="more than 100 bytes"):
+    with pytest.raises(TriposError, match="more than 100 bytes"):
         promptfoo_spec(path)
     with (tmp_path / "log.json").open("wb") as file:
         file.truncate(2**31 + 1)

@@ -31,7 +31,6 @@ SAYS = frozenset(
         "report",
         "complain",
         "Label",
-        "Failure",
         "Diagnostic",
         "RunWarning",
         "Command",

@@ -10,8 +10,8 @@ import pytest
 
 from tests.each import each
 from tripos.cli.main import run_command
-from tripos.errors import Failure
 from tripos.importing.tasks.lm_eval import read_task, spec_of
+from tripos_compiler.errors import TriposError
 
 QUIZ = """
 task: quiz
@@ -97,7 +97,7 @@ def test_includes_are_read_and_the_nearer_file_counts(tmp_path: Path) -> None:
     made = spec_of(read_task(tmp_path / "mine.yaml"), (tmp_path,))
     assert made.name == "mine" and 'title "My {quiz}"' in made.text and made.whole
     (tmp_path / "circle.yaml").write_text("include: circle.yaml\ntask: circle\n", "utf-8")
-    with pytest.raises(Failure, match="includes itself"):
+    with pytest.raises(TriposError, match="includes itself"):
         read_task(tmp_path / "circle.yaml")
 
 

@@ -11,8 +11,8 @@ import pytest
 from tests.conftest import Command
 from tests.field.running import figures_in
 from tests.interchange.tools import promptfoo_program
-from tripos.errors import Failure
 from tripos.importing.tasks.promptfoo import promptfoo_spec
+from tripos_compiler.errors import TriposError
 
 CONFIG = """
 description: Translations
@@ -120,5 +120,5 @@ def test_tests_of_a_table_are_rows(tmp_path: Path, tripos: Command) -> None:
      ("prompts: file://none.txt\ntests: []", "the prompt `file://none.txt`"), ("prompts: a\ntests: file://a.js", "are no table")],
 )  # fmt: skip
 def test_a_file_that_cannot_be_read_is_told(text: str, told: str, tmp_path: Path) -> None:
-    with pytest.raises(Failure, match=told):
+    with pytest.raises(TriposError, match=told):
         promptfoo_spec(config(tmp_path, text))

@@ -10,7 +10,7 @@ import pytest
 
 from tests.over_time.edits import HARMLESS, MEANINGFUL, ROLES, Edit, write
 from tripos.cli.main import run_command
-from tripos.errors import EXPECTATION_FAILED, SUCCESS
+from tripos_compiler.errors import ExitCode
 from tripos_warehouse.report.history import history_of
 from tripos_warehouse.store.store import Store
 
@@ -23,7 +23,7 @@ def run(folder: Path, store: Path, edit: Edit) -> None:
     given = [part for role, model in roles.items() for part in ("--role", f"{role}={model}")]
     model = [] if "--model" in edit.options else ["--model", MODEL]
     code = run_command(["run", str(folder), *model, *given, *edit.options, "--json", "--store", str(store)])
-    assert code in (SUCCESS, EXPECTATION_FAILED), edit.name
+    assert code in (ExitCode.SUCCESS, ExitCode.EXPECTATION_FAILED), edit.name
 
 
 @pytest.fixture(scope="module")

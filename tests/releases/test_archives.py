@@ -20,13 +20,13 @@ import pytest
 
 from tests.lengths import sized
 from tripos.cli.main import run_command
-from tripos.errors import Failure
 from tripos.releases.locations import forget_opened, open_location, pack
 from tripos.releases.manifest import checksum_line, parse_manifest
 from tripos.releases.opening import open_release
 from tripos.releases.publish import ReleaseInput, make_release
 from tripos.releases.verification import verify
 from tripos.runs.compilation import find_spec
+from tripos_compiler.errors import TriposError
 
 LESSONS = Path(__file__).parents[2] / "tests/compat/previous/title"
 SEED = 7
@@ -127,7 +127,7 @@ ATTACKS: dict[str, Callable[[bytes], bytes]] = {
 def test_a_zip_that_is_not_only_a_release_is_refused(attack: str, zipped: bytes, tmp_path: Path) -> None:
     given = tmp_path / "given.zip"
     given.write_bytes(ATTACKS[attack](zipped))
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(TriposError) as caught:
         open_location(str(given))
     assert caught.value.code == "S0851"
     assert not list(tmp_path.parent.rglob("escaped"))
@@ -169,7 +169,7 @@ def test_a_changed_zip_is_refused_or_verified_and_never_breaks(zipped: bytes, ma
         try:
             folder = open_location(str(given))
             found = None if folder is None else verify(folder)
-        except Failure as failure:
+        except TriposError as failure:
             assert failure.code == "S0851", number
             counts["refused"] += 1
             continue
@@ -201,7 +201,7 @@ def copy(made: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("key", ["files", "plan", "main", "license"])
 def test_a_manifest_with_a_name_twice_is_refused(key: str, copy: Path) -> None:
     rewritten(copy, twice((copy / "manifest.json").read_bytes(), key))
-    with pytest.raises(Failure, match=f"the name `{key}` stands twice"):
+    with pytest.raises(TriposError, match=f"the name `{key}` stands twice"):
         open_release(copy)
     assert any("stands twice" in each.told for each in verify(copy).wrong)
     assert run_command(["plan", str(copy)]) != 0
@@ -219,7 +219,7 @@ def test_a_plan_with_a_name_twice_is_refused(copy: Path) -> None:
     from tripos.releases.manifest import canonical
 
     rewritten(copy, canonical(said))
-    with pytest.raises(Failure, match=r"`plan\.json` cannot be read"):
+    with pytest.raises(TriposError, match=r"`plan\.json` cannot be read"):
         open_release(copy).plan()
 
 

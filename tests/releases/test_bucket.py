@@ -10,9 +10,9 @@ import pytest
 from tests.conftest import Command
 from tests.releases.bucket_server import Bucket, serving
 from tests.releases.test_releases import LESSONS, contents, release
-from tripos.errors import Failure
 from tripos.releases.locations import forget_opened, open_location, push
 from tripos.releases.publish import WrittenRelease
+from tripos_compiler.errors import TriposError
 
 URL = "s3://lab/releases"
 
@@ -49,10 +49,10 @@ def test_a_release_in_a_bucket_is_read_back_as_it_was(made: WrittenRelease, buck
 
 def test_a_push_that_was_cut_short_is_no_release_and_is_gone_on_with(made: WrittenRelease, bucket: Bucket) -> None:
     bucket.most = 3
-    with pytest.raises(Failure) as cut:
+    with pytest.raises(TriposError) as cut:
         push(made.path, URL)
     assert cut.value.code == "S0850"
-    with pytest.raises(Failure) as read:
+    with pytest.raises(TriposError) as read:
         open_location(f"{URL}/{made.path.name}")
     assert read.value.code == "S0851"
     bucket.most = None
@@ -62,7 +62,7 @@ def test_a_push_that_was_cut_short_is_no_release_and_is_gone_on_with(made: Writt
 def test_a_file_of_other_content_is_not_written_over(made: WrittenRelease, bucket: Bucket) -> None:
     key = f"releases/{made.path.name}/README.md"
     bucket.objects[key] = b"mine"
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(TriposError) as caught:
         push(made.path, URL)
     assert (caught.value.code, bucket.objects[key]) == ("S0850", b"mine")
     assert not any(each.endswith("manifest.json") for each in bucket.objects)
@@ -79,7 +79,7 @@ def test_a_bucket_that_is_not_there_is_told(
     made: WrittenRelease, monkeypatch: pytest.MonkeyPatch, bucket: Bucket
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(TriposError) as caught:
         push(made.path, URL)
     assert caught.value.code == "S0850"
     assert "\n" not in caught.value.message and len(caught.value.message) < 300

@@ -12,9 +12,9 @@ from huggingface_hub import DatasetCard
 
 from tests.conftest import Command
 from tripos.cli.main import run_command
-from tripos.errors import Failure
 from tripos.releases.descriptions import croissant_faults
 from tripos.releases.manifest import ResponsibleUse, read_release_toml
+from tripos_compiler.errors import TriposError
 
 LESSONS = Path(__file__).parents[2] / "tests/compat/previous/title"
 
@@ -42,7 +42,7 @@ def test_a_licence_that_the_hub_has_no_name_for_is_another(
 @pytest.mark.parametrize("text", ["data = 3", "data = [1]", "[[data]]\na = 1", "[data]\nx = 3", "limits = 'one'"])
 def test_a_file_about_a_release_that_says_something_of_another_kind_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "release.toml").write_text(text, "utf-8")
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(TriposError) as caught:
         read_release_toml(tmp_path)
     assert caught.value.code == "R0203"
 
@@ -122,6 +122,6 @@ def test_a_citation_comes_with_a_release_that_names_its_authors(
 @pytest.mark.parametrize("text", ["authors = []", "authors = [{}]", "authors = [{name='a'}]\ndoi='x'"])
 def test_a_citation_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "release.toml").write_text(f"[citation]\n{text}\n", "utf-8")
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(TriposError) as caught:
         read_release_toml(tmp_path)
     assert caught.value.code == "R0203"

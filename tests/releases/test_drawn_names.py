@@ -13,9 +13,9 @@ import pytest
 
 from tests.lengths import sized
 from tests.releases.test_releases import LESSONS, release
-from tripos.errors import Failure
 from tripos.releases.download import download_from
 from tripos.releases.manifest import MANIFEST
+from tripos_compiler.errors import TriposError
 
 PARTS = (
     "a", "b", "..", ".", "", "/", "//x", "/etc/passwd", "../../x", "a/../../b", "a\0b", "\0", "x" * 300, "d/" * 2000, "~",
@@ -58,7 +58,7 @@ def test_no_drawn_name_leads_out_of_the_folder_or_replaces_the_manifest(tmp_path
         try:
             download_from(listing, "https://example.org/x", around / "in")
             ends["fetched"] += 1
-        except Failure as failure:
+        except TriposError as failure:
             assert failure.code == "S0851"
             ends[failure.message.split("`")[2].strip()[:20]] += 1
         assert [path.name for path in around.iterdir()] == ["in"]
@@ -69,6 +69,6 @@ def test_no_drawn_name_leads_out_of_the_folder_or_replaces_the_manifest(tmp_path
 
 @pytest.mark.parametrize("name", ["./manifest.json", "MANIFEST.JSON", "a/../manifest.json"])
 def test_a_second_manifest_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(Failure, match="has two files of the name"):
+    with pytest.raises(TriposError, match="has two files of the name"):
         download_from(Listing(b"{}", [name]), "https://example.org/x", tmp_path)
     assert (tmp_path / MANIFEST).read_bytes() == b"{}"

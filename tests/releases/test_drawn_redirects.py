@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from tests.lengths import sized
-from tripos.errors import Failure
 from tripos.releases.download import MOST_REDIRECTS, Web
 from tripos.releases.reach import NetworkPolicy
+from tripos_compiler.errors import TriposError
 
 PUBLIC = ("93.184.216.34", "8.8.8.8", "2606:2800:220:1:248:1893:25c8:1946")
 INSIDE = (
@@ -149,7 +149,7 @@ def test_no_drawn_redirect_leads_inside_or_takes_a_header_along(
             web = Web("https://public.example/r", NetworkPolicy(), headers={"Authorization": "Bearer mine"})
             try:
                 ends["saved" if web.save("manifest.json", tmp_path / "x", 4_000) else "empty"] += 1
-            except Failure as failure:
+            except TriposError as failure:
                 ends[failure.code] += 1
             except (OSError, ValueError) as error:  # who calls makes it a failure
                 ends[type(error).__name__] += 1

@@ -16,11 +16,11 @@ import pytest
 
 from tests.conftest import Command
 from tests.releases.test_releases import LESSONS, release
-from tripos.errors import Failure
 from tripos.releases import download
 from tripos.releases.download import download_release, is_public
 from tripos.releases.opening import open_release
 from tripos.releases.reach import NetworkPolicy
+from tripos_compiler.errors import TriposError
 
 SPEC = """
 benchmark more "1.0.0" { languages en }
@@ -136,7 +136,7 @@ def test_a_url_is_fetched_by_itself(server: _Server, tmp_path: Path, tripos: Com
 
 def failure(server: _Server, reach: NetworkPolicy, to: Path) -> str:
     to.mkdir()
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(TriposError) as caught:
         download_release(url_of(server), to, reach)
     return f"{caught.value.code} {caught.value.message}"
 
@@ -194,7 +194,7 @@ def test_a_silent_server_is_not_waited_for(first: bytes, tmp_path: Path, monkeyp
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         started = time.monotonic()
-        with pytest.raises(Failure, match="timed out"):
+        with pytest.raises(TriposError, match="timed out"):
             download_release(f"http://127.0.0.1:{listening.getsockname()[1]}/x", tmp_path, NetworkPolicy(private=True))
         assert time.monotonic() - started < 15
         ended.set()
@@ -203,7 +203,7 @@ def test_a_silent_server_is_not_waited_for(first: bytes, tmp_path: Path, monkeyp
 
 @pytest.mark.parametrize("url", ["file:///etc", "ftp://example.org/x", "memory:///x", "gopher://x/y"])
 def test_other_schemes_are_refused(url: str, tmp_path: Path) -> None:
-    with pytest.raises(Failure):
+    with pytest.raises(TriposError):
         download_release(url, tmp_path, NetworkPolicy())
 
 
@@ -264,7 +264,7 @@ def test_the_address_that_was_checked_is_the_one_that_is_reached(monkeypatch: py
 
     monkeypatch.setattr(socket, "getaddrinfo", resolved)
     monkeypatch.setattr(socket, "create_connection", connect)
-    with pytest.raises(Failure, match="not in a test"):
+    with pytest.raises(TriposError, match="not in a test"):
         download_release("https://example.org/x-1.0.0", Path("/nowhere"), NetworkPolicy())
     assert (asked, reached) == (["example.org"], ["93.184.216.34"])
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
-from tripos.errors import Failure
 from tripos.releases.manifest import ReleasedFile, canonical, checksum_line, spec_digest
 from tripos.releases.opening import open_release
 from tripos.version import __version__
+from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Plan
 
 SPEC = """
@@ -110,7 +110,7 @@ def test_a_file_of_functions_that_is_a_link_is_not_run(release: Path, tripos: Co
     python.unlink()
     python.symlink_to((release.parent / "evil.py").resolve())
     forge_link = lambda plan: plan["plugins"][0].update(version=digest)  # noqa: E731
-    with pytest.raises(Failure, match=r"is a link|lies outside"):
+    with pytest.raises(TriposError, match=r"is a link|lies outside"):
         forge(release, forge_link, tool)
     assert run(tripos, release).code == 1
     assert not (release.parent / "stolen").exists()

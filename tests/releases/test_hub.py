@@ -13,10 +13,10 @@ import pytest
 from tests.conftest import Command
 from tests.releases.hub_server import TOKEN, Hub, Repo, serving
 from tests.releases.test_releases import LESSONS, contents, release
-from tripos.errors import Failure
 from tripos.releases import download
 from tripos.releases.locations import forget_opened, open_location, push_to_hub
 from tripos.releases.publish import WrittenRelease
+from tripos_compiler.errors import TriposError
 
 PLACE = "hf://lab/lessons"
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # httpx', of how the library sends
@@ -48,8 +48,8 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
         yield hub
 
 
-def refused(made: WrittenRelease, place: str = PLACE) -> Failure:
-    with pytest.raises(Failure) as caught:
+def refused(made: WrittenRelease, place: str = PLACE) -> TriposError:
+    with pytest.raises(TriposError) as caught:
         push_to_hub(made.path, place)
     return caught.value
 
@@ -170,7 +170,7 @@ def test_without_a_token_nothing_is_pushed(made: WrittenRelease, hub: Hub, monke
 def test_a_hub_that_cannot_be_reached_is_told(made: WrittenRelease, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
     assert refused(made).code == "S0877"
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(TriposError) as caught:
         open_location("hf://lab/unreached")
     assert caught.value.code == "S0877"
 
@@ -226,10 +226,10 @@ def test_a_data_set_of_the_hub_is_fetched_within_the_limits_of_every_download(
 ) -> None:
     push_to_hub(made.path, PLACE)
     monkeypatch.setattr(download, "MOST_BYTES", 20_000)
-    with pytest.raises(Failure, match="bytes") as caught:
+    with pytest.raises(TriposError, match="bytes") as caught:
         open_location(PLACE)
     assert caught.value.code == "S0851"
     monkeypatch.setattr(download, "MOST_BYTES", 2**31)
     monkeypatch.setattr("tripos.releases.locations.MOST_FILES", 3)
-    with pytest.raises(Failure, match="more than 3 files"):
+    with pytest.raises(TriposError, match="more than 3 files"):
         open_location(PLACE)

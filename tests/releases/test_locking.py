@@ -10,8 +10,8 @@ import pytest
 
 from tests.conftest import Command
 from tests.releases.test_releases import LESSONS
-from tripos.errors import SUCCESS, Failure
 from tripos.releases.lock import check_served, read_lock
+from tripos_compiler.errors import ExitCode, TriposError
 
 MODELS = ("--model", "mock/careful", "--role", "judge=mock/careless")
 
@@ -24,13 +24,13 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_run_with_what_was_pinned_goes_on(spec: Path, tripos: Command) -> None:
-    assert tripos("run", "spec", *MODELS).code == SUCCESS
+    assert tripos("run", "spec", *MODELS).code == ExitCode.SUCCESS
     assert tripos("lock", "spec", *MODELS).code == 0
     lock = read_lock(Path("tripos.lock"))
     assert lock.roles == {"candidate": ("mock/careful",), "judge": ("mock/careless",)}
     assert lock.data.keys() == {"items.jsonl"}
     assert all(model.served for model in lock.models.values())
-    assert tripos("run", "spec", *MODELS, "--locked").code == SUCCESS
+    assert tripos("run", "spec", *MODELS, "--locked").code == ExitCode.SUCCESS
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,11 @@ def test_a_price_that_was_set_since_is_a_drift(spec: Path, tripos: Command) -> N
 
 
 def test_another_snapshot_under_the_same_name_is_told(spec: Path, tripos: Command) -> None:
-    assert tripos("run", "spec", *MODELS).code == SUCCESS
+    assert tripos("run", "spec", *MODELS).code == ExitCode.SUCCESS
     assert tripos("lock", "spec", *MODELS).code == 0
     lock = read_lock(Path("tripos.lock"))
     check_served(lock, {"mock/careful": lock.models["mock/careful"].served, "mock/new": ["x"]})
-    with pytest.raises(Failure, match="was served as `careful-2`") as caught:
+    with pytest.raises(TriposError, match="was served as `careful-2`") as caught:
         check_served(lock, {"mock/careful": ["careful-2"]})
     assert caught.value.code == "R0261"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tripos.errors import Failure
 from tripos.releases.contents import withheld_files
 from tripos.releases.frozen import frozen_items
 from tripos.runs.compilation import find_spec
+from tripos_compiler.errors import TriposError
 from tripos_runtime.datasets.cases import CaseSource
 
 SPEC = """\
@@ -39,6 +39,6 @@ def test_a_data_set_that_is_made_from_withheld_items_is_refused(tmp_path: Path) 
     source = CaseSource(plan, found.folders, (str(path),))
     [whole] = frozen_items(source, "canary")
     assert withheld_files(plan, source) == set()
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(TriposError) as caught:
         withheld_files(plan, source, frozenset(whole.table["item_id"].to_pylist()[:1]))
     assert caught.value.code == "S0853" and "`item`" in caught.value.message and "`row`" in caught.value.message

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from tests.releases.test_releases import LESSONS, contents, release, wrong
-from tripos.errors import Failure
 from tripos.releases.locations import open_location, pack, push
 from tripos.releases.opening import origin_of
 from tripos.releases.publish import WrittenRelease
 from tripos.releases.reach import NetworkPolicy
 from tripos.releases.verification import verify
 from tripos.runs.compilation import find_spec, has_benchmark
+from tripos_compiler.errors import TriposError
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_a_pushed_release_is_read_back_and_not_written_over(made: WrittenRelease
     assert push(made.path, f"file://{tmp_path}/store") == place
     assert same(open_location(place), made)
     (tmp_path / "store" / made.path.name / "README.md").write_text("mine")
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(TriposError) as caught:
         push(made.path, f"file://{tmp_path}/store")
     assert caught.value.code == "S0850"
 
@@ -79,21 +79,21 @@ def test_what_was_tampered_with_in_a_store_is_named(made: WrittenRelease, tmp_pa
 
 
 def test_a_release_on_a_web_server_is_read(url: str, made: WrittenRelease) -> None:
-    with pytest.raises(Failure, match="of this machine or its network"):
+    with pytest.raises(TriposError, match="of this machine or its network"):
         open_location(url)
     assert same(open_location(url, NetworkPolicy(private=True)), made)
 
 
 @pytest.mark.parametrize("given", ["http://127.0.0.1:1/x-1.0.0", "file:///nowhere/x-1.0.0"])
 def test_a_place_without_a_release_is_told_so(given: str) -> None:
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(TriposError) as caught:
         open_location(given, NetworkPolicy(private=True))
     assert caught.value.code == "S0851"
 
 
 def test_a_zip_that_is_none_is_told_so(tmp_path: Path) -> None:
     (tmp_path / "x.zip").write_text("no zip")
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(TriposError) as caught:
         open_location(str(tmp_path / "x.zip"))
     assert caught.value.code == "S0851"
 

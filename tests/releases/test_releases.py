@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from tripos.cli.main import run_command
-from tripos.errors import SUCCESS, Failure
 from tripos.releases.descriptions import croissant_faults
 from tripos.releases.frozen import canary_of
 from tripos.releases.manifest import Manifest, canonical, checksum_line
@@ -24,6 +23,7 @@ from tripos.releases.publish import ReleaseInput, WrittenRelease, find_parent, f
 from tripos.releases.signing import sign, signature_checks
 from tripos.releases.verification import Verification, verify
 from tripos.runs.compilation import find_spec
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
 
@@ -79,7 +79,7 @@ def test_a_release_is_never_changed(made: WrittenRelease, tmp_path: Path) -> Non
     shutil.copytree(LESSONS, tmp_path / "spec")
     (tmp_path / "spec/items.jsonl").write_text('{"level": "easy", "question": "1 + 1?", "answer": "2"}\n')
     before = contents(made.path)
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(TriposError) as caught:
         release(tmp_path / "spec", made.path.parent)
     assert caught.value.code == "S0850"
     assert contents(made.path) == before
@@ -275,7 +275,7 @@ def test_what_is_no_public_key_says_nothing_against_a_release(copy: Path, tmp_pa
     (tmp_path / "key").write_bytes(bytes(pair.secret_key))
     sign(copy / "manifest.json", tmp_path / "key", copy.name, {})
     for given in (str(tmp_path / "nothing.pub"), str(tmp_path / "key")):
-        with pytest.raises(Failure) as caught:
+        with pytest.raises(TriposError) as caught:
             signature_checks(copy / "manifest.json", given)
         assert caught.value.code == "S0856"
 
@@ -305,7 +305,7 @@ def test_every_row_of_a_run_bears_the_digest(
 ) -> None:
     store = tmp_path / "results"
     command = f"run {made.path} --model mock/careful --role judge=mock/careless --store {store}"
-    assert run_command(command.split()) == SUCCESS, capsys.readouterr().err
+    assert run_command(command.split()) == ExitCode.SUCCESS, capsys.readouterr().err
     connection = connect(Store.open(store, create=False))
     with connection:
         for table in ("runs", "samples", "judgements", "scores", "measures"):
@@ -323,9 +323,9 @@ def test_a_run_of_a_working_tree_bears_the_commit_and_whether_the_spec_differs(
     commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
     store = tmp_path / "results"
     command = f"run {tmp_path / 'tree'} --model mock/careful --role judge=mock/careless --limit 1 --store {store}"
-    assert run_command(command.split()) == SUCCESS
+    assert run_command(command.split()) == ExitCode.SUCCESS
     (tmp_path / "tree/notes.txt").write_text("not committed")
-    assert run_command(command.split()) == SUCCESS
+    assert run_command(command.split()) == ExitCode.SUCCESS
     capsys.readouterr()
     connection = connect(Store.open(store, create=False))
     with connection:
@@ -362,7 +362,7 @@ def test_a_licence_that_spdx_does_not_know_is_refused(tmp_path: Path, licence: s
     shutil.copytree(LESSONS, tmp_path / "spec")
     spec = tmp_path / "spec/spec.tripos"
     spec.write_text(spec.read_text("utf-8").replace('license   "CC-BY-4.0"', licence), "utf-8")
-    with pytest.raises(Failure, match=told) as caught:
+    with pytest.raises(TriposError, match=told) as caught:
         release(tmp_path / "spec", tmp_path / "to")
     assert caught.value.code == "S0852"
 
@@ -391,7 +391,7 @@ def test_a_release_whose_version_understates_the_change_is_refused(
         lineage = follow(parent, plan)
         assert lineage.parent is not None and lineage.parent.digest == made.digest
         return
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(TriposError) as caught:
         follow(parent, plan)
     assert caught.value.code == code
 
@@ -444,7 +444,7 @@ def test_a_revision_of_a_spec_has_what_it_has_in_common_with_others(
 
 
 def test_a_folder_that_is_no_release_is_told_so(tmp_path: Path) -> None:
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(TriposError) as caught:
         open_release(tmp_path)
     assert caught.value.code == "S0851"
 

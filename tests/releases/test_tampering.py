@@ -17,7 +17,6 @@ import pytest
 
 from tests.conftest import Command
 from tripos.cli.main import run_command
-from tripos.errors import Failure
 from tripos.files import MOST_BYTES
 from tripos.releases.locations import open_location, pack
 from tripos.releases.manifest import canonical, check_license, checksum_line
@@ -25,6 +24,7 @@ from tripos.releases.opening import open_release
 from tripos.releases.publish import ReleaseInput, make_release
 from tripos.releases.verification import verify
 from tripos.runs.compilation import find_spec
+from tripos_compiler.errors import TriposError
 
 ROOT = Path(__file__).parents[2]
 LESSONS = ROOT / "tests/compat/previous/title"
@@ -104,7 +104,7 @@ def test_a_manifest_that_says_what_its_plan_does_not_is_wrong(copy: Path, kind: 
 
 def test_a_release_whose_main_file_lies_outside_is_not_opened(copy: Path) -> None:
     forged(copy, lambda said: said.update(main="../spec.tripos"))
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(TriposError) as caught:
         open_release(copy)
     assert caught.value.code == "S0851"
 
@@ -164,20 +164,20 @@ def zipped(folder: Path, to: Path, *more: tuple[str, bytes]) -> Path:
 )
 def test_a_zip_of_which_programs_may_read_different_things_is_refused(copy: Path, tmp_path: Path, name: str) -> None:
     given = zipped(copy, tmp_path / "given.zip", (name, b"All rights reserved"))
-    with pytest.raises(Failure, match=r"is no path|two members") as caught:
+    with pytest.raises(TriposError, match=r"is no path|two members") as caught:
         open_location(str(given))
     assert caught.value.code == "S0851"
 
 
 def test_a_zip_that_grows_beyond_all_reason_is_refused(copy: Path, tmp_path: Path) -> None:
     given = zipped(copy, tmp_path / "bomb.zip", (f"{copy.name}/bomb", bytes(300_000_000)))
-    with pytest.raises(Failure, match="300") as caught:
+    with pytest.raises(TriposError, match="300") as caught:
         open_location(str(given))
     assert caught.value.code == "S0851"
 
 
 def test_a_licence_that_stops_short_is_refused() -> None:
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(TriposError) as caught:
         check_license("CC-BY-4.0 AND", "it")
     assert caught.value.code == "S0852"
 
@@ -198,7 +198,7 @@ def test_a_plan_that_is_another_than_the_manifest_names_is_neither_run_nor_good(
     path.write_text(path.read_text("utf-8").replace('"temperature": 0.0', '"temperature": 1.0'), "utf-8")
     redigested(copy, "plan.json")
     assert [each for each in wrong(copy) if each.endswith("`plan.json` is another plan than its manifest says")]
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(TriposError) as caught:
         open_release(copy).plan()
     assert caught.value.code == "S0855"
 

@@ -114,7 +114,7 @@ def test_a_file_of_the_hub_is_looked_for_where_it_was_fetched_to(tmp_path: Path)
 def test_a_file_of_the_hub_that_is_not_there_says_how_it_is_fetched(tmp_path: Path, source: str, help_: str) -> None:
     with pytest.raises(DataError) as error:
         read(tmp_path / "spec", source, tmp_path / "data")
-    assert error.value.help == help_.format((tmp_path / "spec").as_posix())
+    assert error.value.hint == help_.format((tmp_path / "spec").as_posix())
 
 
 def document(folder: Path, name: str, content: str) -> Any:
@@ -153,7 +153,7 @@ def test_a_mapping_in_which_a_name_stands_twice_loses_neither(tmp_path: Path) ->
 def test_a_document_that_cannot_be_read_is_named(tmp_path: Path, name: str, content: str, words: str) -> None:
     with pytest.raises(DataError) as error:
         document(tmp_path, name, content)
-    assert words in f"{error.value.message} {error.value.help}"
+    assert words in f"{error.value.message} {error.value.hint}"
 
 
 @pytest.mark.parametrize("type_", ["date64", "duration"])
@@ -213,14 +213,14 @@ def test_a_missing_file_is_guessed(tmp_path: Path, source: str, close: str) -> N
     write(tmp_path / "items/x.jsonl", "")
     with pytest.raises(DataError) as error:
         read(tmp_path, source)
-    assert error.value.help == f"did you mean {close}?"
+    assert error.value.hint == f"did you mean {close}?"
 
 
 def test_a_file_is_no_guess_for_a_folder(tmp_path: Path) -> None:
     write(tmp_path / "items.tripos", "")
     with pytest.raises(DataError) as error:
         read(tmp_path, "items/x.jsonl")
-    assert error.value.help == "give the folder that holds it with --data DIR"
+    assert error.value.hint == "give the folder that holds it with --data DIR"
 
 
 def test_beside_the_spec_first_then_the_data_folders(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, content:
     write(tmp_path / name, content)
     with pytest.raises(DataError) as error:
         read(tmp_path, name)
-    assert words in f"{error.value.message} {error.value.help}"
+    assert words in f"{error.value.message} {error.value.hint}"
 
 
 def test_a_missing_file_says_where_it_was_looked_for(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_a_missing_file_says_where_it_was_looked_for(tmp_path: Path) -> None:
         read(tmp_path / "spec", "a.jsonl", tmp_path / "data")
     assert str(tmp_path / "spec") in error.value.message
     assert str(tmp_path / "data") in error.value.message
-    assert "--data" in error.value.help
+    assert "--data" in error.value.hint
 
 
 @pytest.mark.skipif(not SHARED_DATA.is_dir(), reason="the real data sets are not here")

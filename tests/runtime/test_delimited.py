@@ -60,7 +60,7 @@ def test_an_unclosed_quotation_mark_is_told_by_the_line_on_which_its_row_begins(
 def test_a_lone_quotation_mark_in_a_quoted_cell_is_told_how_it_is_written(tmp_path: Path) -> None:
     error = refusal(tmp_path, 'q,a\n"say "A" now",y\n')
     assert error.message == "line 2 of a.csv: there is text after a closing quotation mark"
-    assert "written twice" in error.help
+    assert "written twice" in error.hint
 
 
 def test_an_unclosed_quotation_mark_in_the_first_line_is_a_mistake_of_line_1(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_text_in_another_encoding_is_told_by_its_line(tmp_path: Path, name: str)
     content = "q,a\nx,y\nCafé,y\n".encode("latin-1")
     error = refusal(tmp_path, gzip.compress(content) if name.endswith("gz") else content, name)
     assert error.message == f"line 3 of {name} is not UTF-8: no text has the byte 0xe9 there"
-    assert "UTF-8" in error.help
+    assert "UTF-8" in error.hint
 
 
 def test_utf_16_is_called_so(tmp_path: Path) -> None:

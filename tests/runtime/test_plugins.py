@@ -31,8 +31,8 @@ from tripos_compiler.plan import (
     Type,
 )
 from tripos_compiler.resolve.python_functions import plugin_version
-from tripos_runtime.asking.functions.calling import LoadedPlugin, WrongValue, as_argument, as_result
-from tripos_runtime.asking.functions.plugins import PluginError, load_plugins
+from tripos_runtime.asking.functions.calling import LoadedPlugin, PluginError, WrongValue, as_argument, as_result
+from tripos_runtime.asking.functions.plugins import load_plugins
 
 
 def plugin(

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tests.conftest import Command
-from tripos.errors import Failure
 from tripos.training.chats import read_chats
 from tripos.training.environment import split_by_group
+from tripos_compiler.errors import TriposError
 
 CHAT = {"messages": [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]}
 
@@ -62,7 +62,7 @@ def test_a_file_that_was_changed_after_its_provenance_is_refused(tmp_path: Path)
     path = write(tmp_path / "t.jsonl", CHAT)
     write_provenance(path, ["a"])
     write(path, CHAT, CHAT)
-    with pytest.raises(Failure, match="was changed after"):
+    with pytest.raises(TriposError, match="was changed after"):
         read_chats(path)
 
 
@@ -79,7 +79,7 @@ def test_a_file_that_was_changed_after_its_provenance_is_refused(tmp_path: Path)
     ],
 )
 def test_a_line_that_cannot_be_learned_is_named(tmp_path: Path, line: Any, said: str) -> None:
-    with pytest.raises(Failure) as found:
+    with pytest.raises(TriposError) as found:
         read_chats(write(tmp_path / "t.jsonl", CHAT, line))
     assert found.value.code == "S0813"
     assert f"t.jsonl:2: {said}" in found.value.message
@@ -88,7 +88,7 @@ def test_a_line_that_cannot_be_learned_is_named(tmp_path: Path, line: Any, said:
 def test_pairs_are_not_taken_for_chats(tmp_path: Path) -> None:
     path = write(tmp_path / "t.jsonl", CHAT)
     write_provenance(path, ["a"], kind="preferences")
-    with pytest.raises(Failure, match="pairs of replies"):
+    with pytest.raises(TriposError, match="pairs of replies"):
         read_chats(path)
 
 
@@ -116,7 +116,7 @@ def test_nothing_is_held_out_of_a_share_of_nothing() -> None:
 
 
 def test_a_single_item_cannot_be_parted() -> None:
-    with pytest.raises(Failure, match="nothing is left to learn"):
+    with pytest.raises(TriposError, match="nothing is left to learn"):
         split_by_group(["a", "a"], 0.1, 0)
 
 

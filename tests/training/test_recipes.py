@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import Command
 from tripos.cli.parser import build_parser
 from tripos.cli.train import _recipe
-from tripos.errors import Failure
+from tripos_compiler.errors import TriposError
 
 TRAIN = ("train", "sft", "chats.jsonl", "--model", "m", "-o", "out")
 
@@ -44,7 +44,7 @@ def test_an_option_counts_more_than_the_recipe() -> None:
 
 
 def test_a_recipe_without_adapters_is_not_taken_with_them() -> None:
-    with pytest.raises(Failure, match="trains all weights") as found:
+    with pytest.raises(TriposError, match="trains all weights") as found:
         told("--recipe", "edubench", "--lora", "8")
     assert found.value.code == "R0202"
 

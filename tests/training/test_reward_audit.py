@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tests.training.preferences import learner, made, preferences
-from tripos.errors import Failure
 from tripos.training.reward_audit import Audit, audit, clustered_error, shared_sources
 from tripos.training.reward_learners import BagOfWords, accuracy, fit_head, preference_loss, shuffled
 from tripos.training.reward_pairs import hold_out_topics
+from tripos_compiler.errors import TriposError
 
 if find_spec("sklearn") is None:  # it is imported where it is needed: that takes seconds
     pytest.skip("scikit-learn is not installed", allow_module_level=True)
@@ -86,7 +86,7 @@ def test_pairs_that_share_a_topic_with_what_is_learned_are_not_tested() -> None:
 
 def test_a_test_without_a_topic_of_its_own_is_refused() -> None:
     pairs = preferences([("a", "p", "good", "bad", "", "")])
-    with pytest.raises(Failure) as failed:
+    with pytest.raises(TriposError) as failed:
         hold_out_topics(pairs, pairs)
     assert failed.value.code == "S0822"
 

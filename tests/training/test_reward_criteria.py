@@ -12,7 +12,6 @@ import pytest
 from tests.conftest import Command
 from tests.training.preferences import preferences
 from tests.training.tiny_encoder import make_encoder
-from tripos.errors import Failure
 from tripos.training.environment import Device
 from tripos.training.reward import AuditSize, train_reward
 from tripos.training.reward_audit import audit
@@ -27,6 +26,7 @@ from tripos.training.reward_learners import (
     shuffled,
 )
 from tripos.training.reward_pairs import Preferences, exclude_authors, read_pairs
+from tripos_compiler.errors import TriposError
 from tripos_runtime.models.trained_rewards import read_network
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -180,7 +180,7 @@ def test_an_audit_goes_on_where_pairs_of_a_source_say_nothing_of_criteria() -> N
 
 def test_pairs_without_criteria_teach_no_classifier() -> None:
     pairs = preferences([("a", "p", "good", "bad", "", ""), ("b", "q", "good", "bad", "", "")])
-    with pytest.raises(Failure) as failed:
+    with pytest.raises(TriposError) as failed:
         learner(pairs, np.zeros((4, 2), dtype=np.float32)).fit(pairs, 0)
     assert failed.value.code == "S0830"
 
@@ -232,7 +232,7 @@ def test_replies_by_a_source_are_left_out_by_name() -> None:
 
 def test_a_source_that_wrote_nothing_is_told_the_nearest() -> None:
     pairs = preferences([("a", "p", "good", "bad", "Novice", "Expert")])
-    with pytest.raises(Failure) as failed:
+    with pytest.raises(TriposError) as failed:
         exclude_authors(pairs, ["Novize"])
     assert failed.value.code == "S0831"
     assert "`Novice`" in (failed.value.hint or "")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import SHARED_DATA, Command
-from tripos.errors import Failure
 from tripos.runs.compilation import find_spec
 from tripos.training.reward_pairs import hold_out_topics, joined_groups, normalized, pairs_of, read_pairs
+from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Pairing, Plan
 from tripos_runtime.datasets.cases import CaseSource
 
@@ -72,7 +72,7 @@ def test_a_file_that_was_changed_is_refused(tripos: Command, tmp_path: Path) -> 
     path = tmp_path / "p.jsonl"
     tripos("export", "two", "--spec", str(CASE), "-o", str(path))
     path.write_text(path.read_text("utf-8").replace("4.", "5."), "utf-8")
-    with pytest.raises(Failure, match="was changed after"):
+    with pytest.raises(TriposError, match="was changed after"):
         read_pairs(path)
 
 
@@ -90,7 +90,7 @@ def test_pairs_of_messages_are_read_as_their_texts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", ["nonsense", "{}", '{"prompt": "a", "chosen": "b", "rejected": ""}', "3"])
 def test_a_line_that_is_no_pair_is_named(tmp_path: Path, line: str) -> None:
     (tmp_path / "p.jsonl").write_text(line, "utf-8")
-    with pytest.raises(Failure) as failed:
+    with pytest.raises(TriposError) as failed:
         read_pairs(tmp_path / "p.jsonl")
     assert failed.value.code == "S0821"
     assert "p.jsonl:1" in failed.value.message

@@ -10,11 +10,11 @@ import pytest
 
 from tests.conftest import Command
 from tests.training.tiny import make_tiny, write_chats
-from tripos.errors import Failure
 from tripos.training.chats import IGNORED, Chat, Chats, as_tokens, loss_of, read_chats
 from tripos.training.environment import Device
 from tripos.training.recipe import Recipe
 from tripos.training.sft import fine_tune, load_language_model, prepare
+from tripos_compiler.errors import TriposError
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 CPU = Device("cpu", "test", bf16=False)
@@ -104,19 +104,19 @@ def test_chats_that_are_too_long_are_left_out_and_never_cut(tmp_path: Path, tiny
     data = Chats(tmp_path / "t.jsonl", "0", (short, long))
     prepared = prepare(data, tokenizer, recipe(tiny, max_tokens=60, held_out=0))
     assert (prepared.too_long, prepared.learned) == (1, (as_tokens(tokenizer, short),))
-    with pytest.raises(Failure, match="every chat has more than 5 tokens"):
+    with pytest.raises(TriposError, match="every chat has more than 5 tokens"):
         prepare(data, tokenizer, recipe(tiny, max_tokens=5, held_out=0))
 
 
 def test_a_template_that_rewrites_the_prompt_is_refused(tiny: Path) -> None:
     tokenizer = load_language_model(str(tiny)).tokenizer
     tokenizer.chat_template = "{{ messages | length }}{% for m in messages %}{{ m['content'] }}{% endfor %}"
-    with pytest.raises(Failure, match="writes a prompt otherwise"):
+    with pytest.raises(TriposError, match="writes a prompt otherwise"):
         as_tokens(tokenizer, Chat(({"role": "user", "content": "Why?"},), "So.", "g"))
 
 
 def test_a_loss_that_is_no_number_writes_no_model(tmp_path: Path, tiny: Path) -> None:
-    with pytest.raises(Failure, match="not a number") as found:
+    with pytest.raises(TriposError, match="not a number") as found:
         train(tmp_path, tiny, max_steps=8, learning_rate=1e38)
     assert (found.value.code, found.value.exit_code) == ("S0817", 1)
     assert not (tmp_path / "out").exists()

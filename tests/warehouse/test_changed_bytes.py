@@ -154,7 +154,7 @@ def reader(root: Path, path: Path) -> Callable[[], object]:
             files = derived.key_files(store, TABLES[table].key)
             with connect(store) as connection:
                 database = connection.database
-            return lambda: derived._Keys(database, files, path, []).apart or AGAIN
+            return lambda: derived._Keys(database, files, table, []).apart or AGAIN
         case ["cache", "keys", _]:
             return lambda: [
                 of_parts(derived.key_files(store, schema.key), store.parts(table), path)

@@ -446,13 +446,13 @@ def rated(store: Store, plan: Plan) -> np.ndarray:
 def test_agreement_of_judges_is_that_of_the_statistics_with_the_error_of_the_jackknife(
     store: Store, function: str
 ) -> None:
-    from tripos_warehouse.query.aggregates import compute_statistic
+    from tripos_warehouse.query.aggregates import AGREEMENTS
 
     plan = plan_with(after=f"measure it = {function}(rubric) across judge by metric\n")
     marks = rated(store, plan)
     expected, error = jackknifed(
         [f"i{n:02}" for n in range(25)],
-        lambda kept: float(compute_statistic(function, "interval", marks[:, kept]).value or math.nan),
+        lambda kept: float(AGREEMENTS[function].estimate(marks[:, kept], "interval").value or math.nan),
     )
     row = single(store, plan, "it")
     assert row.value == pytest.approx(expected)

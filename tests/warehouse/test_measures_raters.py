@@ -18,7 +18,7 @@ from tripos_compiler.plan import Plan
 from tripos_compiler.plan.base import named
 from tripos_warehouse.measures.figure_sql import sql_of
 from tripos_warehouse.query import aggregates as listed
-from tripos_warehouse.query.aggregates import compute_statistic
+from tripos_warehouse.query.aggregates import AGREEMENTS
 from tripos_warehouse.query.results import run_query
 from tripos_warehouse.statistics.agreement import Weights, gwet_ac
 from tripos_warehouse.store.store import Store
@@ -51,7 +51,7 @@ measure experts = krippendorff_alpha(CLAR) across expert
 
 
 def alpha(*marks: list[float]) -> float | None:
-    return compute_statistic("krippendorff_alpha", "interval", np.array(marks)).value
+    return AGREEMENTS["krippendorff_alpha"].estimate(np.array(marks), "interval").value
 
 
 def test_agreement_across_a_role_leaves_out_who_grades_in_another() -> None:
@@ -165,7 +165,7 @@ def test_a_second_grade_of_some_replies_takes_back_no_grade_of_the_others(tmp_pa
 
 def test_how_far_somebody_agrees_with_themselves_is_a_query_of_the_page(store: Store) -> None:
     regraded(store, "mean(rubric)")
-    page = (Path(__file__).parents[2] / "docs" / "measures.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference/measures.md").read_text("utf-8")
     query = page.partition("```sql\n")[2].partition("```")[0]
     for theirs, ours in (("edubench_shipped.", "demo."), ("alice", "b"), ("IFTC", "CLAR")):
         query = query.replace(theirs, ours)
@@ -176,7 +176,7 @@ def test_how_far_somebody_agrees_with_themselves_is_a_query_of_the_page(store: S
 
 def test_kappa_by_squares_has_the_published_value() -> None:
     marks = np.array([[int(each) for each in text] for text in ("1234532145", "1233542244")], dtype=float)
-    assert compute_statistic("quadratic_kappa", "", marks).value == pytest.approx(0.882353, abs=1e-6)
+    assert AGREEMENTS["quadratic_kappa"].estimate(marks).value == pytest.approx(0.882353, abs=1e-6)
 
 
 # --- the categories that could be chosen ---

@@ -6,23 +6,20 @@ import duckdb
 import pytest
 
 from tests.each import each
-from tripos_compiler.language.aggregates import AGGREGATES
 from tripos_warehouse.query.aggregates import (
-    _STATISTICS,
-    COMPARISON_STATISTICS,
-    CORPUS_METRICS,
     REPLY_SEPARATOR,
-    SET_METRICS,
+    STATISTICS,
+    WEIGHTED,
+    ComparisonStatistic,
+    SetMetric,
     statistic,
 )
 from tripos_warehouse.query.connection import RATED, STATISTIC, add_functions
 
-NAMES = sorted(
-    {*_STATISTICS, *COMPARISON_STATISTICS, *SET_METRICS, "median", "mean_tau_agreement", "corrected_prevalence"}
-)
+NAMES = sorted({*STATISTICS, f"{WEIGHTED}bradley_terry"})
 RATED_FIELDS = ("item", "subject", "rater", "key", "value")
 LEVELS = {
-    **dict.fromkeys(SET_METRICS, "{}"),
+    **{name: "{}" for name, kind in STATISTICS.items() if isinstance(kind, SetMetric)},
     "krippendorff_alpha": "interval",
     "corrected_prevalence": '{"negatives": 30, "positives": 40, "sensitivity": 0.9, "specificity": 0.8}',
     "bradley_terry": "x",
@@ -34,9 +31,10 @@ LEVELS = {
 def lists(count: int, what: str) -> tuple[list[str], list[str], list[str], list[str], list[float]]:
     """Ratings of `count` items by two raters; of comparisons the raters are models, and judges are in the keys."""
     items = [str(place // 4) for place in range(4 * count)]
-    if what in COMPARISON_STATISTICS:
+    kind = STATISTICS[what.removeprefix(WEIGHTED)]
+    if isinstance(kind, ComparisonStatistic):
         keys = ["x" if place % 2 else "z" for place in range(4 * count)]
-        if what.startswith("weighted"):
+        if what.startswith(WEIGHTED):
             keys = [str(1 + place % 2) for place in range(4 * count)]
         ones = ["x" if place % 4 < 2 else "y" for place in range(4 * count)]
         return (
@@ -46,7 +44,7 @@ def lists(count: int, what: str) -> tuple[list[str], list[str], list[str], list[
             keys,
             [float(p % 3 > 0) for p in range(4 * count)],
         )
-    if what in SET_METRICS - CORPUS_METRICS - {"mcc"}:
+    if isinstance(kind, SetMetric) and kind.kind == "numbers":
         chances = [str(place % 5 / 8 + 0.1) for place in range(4 * count)]
         return (
             items,
@@ -55,9 +53,14 @@ def lists(count: int, what: str) -> tuple[list[str], list[str], list[str], list[
             chances,
             [0.0] * (4 * count),
         )
-    if what in SET_METRICS:
-        said = [f'"{"abc"[place % 3]} {place}"' if what != "mcc" else "ab"[place % 2] for place in range(4 * count)]
-        true = [f'"{"abd"[place % 3]} {place}"' if what != "mcc" else "ab"[place % 3 > 0] for place in range(4 * count)]
+    if isinstance(kind, SetMetric):
+        said = [
+            f'"{"abc"[place % 3]} {place}"' if kind.kind == "texts" else "ab"[place % 2] for place in range(4 * count)
+        ]
+        true = [
+            f'"{"abd"[place % 3]} {place}"' if kind.kind == "texts" else "ab"[place % 3 > 0]
+            for place in range(4 * count)
+        ]
         return items, true, ["r"] * (4 * count), said, [0.0] * (4 * count)
     subjects = [f"{item}{REPLY_SEPARATOR}{place // 2 % 2}" for place, item in enumerate(items)]
     values = [
@@ -86,7 +89,3 @@ def test_the_database_takes_what_a_statistic_gives(what: str) -> None:
             f"select tripos_statistic(?, ?, ?::{RATED})", [what, LEVELS.get(what, ""), rows]
         ).fetchone()
         assert row is not None and set(row[0]) == {"value", "reason", "items", "pulls", "draws", "limits"}
-
-
-def test_every_statistic_of_the_language_is_among_these() -> None:
-    assert {name for name in AGGREGATES if name in NAMES} >= {"median", "kendall_w", "bradley_terry", "self_preference"}

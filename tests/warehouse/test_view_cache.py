@@ -13,6 +13,7 @@ import pytest
 from tests.each import each
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.connection import StoreConnection
+from tripos_warehouse.store.digests import SEAL, sealed
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views import view_cache
 from tripos_warehouse.views.connect import connect, snippet
@@ -30,8 +31,8 @@ def kept(root: Path) -> StoreConnection:
 
 def _signed(body: dict[str, Any]) -> dict[str, Any]:
     """Return the kept file with its digest, as one who changes it by intention writes it."""
-    own = {name: value for name, value in body.items() if name not in ("sizes", "digests", "digest")}
-    return body | {"digest": view_cache._digest(own)}
+    body.pop(SEAL)
+    return json.loads(sealed(body))
 
 
 @pytest.fixture

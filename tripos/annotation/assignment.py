@@ -30,8 +30,8 @@ from tripos.annotation.batch import (
     save_batch,
 )
 from tripos.annotation.replies import GradableReply, RunReplies, ShownReply, grading_role
-from tripos.errors import Failure
 from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.errors import TriposError
 from tripos_compiler.language.contexts import Drawn
 from tripos_compiler.plan import Plan, digest
 from tripos_warehouse import sql
@@ -293,16 +293,17 @@ def _balanced(queue: Sequence[GradableReply], choice: AssignmentOptions) -> list
 
 
 def _check_balance(every: Sequence[GradableReply], choice: AssignmentOptions) -> None:
-    """Raise `Failure` R0202 for a balanced name that no reply has, or an arm with several values in a whole item."""
+    """Raise `TriposError` R0202 for a balanced name that no reply has, or an arm with several values in a whole
+    item."""
     for name in choice.balance:
         known = sorted({each for reply in every for each in reply.value_names})
         if name not in known:
             close = nearest(name, known)
             hint = f"did you mean `{close}`?" if close else f"there are {', '.join(known) or 'none'}"
-            raise Failure("R0202", f"no reply has an axis, arm or column `{name}`", hint)
+            raise TriposError("R0202", f"no reply has an axis, arm or column `{name}`", hint)
         if choice.whole_items and any(name in reply.arms for reply in every):
             told = f"`--balance {name}`: an item has replies in each value of the arm"
-            raise Failure("R0202", told, f"leave out `--whole-items`, or `--balance {name}`")
+            raise TriposError("R0202", told, f"leave out `--whole-items`, or `--balance {name}`")
 
 
 def round_robin(queues: Sequence[Sequence[GradableReply]]) -> Iterator[GradableReply]:
@@ -342,9 +343,9 @@ class AssignmentDesk:
     round: int | None = None
 
     def __post_init__(self) -> None:
-        """Raise `Failure` S0701 for a role that grades nothing, and S0702 for an invalid name."""
+        """Raise `TriposError` S0701 for a role that grades nothing, and S0702 for an invalid name."""
         if not NAME.fullmatch(self.name):
-            raise Failure(
+            raise TriposError(
                 "S0702",
                 f"`{self.name}` cannot be the name of a person here",
                 "letters, digits, `.`, `_` and `-`, such as --name anna",
@@ -357,8 +358,8 @@ class AssignmentDesk:
         return RunReplies(self.connection, self.plan, self.run, self.role, evaluator_of(self.name), self.round)
 
     def assign(self, choice: AssignmentOptions, now: Callable[[], datetime]) -> Assignment:
-        """Sample a batch and store it. Raises `Failure` S0707 if no reply is left and S0704, and `StoreError` if the
-        store cannot be written."""
+        """Sample a batch and store it. Raises `TriposError` S0707 if no reply is left and S0704, and `StoreError` if
+        the store cannot be written."""
         handed = self._handed()
         replies = self.replies
         every = list(replies.candidates())
@@ -371,7 +372,7 @@ class AssignmentDesk:
         drawn = {each: shown for each, shown in drawn.items() if each.judgement_id not in graded}
         self._record_sampled({each.judgement_id: sizes[_stratum(each)] for each in again if _stratum(each) in sizes})
         if not drawn:
-            raise Failure("S0707", *self._nothing(choice, sought))
+            raise TriposError("S0707", *self._nothing(choice, sought))
         order = shuffled(drawn, choice.seed, self.name)
         rows = tuple(_row(each, drawn[each], choice.seed, self.name, sizes.get(_stratum(each))) for each in order)
         name = batch_name(self.run.run_id, self.role, self.name, choice.seed, rows)
@@ -398,13 +399,13 @@ class AssignmentDesk:
         )
 
     def again(self, batch: Batch) -> Assignment:
-        """Return the views of an earlier batch. Raises `Failure` S0704 if some replies are missing."""
+        """Return the views of an earlier batch. Raises `TriposError` S0704 if some replies are missing."""
         wanted = {row.judgement_id: row.row for row in batch.rows}
         replies = self.replies
         found = [each for each in replies.candidates() if each.judgement_id in wanted]
         shown = {wanted[name]: each for name, each in replies.show(found).items()}
         if lost := len(wanted) - len(shown):
-            raise Failure(
+            raise TriposError(
                 "S0704",
                 f"{lost} of the {len(wanted)} replies of the batch `{batch.batch}` are not in the store",
                 "name the store that it was made from with `--store`",

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tripos.errors import Failure
+from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import digest
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger.imported_scores import ElementShown, ImportedScore, OtherShown
@@ -202,26 +202,26 @@ def save_batch(store: Store, batch: Batch) -> Batch:
 
 
 def get_batch(store: Store, name: str) -> Batch:
-    """Return the batch with this name. Raises `Failure` S0704 if it is missing or unreadable."""
+    """Return the batch with this name. Raises `TriposError` S0704 if it is missing or unreadable."""
     place = f"{store.place}/{ANNOTATIONS}/{name}.json"
     try:
         content = read_document(store, ANNOTATIONS, f"{name}.json") if name.isalnum() else None
         if content is None:
-            raise Failure(
+            raise TriposError(
                 "S0704",
                 f"the store at `{store.place}` has no record of the batch `{name}`",
                 "name the store that the file was made from with `--store`",
             )
         said = unsealed(content, required=False)
         if said.pop("format") != FORMAT:
-            raise Failure(
+            raise TriposError(
                 "S0704", f"the record of the batch `{name}` is of another format than `{FORMAT}`", "update Tripos"
             )
         rows = tuple(map(_row, said.pop("rows")))
         return Batch(**said, rows=rows)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         told = " ".join(str(error).split())
-        raise Failure(
+        raise TriposError(
             "S0704", f"`{place}` is unreadable ({told})", "copy it back from a backup of the store"
         ) from error
 
@@ -240,7 +240,7 @@ def _mark(said: Mapping[str, Any]) -> RequestedGrade:
 
 
 def list_batches(store: Store) -> Iterator[Batch]:
-    """Yield all batches of a store, by name. Raises `Failure` S0704 for an unreadable record."""
+    """Yield all batches of a store, by name. Raises `TriposError` S0704 for an unreadable record."""
     for name in list_documents(store, ANNOTATIONS, ".json"):
         yield get_batch(store, name.removesuffix(".json"))
 
@@ -251,8 +251,10 @@ def copy_batches(source: Store, target: Store) -> None:
     for name in list_documents(source, ANNOTATIONS, ".json"):
         try:
             batch = get_batch(source, name.removesuffix(".json"))
-        except Failure as error:
-            source.leave_out(StoreError("S0401", error.message, error.hint or ""))
+        except TriposError as error:
+            if error.code != "S0704":
+                raise
+            source.leave_out(StoreError("S0401", error.message, error.hint))
         else:
             save_batch(target, batch)
 

@@ -16,8 +16,8 @@ import orjson
 
 from tripos.annotation.batch import OtherReply, RequestedGrade, key_of
 from tripos.annotation.i18n import label_of, words_for
-from tripos.errors import Failure
 from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.errors import TriposError
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.references import names_in
 from tripos_compiler.library.functions.texts import json
@@ -235,7 +235,7 @@ VIEW_BATCH = 256
 def grading_role(plan: Plan, role: str | None, compared: str) -> str:
     """Return the role that a person fills: `role`, or by default the only role that grades, or `judge`.
 
-    Raises `Failure` S0701 if the role gives no grades that a person could give.
+    Raises `TriposError` S0701 if the role gives no grades that a person could give.
     """
     steps = [step for scenario in plan.scenarios for step in scenario.steps]
     graded = [step.scorer for step in steps if isinstance(step, Grade | Compare)]
@@ -246,10 +246,12 @@ def grading_role(plan: Plan, role: str | None, compared: str) -> str:
     if role in known:
         return role
     if not known:
-        raise Failure("S0701", f"nothing in `{plan.benchmark.name}` is graded by a judge", "its scores are computed")
+        raise TriposError(
+            "S0701", f"nothing in `{plan.benchmark.name}` is graded by a judge", "its scores are computed"
+        )
     close = nearest(role, known)
     hint = f"did you mean `{close}`?" if close else f"those that grade are {', '.join(f'`{each}`' for each in known)}"
-    raise Failure("S0701", f"the role `{role}` grades nothing in `{plan.benchmark.name}`", hint)
+    raise TriposError("S0701", f"the role `{role}` grades nothing in `{plan.benchmark.name}`", hint)
 
 
 @dataclass(frozen=True)

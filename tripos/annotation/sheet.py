@@ -33,9 +33,9 @@ from openpyxl.worksheet.worksheet import Worksheet
 from tripos.annotation.batch import Answers, AssignedReply, Batch, EnteredGrade
 from tripos.annotation.i18n import words_for
 from tripos.annotation.replies import ShownReply, ShownScale
-from tripos.errors import Failure
 from tripos.files import MOST_DATA_BYTES, read_untrusted
 from tripos.importing.rows import SHEET_MARK
+from tripos_compiler.errors import TriposError
 from tripos_warehouse.exports.tables import put_text
 
 FORMAT = "tripos.grades/1"
@@ -45,18 +45,20 @@ CHECK_PATH = "check the path: `tripos annotate --name NAME` writes the file, and
 
 
 def read_grades(path: Path) -> Answers:
-    """Read the page's file. Raises `Failure` S0706 if it is unreadable or another file."""
+    """Read the page's file. Raises `TriposError` S0706 if it is unreadable or another file."""
     try:
         lines = read_untrusted(path, MOST_DATA_BYTES).split(b"\n")[:-1]
     except OSError as error:
-        raise Failure("S0706", f"`{path}` cannot be read ({error.strerror})", CHECK_PATH) from error
+        raise TriposError("S0706", f"`{path}` cannot be read ({error.strerror})", CHECK_PATH) from error
     try:
         head = orjson.loads(lines[0])
         if head["format"] != FORMAT:
             raise ValueError
         batch = str(head["batch"])
     except (IndexError, ValueError, KeyError, TypeError) as error:
-        raise Failure("S0706", f"`{path}` is no file of `tripos annotate`", "give the file that it wrote") from error
+        raise TriposError(
+            "S0706", f"`{path}` is no file of `tripos annotate`", "give the file that it wrote"
+        ) from error
     rows: dict[str, str] = {}
     entries: dict[tuple[str, str], EnteredGrade] = {}
     rationales: dict[str, str] = {}
@@ -71,7 +73,7 @@ def read_grades(path: Path) -> Answers:
                     row, str(said["metric"]), said["value"], f"line {number}"
                 )
         except (ValueError, KeyError, TypeError) as error:
-            raise Failure(
+            raise TriposError(
                 "S0706", f"line {number} of `{path}` is no grade", "it was changed by hand: put it back"
             ) from error
         rows.setdefault(row, f"line {number}")
@@ -83,14 +85,14 @@ class GradesFile:
     """The open file of one batch. `values` and `rationales` have the current grades by row."""
 
     def __init__(self, path: Path, batch: Batch, now: str) -> None:
-        """Open the file, and continue an existing one of this batch. Raises `Failure` S0706 if it is another kind of
-        file, and S0703 if it belongs to another batch or cannot be written."""
+        """Open the file, and continue an existing one of this batch. Raises `TriposError` S0706 if it is another kind
+        of file, and S0703 if it belongs to another batch or cannot be written."""
         self.path = path
         self.values: dict[str, dict[str, Any]] = {row.row: {} for row in batch.rows}
         self.rationales: dict[str, str] = {}
         found = read_grades(path) if path.exists() and path.stat().st_size else None
         if found is not None and found.batch != batch.batch:
-            raise Failure("S0703", f"`{path}` belongs to another batch", "name another file with `-o`")
+            raise TriposError("S0703", f"`{path}` belongs to another batch", "name another file with `-o`")
         try:
             self._file = path.open("ab", buffering=0)
             if found is None:
@@ -100,7 +102,7 @@ class GradesFile:
             whole = path.read_bytes().rfind(b"\n") + 1
             self._file.truncate(whole)
         except OSError as error:
-            raise Failure("S0703", f"cannot write `{path}`: {error.strerror}", "name another with `-o`") from error
+            raise TriposError("S0703", f"cannot write `{path}`: {error.strerror}", "name another with `-o`") from error
         for entry in found.entries:
             self.values.setdefault(entry.row, {})[entry.metric] = entry.value
         self.rationales.update(found.rationales)
@@ -137,7 +139,7 @@ class GradesFile:
 def read_sheet(path: Path) -> Answers:
     """Read a spreadsheet. Empty cells are skipped.
 
-    Raises `Failure` S0706 if it is unreadable or not from `tripos annotate`.
+    Raises `TriposError` S0706 if it is unreadable or not from `tripos annotate`.
     """
     try:
         # Warnings of openpyxl, such as missing styles, do not concern grades.
@@ -149,12 +151,12 @@ def read_sheet(path: Path) -> Answers:
                 return _read(path, book)
             finally:
                 book.close()
-    except Failure:
+    except TriposError:
         raise
     except Exception as error:
         # openpyxl and its parsers raise many kinds of errors for a damaged file.
         told = error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())
-        raise Failure(
+        raise TriposError(
             "S0706",
             f"`{path}` cannot be read ({told[:LONGEST_REASON]})",
             CHECK_PATH if isinstance(error, FileNotFoundError) else "save it as .xlsx once more, and try again",
@@ -168,7 +170,7 @@ LONGEST_REASON = 300
 def _read(path: Path, book: Workbook) -> Answers:
     about = list(book[ABOUT].iter_rows(max_row=1, max_col=2, values_only=True)) if ABOUT in book.sheetnames else []
     if not about or about[0][0] != SHEET_FORMAT or len(about[0]) < 2:
-        raise Failure(
+        raise TriposError(
             "S0706",
             f"`{path}` is no sheet of `tripos annotate`",
             "give the file that it wrote; a sheet that was copied into another file cannot be taken",

@@ -9,34 +9,15 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from tripos.errors import Failure
 from tripos.settings.option import Option
 from tripos.settings.options import all_options
 from tripos.settings.secrets import key_values, without_keys
+from tripos_compiler.errors import TriposError
 from tripos_runtime.models.catalog import all_variables
 
 if TYPE_CHECKING:
     from tripos.api.run import Run
     from tripos_compiler.diagnostics.diagnostic import Diagnostic
-
-
-class TriposError(Exception):
-    """A failure that the user can act on. `tripos explain CODE` describes its code.
-
-    >>> print(TriposError("R0201", "no model fills the role `judge`", "give one"))
-    R0201: no model fills the role `judge`
-      help: give one
-    """
-
-    def __init__(self, code: str, message: str, hint: str = "") -> None:
-        super().__init__(code, message, hint)
-        self.code = code
-        self.message = message
-        self.hint = hint
-
-    def __str__(self) -> str:
-        text = f"{self.code}: {self.message}"
-        return f"{text}\n  help: {self.hint}" if self.hint else text
 
 
 class SpecError(TriposError):
@@ -68,11 +49,14 @@ class ReleaseError(TriposError):
 
 @contextlib.contextmanager
 def raised_as(kind: type[TriposError]) -> Iterator[None]:
-    """Raise failures of the block as exceptions of the API, whose hints name parameters instead of options."""
+    """Raise errors of the block as exceptions of the API, whose hints name parameters instead of options."""
     try:
         yield
-    except Failure as failure:
-        raise kind(failure.code, for_python(failure.message), for_python(failure.hint or "")) from failure
+    except (SpecError, RunError, ReleaseError):
+        raise
+    except TriposError as error:
+        raised = kind(error.code, for_python(error.message), for_python(error.hint))
+        raise raised.with_exit_code(error.exit_code) from error
 
 
 def for_python(text: str) -> str:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tripos.errors import SOME_FAILED, Failure
 from tripos.releases.opening import WORKING_TREE, RunOrigin
 from tripos.runs.records import RecordedBatches, media_store, run_row, step_rows
 from tripos_compiler.diagnostics.text_format import counted
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.evaluation import EvaluationStopped
 from tripos_compiler.plan import Grade, Plan
 from tripos_compiler.source.data_classes import dataclass
@@ -49,14 +49,14 @@ class RunResult:
     `submitted` (its batches are at their providers) or `failed` (the store)."""
 
     status: str
-    failure: Failure | None = None
+    failure: TriposError | None = None
 
 
 class Pool(Protocol):
     """Other processes that make the calls of a job."""
 
     def check(self, limits: Limits) -> None:
-        """Raise `Failure` if these limits cannot be divided."""
+        """Raise `TriposError` if these limits cannot be divided."""
         ...
 
     async def run(self, job: Job) -> RunResult:
@@ -148,7 +148,7 @@ class Job:
                     self._carry_scores()
                 self._end(ending)
             except StoreError as error:  # calls and cost are still reported
-                ending = _failed(error)
+                ending = RunResult("failed", error.with_exit_code(ExitCode.SOME_FAILED))
         finally:
             for each in self.functions.values():
                 each.close()
@@ -246,11 +246,9 @@ class Job:
                 await self._running
             finished = not engine.stopping or (self.batches is not None and self.batches.left)
         except (ModelError, Stopped) as error:
-            return RunResult("stopped", Failure(error.code, error.message, error.hint, SOME_FAILED))
-        except StoreError as error:
-            return _failed(error)
-        except DataError as error:
-            return RunResult("failed", Failure("E0307", error.message, error.help, SOME_FAILED))
+            return RunResult("stopped", error.with_exit_code(ExitCode.SOME_FAILED))
+        except (StoreError, DataError) as error:
+            return RunResult("failed", error.with_exit_code(ExitCode.SOME_FAILED))
         except (asyncio.CancelledError, EvaluationStopped):
             return RunResult("interrupted")
         finally:
@@ -322,17 +320,13 @@ RunContext = Callable[[Job], contextlib.AbstractAsyncContextManager[None]]
 """Provides the context in which the calls of a job are made, such as a progress display."""
 
 
-def _failed(error: StoreError) -> RunResult:
-    return RunResult("failed", Failure(error.code, error.message, error.hint, SOME_FAILED))
-
-
 def _with_losses(ending: RunResult, lost: int) -> RunResult:
     """Return the ending with a remark on replies that arrived but could not be stored."""
     if not lost or ending.failure is None:
         return ending
     message = f"{ending.failure.message}; {counted(lost, 'result')} that arrived could not be written"
     hint = "free some space and run the same command again: it asks for these once more, and for nothing that is kept"
-    return RunResult(ending.status, Failure(ending.failure.code, message, hint, ending.failure.exit_code))
+    return RunResult(ending.status, TriposError(ending.failure.code, message, hint, ending.failure.exit_code))
 
 
 def _suppress_after_failure(ending: RunResult | None) -> contextlib.AbstractContextManager[None]:

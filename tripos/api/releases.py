@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from tripos.api.errors import ReleaseError, raised_as
 from tripos.api.spec import Places, paths_of
-from tripos.errors import Failure
 from tripos.releases.artefacts import open_roles
 from tripos.releases.locations import open_location, pack, push as push_to
 from tripos.releases.manifest import MANIFEST, Manifest
@@ -33,6 +32,7 @@ from tripos.runs.compilation import CompiledSpec
 from tripos.settings.config import Config
 from tripos.settings.load import project_settings
 from tripos.settings.trust import refuse_if_untrusted, trust_in
+from tripos_compiler.errors import TriposError
 from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 if TYPE_CHECKING:
@@ -81,13 +81,13 @@ def check_release(
     trust: Trust = TRUSTED,
     reach: NetworkPolicy = USER_GIVEN,
 ) -> Verification:
-    """Check a release. Raises `Failure` S0851 if there is none, R0202 for an invalid digest."""
+    """Check a release. Raises `TriposError` S0851 if there is none, R0202 for an invalid digest."""
     refuse_if_untrusted(trust, path, *releases)
     folder = open_location(path, reach) or Path(path)
     if not folder.is_dir():
-        raise Failure("S0851", f"there is no release at `{path}`", "give the folder that `tripos release` wrote")
+        raise TriposError("S0851", f"there is no release at `{path}`", "give the folder that `tripos release` wrote")
     if digest is not None and not re.fullmatch("[0-9a-f]{64}", digest.lower()):
-        raise Failure("R0202", f"`--digest {digest}` is no SHA-256", "it has 64 hexadecimal digits")
+        raise TriposError("R0202", f"`--digest {digest}` is no SHA-256", "it has 64 hexadecimal digits")
     return verify_folder(
         folder,
         [Path(each) for each in (*data, *config.data)],
@@ -167,7 +167,7 @@ def freeze_benchmark(
     artefacts: Mapping[str, str] = {},
     sign_key: Path | None = None,
 ) -> WrittenRelease:
-    """Make a release of a compiled spec. Raises `Failure`."""
+    """Make a release of a compiled spec. Raises `TriposError`."""
     plan = spec.plan
     before = open_release(open_location(parent) or Path(parent)) if parent is not None else find_parent(plan, to)
     lineage = follow(before, plan) if before is not None else Lineage()
@@ -189,9 +189,9 @@ def freeze_benchmark(
 
 
 def write_copies(made: WrittenRelease, zipped: bool, url: str | None) -> list[str]:
-    """Write a release as a zip, and push it to a URL. Return the places written to. Raises `Failure`."""
+    """Write a release as a zip, and push it to a URL. Return the places written to. Raises `TriposError`."""
     try:
         copies = [str(pack(made.path))] if zipped else []
     except OSError as error:
-        raise Failure("S0850", f"cannot write the zip: {error.strerror}", "release to another folder") from error
+        raise TriposError("S0850", f"cannot write the zip: {error.strerror}", "release to another folder") from error
     return copies + ([push_to(made.path, url)] if url is not None else [])

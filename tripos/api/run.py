@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from tripos.api.job import Job, Pool, RunContext, RunResult
-from tripos.errors import SOME_FAILED, Failure, explain_interrupt
+from tripos.errors import explain_interrupt
 from tripos.releases.opening import origin_of
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.early_stopping import EarlyStopper
@@ -28,14 +28,12 @@ from tripos.runs.preparation import (
 from tripos.runs.records import open_others
 from tripos.settings.config import Config
 from tripos.settings.secrets import without_keys
+from tripos_compiler.errors import TriposError
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.functions.plugins import PluginError
 from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.datasets.selection import StopRule
 from tripos_runtime.drivers.engine import new_run_id
 from tripos_runtime.drivers.prepared import PreparedRun
-from tripos_runtime.models.base import ModelError
-from tripos_runtime.scheduling.budget import BudgetError
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.maintenance.compaction import compact_if_needed
 from tripos_warehouse.store.store import Store
@@ -177,7 +175,7 @@ class Run:
         return report
 
     def check_served(self) -> None:
-        """Raise `Failure` R0261 if the run is locked and its replies came from other models."""
+        """Raise `TriposError` R0261 if the run is locked and its replies came from other models."""
         if self.prepared.lock is not None:
             self.prepared.lock.check_served(self.id)
 
@@ -204,10 +202,10 @@ def open_run(
     """Open everything that a prepared run needs: functions, models and the store.
 
     `warn` receives warnings about the models. A `pool` makes the calls in other processes. With `detach`, batches are
-    submitted without waiting for them. Raises `Failure`.
+    submitted without waiting for them. Raises `TriposError`.
     """
     if pool is not None and prepared.wiring.batch:
-        raise Failure("R0202", "`--batch` and `--workers` do not go together", "leave out --workers")
+        raise TriposError("R0202", "`--batch` and `--workers` do not go together", "leave out --workers")
     run_id = new_run_id(datetime.now(UTC))
     try:
         functions = prepared.functions
@@ -227,9 +225,9 @@ def open_run(
             warn(damage_warning(damage))
         tally = RunProgress()
         others = open_others(config.reuse, opened.place, damage_note(tally))
-    except (PluginError, BudgetError, ModelError, StoreError) as error:
+    except TriposError:
         prepared.wiring.close()
-        raise Failure(error.code, error.message, error.hint) from error
+        raise
     batches = None
     if prepared.wiring.batch:
         from tripos.runs.records import RecordedBatches
@@ -266,11 +264,6 @@ def open_run(
 def _settler(prepared: PreparedRun, until: StopRule) -> EarlyStopper:
     compared = prepared.binding.of(prepared.binding.compared)
     return EarlyStopper(prepared.plan, compared, prepared.source, prepared.selection, until)
-
-
-def store_failure(error: StoreError) -> Failure:
-    """Return the failure of a run whose store cannot be read or written."""
-    return Failure(error.code, error.message, error.hint, SOME_FAILED)
 
 
 def run_blocking(make: Callable[[], Coroutine[Any, Any, Value]], stop: Callable[[], None]) -> Value:

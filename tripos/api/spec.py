@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from tripos.api.errors import RunError, SpecError, for_python, raised_as
-from tripos.api.run import Callback, ProgressCallback, Run, open_run, run_blocking, store_failure
+from tripos.api.run import Callback, ProgressCallback, Run, open_run, run_blocking
 from tripos.api.workers.pool import worker_pool
-from tripos.errors import Failure
 from tripos.releases.reach import USER_GIVEN
 from tripos.runs.compilation import CompiledSpec, find_spec
 from tripos.runs.planning import RunPlan, plan_run
@@ -24,7 +23,7 @@ from tripos.settings.option import Option
 from tripos.settings.options import ALLOW_PROGRAM, ALLOW_UNSANDBOXED, STORE, RunParameters
 from tripos.settings.trust import trust_in
 from tripos_compiler.diagnostics.diagnostic import nearest
-from tripos_warehouse.errors import StoreError
+from tripos_compiler.errors import TriposError
 
 if TYPE_CHECKING:
     from tripos_compiler.diagnostics.diagnostic import Diagnostic
@@ -225,10 +224,7 @@ class Spec:
         started.append(run)
         watcher = ProgressCallback(run, progress, self.settings.secrets)
         with raised_as(RunError):
-            try:
-                ending = await run.go(watcher.around)
-            except StoreError as error:
-                raise store_failure(error) from error
+            ending = await run.go(watcher.around)
         if watcher.error is not None:
             raise watcher.error
         task = asyncio.current_task()
@@ -236,7 +232,7 @@ class Spec:
             raise asyncio.CancelledError
         if ending.failure is not None:
             failure = ending.failure
-            raise RunError(failure.code, for_python(failure.message), for_python(failure.hint or ""), run) from failure
+            raise RunError(failure.code, for_python(failure.message), for_python(failure.hint), run) from failure
         if ending.status == "submitted":  # a report would cover only part of the run
             return run
         await asyncio.to_thread(run.keep_report)
@@ -250,7 +246,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Warner:
-    """A collector of warnings. Raises `Failure` for a warning that counts as an error."""
+    """A collector of warnings. Raises `TriposError` for a warning that counts as an error."""
 
     denied: Mapping[str, str]
     warnings: list[RunWarning]
@@ -319,13 +315,13 @@ def request_of_keywords(
     known: Collection[str],
 ) -> tuple[RunRequest, Config]:
     """Return the request in the keywords of a run or plan, and the settings with those that replace one. Raises
-    `TypeError` for an unknown keyword, and `Failure` R0202 for a value that does not fit."""
+    `TypeError` for an unknown keyword, and `TriposError` R0202 for a value that does not fit."""
     _check_known(options, known)
     given = {option: options[option.keyword] for option in RunParameters.options if _is_given(option, options)}
     RunParameters.check_needs(given.__contains__, python=True)
     for option, value in given.items():
         if not option.repeated and (fault := option.kind.fault(value, option.keyword)):
-            raise Failure("R0202", fault, f"give another `{option.keyword}`, or leave it out")
+            raise TriposError("R0202", fault, f"give another `{option.keyword}`, or leave it out")
     choices = RunRequest(
         models=_names(models),
         roles={role: _names(each) for role, each in roles.items()},

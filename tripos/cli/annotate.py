@@ -16,14 +16,13 @@ from tripos.annotation.page import GradingPage
 from tripos.annotation.replies import grading_role
 from tripos.annotation.sheet import GradesFile, read_grades
 from tripos.cli.context import open_store
-from tripos.errors import SOME_FAILED, SUCCESS, Failure
 from tripos.runs.records import media_store
 from tripos.runs.selection import chosen_scenarios, chosen_subset, filters_of
 from tripos.settings.options import AnnotateParameters
 from tripos.terminal import escape_controls, show_json, show_message, show_text, terminal_width
 from tripos_compiler.diagnostics.text_format import counted
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.contexts import Drawn, select_treatments
-from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger.imported_scores import KeptCounts, store_scores
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.tables.text import fold, pad
@@ -36,30 +35,27 @@ LONGEST_NAME = 200
 """The maximum length of a person's name in bytes. It is also used as a file name."""
 
 
-def main(options: Namespace) -> int:
+def main(options: Namespace) -> ExitCode:
     """Assign replies, or import grades."""
     _check(options)
-    try:
-        return _import_grades(options) if options.take else _assign(options)
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    return _import_grades(options) if options.take else _assign(options)
 
 
 def _check(options: Namespace) -> None:
-    """Raise `Failure` R0202 if options for assigning and for importing are combined."""
+    """Raise `TriposError` R0202 if options for assigning and for importing are combined."""
     if options.take is None:
         return
     kept = ("take", "partial", "json", "store", "profile")
     for option in AnnotateParameters.options:
         if option.name not in kept and option.is_in(options):
             message = f"`{option}` says nothing about a file that is taken back"
-            raise Failure("R0202", message, "the file knows it: leave it out")
+            raise TriposError("R0202", message, "the file knows it: leave it out")
 
 
 # Assignment
 
 
-def _assign(options: Namespace) -> int:
+def _assign(options: Namespace) -> ExitCode:
     path = _output(options)
     store = open_store(options, writes=True)
     connection, run = connect_run(store, options.run)
@@ -82,7 +78,7 @@ def _assign(options: Namespace) -> int:
         show_message(f"{now}, about ±{each.then:.3g} with {each.items_then:,}")
     if of is not None and not of.whole:
         show_message(f"{of.told(options.subset)} are in this run")
-    return _serve(hand, path, options) if options.page else SUCCESS
+    return _serve(hand, path, options) if options.page else ExitCode.SUCCESS
 
 
 def _round(options: Namespace) -> int | None:
@@ -92,22 +88,28 @@ def _round(options: Namespace) -> int | None:
 
 def _output(options: Namespace) -> Path:
     if not options.name:
-        raise Failure("R0202", "the name of the person is missing", "give --name NAME; the scores will say human/NAME")
+        raise TriposError(
+            "R0202", "the name of the person is missing", "give --name NAME; the scores will say human/NAME"
+        )
     if len(options.name.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
         message = f"the name of the person has {len(options.name):,} characters, which no file name can hold"
-        raise Failure("R0202", message, "write a shorter one, such as --name anna")
+        raise TriposError("R0202", message, "write a shorter one, such as --name anna")
     if options.port is not None and not options.page:
-        raise Failure("R0202", "`--port` is for a page", "give --page too")
+        raise TriposError("R0202", "`--port` is for a page", "give --page too")
     later = "" if _round(options) is None else f"-round{options.round}"
     path = Path(options.output or f"{options.name}{later}{'.jsonl' if options.page else SHEET}")
     if options.page:
         if path.suffix == SHEET:
-            raise Failure("R0202", "a page keeps its grades in JSON Lines", "name a file such as anna.jsonl with `-o`")
+            raise TriposError(
+                "R0202", "a page keeps its grades in JSON Lines", "name a file such as anna.jsonl with `-o`"
+            )
         return path
     if path.suffix.lower() != SHEET:
-        raise Failure("R0202", f"`{path}` is no spreadsheet", f"end the name in {SHEET}, or give --page")
+        raise TriposError("R0202", f"`{path}` is no spreadsheet", f"end the name in {SHEET}, or give --page")
     if path.exists():
-        raise Failure("S0703", f"`{path}` is there already, perhaps with grades in it", "name another file with `-o`")
+        raise TriposError(
+            "S0703", f"`{path}` is there already, perhaps with grades in it", "name another file with `-o`"
+        )
     return path
 
 
@@ -128,25 +130,26 @@ def _choice(options: Namespace, desk: AssignmentDesk) -> AssignmentOptions:
 
 
 def _items(name: str | None, desk: AssignmentDesk) -> Drawn | None:
-    """Return the items that the run has marked as those of a subset. Raises `Failure` R0202 if there are none."""
+    """Return the items that the run has marked as those of a subset. Raises `TriposError` R0202 if there are none."""
     if name is None:
         return None
     chosen_subset(name, desk.plan)
     found = marked_items(desk.connection, desk.run.run_id, name)
     if not found:
         hint = f"run them: `tripos run SPEC --subset {name}`"
-        raise Failure("R0202", f"run `{desk.run.run_id}` has no item of the subset `{name}`", hint)
+        raise TriposError("R0202", f"run `{desk.run.run_id}` has no item of the subset `{name}`", hint)
     return found
 
 
 def _resumed(desk: AssignmentDesk, path: Path) -> Batch:
-    """Return the batch of a file in progress. Raises `Failure` S0703 if it belongs to another person, role or run."""
+    """Return the batch of a file in progress. Raises `TriposError` S0703 if it belongs to another person, role or
+    run."""
     batch = get_batch(desk.store, read_grades(path).batch)
     wanted = desk.run.run_id, desk.role, desk.name, desk.round
     if (batch.run_id, batch.role, batch.name, batch.round) != wanted:
         round_ = "" if batch.round is None else f" in round {batch.round}"
         told = f"`{path}` is of `{batch.name}` as `{batch.role}` on run `{batch.run_id}`{round_}"
-        raise Failure("S0703", told, "name another file with `-o`")
+        raise TriposError("S0703", told, "name another file with `-o`")
     return batch
 
 
@@ -158,7 +161,7 @@ def _write_sheet(path: Path, hand: Assignment) -> None:
         with path.open("xb") as file:
             file.write(content)
     except OSError as error:
-        raise Failure("S0703", f"cannot write `{path}`: {error.strerror}", "name another file with `-o`") from error
+        raise TriposError("S0703", f"cannot write `{path}`: {error.strerror}", "name another file with `-o`") from error
 
 
 def _print_assignment(hand: Assignment, path: Path, options: Namespace) -> None:
@@ -181,7 +184,7 @@ def _print_assignment(hand: Assignment, path: Path, options: Namespace) -> None:
         show_message(f"written to {path}; when it is filled in: {_import_command(path, options)}")
 
 
-def _serve(hand: Assignment, path: Path, options: Namespace) -> int:
+def _serve(hand: Assignment, path: Path, options: Namespace) -> ExitCode:
     from tripos.view.server import serve
 
     grades = GradesFile(path, hand.batch, _now().isoformat(timespec="seconds"))
@@ -198,7 +201,7 @@ def _serve(hand: Assignment, path: Path, options: Namespace) -> int:
     show_message(
         f"take it back: {_import_command(path, options)}{'' if done == len(hand.batch.rows) else ' --partial'}"
     )
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def _open_at(url: str, path: Path) -> None:
@@ -213,7 +216,7 @@ def _import_command(path: Path, options: Namespace) -> str:
 # Import of grades
 
 
-def _import_grades(options: Namespace) -> int:
+def _import_grades(options: Namespace) -> ExitCode:
     path = Path(options.take)
     answers = _read(path)
     store = open_store(options, writes=True)
@@ -222,7 +225,7 @@ def _import_grades(options: Namespace) -> int:
     if not taken.faults:
         kept = _store_grades(store, batch, taken)
         _print_import(options, batch, taken, kept)
-        return SUCCESS
+        return ExitCode.SUCCESS
     if options.json:
         _print_json(
             {"batch": batch.batch, "evaluator": batch.evaluator, **_counts(KeptCounts(), taken.open)}, taken.faults
@@ -231,7 +234,7 @@ def _import_grades(options: Namespace) -> int:
         _list(taken.faults)
     hint = "mend it and take it again" + ("; `--partial` leaves out unfinished replies" if taken.open else "")
     count = counted(len(taken.faults), "thing")
-    raise Failure("S0705", f"{count} in `{path}` cannot be taken, so nothing was", hint, SOME_FAILED)
+    raise TriposError("S0705", f"{count} in `{path}` cannot be taken, so nothing was", hint, ExitCode.SOME_FAILED)
 
 
 def _read(path: Path) -> Answers:

@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from tripos.errors import EXPECTATION_FAILED, INTERRUPTED, SOME_FAILED, SUCCESS, USAGE, Failure
 from tripos.runs.compilation import has_benchmark, has_shared_parts
 from tripos.settings.load import ChosenSettings, chosen_settings
 from tripos.settings.options import EVENTS, JUNIT
@@ -21,13 +20,14 @@ from tripos.terminal import print_stderr, show_json, show_text, terminal_width
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Role
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.datasets.data_files import DataFolders
 
-Action = Callable[[Namespace, ChosenSettings, Compilation, DataFolders], int]
-"""The action for one compiled benchmark. It returns an exit code, or raises `Failure`."""
-EXIT_CODE_PRECEDENCE = (INTERRUPTED, USAGE, SOME_FAILED, EXPECTATION_FAILED)
+Action = Callable[[Namespace, ChosenSettings, Compilation, DataFolders], ExitCode]
+"""The action for one compiled benchmark. It returns an exit code, or raises `TriposError`."""
+EXIT_CODE_PRECEDENCE = (ExitCode.INTERRUPTED, ExitCode.USAGE, ExitCode.SOME_FAILED, ExitCode.EXPECTATION_FAILED)
 """Exit codes by precedence. The exit code of several runs is the first of these that any run has."""
 
 
@@ -37,7 +37,7 @@ class _LoadedBenchmark:
 
     path: str
     compiled: tuple[Compilation, DataFolders] | None = None
-    failure: Failure | None = None
+    failure: TriposError | None = None
 
     @property
     def roles(self) -> frozenset[str]:
@@ -60,11 +60,11 @@ class _LoadedBenchmark:
         return () if plan is None else plan.roles
 
 
-def main(options: Namespace) -> int:
+def main(options: Namespace) -> ExitCode:
     """Run every benchmark that was named. Return the exit code of `run.main`; for several benchmarks the worst of 130,
     2, 1, 100.
 
-    Raises `Failure` if only one benchmark was named and it cannot be run.
+    Raises `TriposError` if only one benchmark was named and it cannot be run.
     """
     from tripos.cli import run
 
@@ -74,14 +74,11 @@ def main(options: Namespace) -> int:
     if len(options.paths) == 1:
         options.path = options.paths[0]
         return run.main(options)
-    from tripos_runtime.scheduling.budget import Budget, BudgetError
+    from tripos_runtime.scheduling.budget import Budget
 
     _refuse_shared_files(options)
     chosen = chosen_settings(options)
-    try:
-        budget = Budget.parse(chosen.config.budget) if chosen.config.budget else None
-    except BudgetError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    budget = Budget.parse(chosen.config.budget) if chosen.config.budget else None
     together = None if options.json or options.dry_run else partial(_show_together, options)
     return run_each(options, chosen, partial(run.run_compiled, budget=budget), together)
 
@@ -92,12 +89,11 @@ def _show_together(options: Namespace, names: Sequence[str]) -> None:
     from tripos.cli.leaderboard import joint_leaderboard
     from tripos.cli.report import store_options
     from tripos_compiler.language.plan_diff import are_comparable
-    from tripos_warehouse.errors import StoreError
     from tripos_warehouse.report.named_boards import stored_leaderboard
 
     try:
         boards = stored_leaderboard(open_store(options), {}, benchmarks=names, comparable=are_comparable)
-    except (StoreError, Failure):
+    except TriposError:
         return  # each run has already reported why it cannot be read
     if len(boards) > 1:
         show_text("\n".join(["", *(line.rstrip() for line in joint_leaderboard(boards, terminal_width())), ""]))
@@ -106,43 +102,51 @@ def _show_together(options: Namespace, names: Sequence[str]) -> None:
 
 def run_each(
     options: Namespace, chosen: ChosenSettings, do: Action, after: Callable[[Sequence[str]], None] | None = None
-) -> int:
+) -> ExitCode:
     """Call `do` for every benchmark that was named, then `after` with the names of those that compiled. Return the
-    worst exit code. Raises `Failure` if no path has a benchmark, or if a role is given that no benchmark has."""
+    worst exit code. Raises `TriposError` if no path has a benchmark, or if a role is given that no benchmark has."""
     benchmarks = [_read(options, path, chosen) for path in _benchmark_paths(options.paths)]
     if not benchmarks:
-        raise Failure("E0108", "none of the paths holds a benchmark", "give .tripos files, or folders that hold one")
+        raise TriposError(
+            "E0108", "none of the paths holds a benchmark", "give .tripos files, or folders that hold one"
+        )
     _check_roles(options, benchmarks)
     every = frozenset().union(*(each.roles for each in benchmarks))
-    codes: list[tuple[str, int]] = []
+    codes: list[tuple[str, ExitCode]] = []
     for place, each in enumerate(benchmarks):
         if not options.json:
             sys.stdout.flush()  # keep the line after the output of the previous benchmark
             print_stderr(("\n" if place else "") + f"[{place + 1}/{len(benchmarks)}] {each.path}")
         code = _run_one(each, _options_for(each, options, benchmarks), _settings_for(each, chosen, every), do)
         codes.append((each.path, code))
-        if code == INTERRUPTED:
+        if code == ExitCode.INTERRUPTED:
             break
-    worst = next((code for code in EXIT_CODE_PRECEDENCE if any(code == had for _, had in codes)), SUCCESS)
+    worst = next((code for code in EXIT_CODE_PRECEDENCE if any(code == had for _, had in codes)), ExitCode.SUCCESS)
     if not options.json:
         sys.stdout.flush()
         print_stderr("\n" + "\n".join(_outcome_lines(benchmarks, codes)))
-    if after is not None and worst != INTERRUPTED:
-        after([each.name for each, (_, code) in zip(benchmarks, codes, strict=True) if each.name and code != USAGE])
+    if after is not None and worst != ExitCode.INTERRUPTED:
+        after(
+            [
+                each.name
+                for each, (_, code) in zip(benchmarks, codes, strict=True)
+                if each.name and code != ExitCode.USAGE
+            ]
+        )
     return worst
 
 
-def _run_one(each: _LoadedBenchmark, options: Namespace, chosen: ChosenSettings, do: Action) -> int:
+def _run_one(each: _LoadedBenchmark, options: Namespace, chosen: ChosenSettings, do: Action) -> ExitCode:
     """Run one benchmark. A failure is printed (with `--json` as one line) and becomes its exit code."""
     from tripos.cli.parser import show_failure
 
     printed, failure = io.StringIO(), each.failure
-    code = USAGE
+    code = ExitCode.USAGE
     with contextlib.redirect_stdout(printed) if options.json else contextlib.nullcontext():
         if each.compiled is not None:
             try:
                 code = do(options, chosen, *each.compiled)
-            except Failure as stopped:
+            except TriposError as stopped:
                 failure = stopped
     if failure is not None:
         show_failure(failure)
@@ -150,23 +154,23 @@ def _run_one(each: _LoadedBenchmark, options: Namespace, chosen: ChosenSettings,
     if options.json:
         outcome = json.loads(printed.getvalue() or "{}")
         if failure is not None:
-            outcome["error"] = {"code": failure.code, "message": failure.message, "hint": failure.hint}
+            outcome["error"] = {"code": failure.code, "message": failure.message, "hint": failure.hint or None}
         show_json(json.dumps({"path": each.path, "exit_code": code, **outcome}, ensure_ascii=False))
     return code
 
 
-def _outcome_lines(benchmarks: Sequence[_LoadedBenchmark], codes: Sequence[tuple[str, int]]) -> list[str]:
+def _outcome_lines(benchmarks: Sequence[_LoadedBenchmark], codes: Sequence[tuple[str, ExitCode]]) -> list[str]:
     """Return one line with the outcome of each benchmark."""
     from rich.cells import cell_len
 
     from tripos_warehouse.tables.text import pad
 
     words = {
-        SUCCESS: "good",
-        SOME_FAILED: "something failed",
-        EXPECTATION_FAILED: "an `expect` did not hold",
-        USAGE: "not run",
-        INTERRUPTED: "interrupted",
+        ExitCode.SUCCESS: "good",
+        ExitCode.SOME_FAILED: "something failed",
+        ExitCode.EXPECTATION_FAILED: "an `expect` did not hold",
+        ExitCode.USAGE: "not run",
+        ExitCode.INTERRUPTED: "interrupted",
     }
     width = max(cell_len(each.path) for each in benchmarks)
     lines = [f"{pad(path, width)}  {words.get(code, f'exit code {code}')}" for path, code in codes]
@@ -190,7 +194,7 @@ def _read(options: Namespace, path: str, chosen: ChosenSettings) -> _LoadedBench
 
     try:
         return _LoadedBenchmark(path, compile_command_spec(Namespace(**{**vars(options), "path": path}), chosen.config))
-    except Failure as failure:
+    except TriposError as failure:
         return _LoadedBenchmark(path, failure=failure)
 
 
@@ -210,13 +214,13 @@ def _settings_for(each: _LoadedBenchmark, chosen: ChosenSettings, every: frozens
 
 
 def _check_roles(options: Namespace, benchmarks: Sequence[_LoadedBenchmark]) -> None:
-    """Raise `Failure` R0201 for a role that no benchmark has."""
+    """Raise `TriposError` R0201 for a role that no benchmark has."""
     every = sorted(frozenset().union(*(each.roles for each in benchmarks)))
     for name in map(_role, options.role):
         if every and name not in every:
             close = nearest(name, every)
             hint = f"did you mean `{close}`?" if close else f"their roles are {', '.join(every)}"
-            raise Failure("R0201", f"none of the benchmarks has a role `{name}`", hint)
+            raise TriposError("R0201", f"none of the benchmarks has a role `{name}`", hint)
 
 
 def _role(text: str) -> str:
@@ -224,11 +228,11 @@ def _role(text: str) -> str:
 
 
 def _refuse_shared_files(options: Namespace) -> None:
-    """Raise `Failure` R0202 for an output file that each run would overwrite."""
+    """Raise `TriposError` R0202 for an output file that each run would overwrite."""
     for option in (JUNIT, EVENTS):
         given = option.of(options)
         if given and given != "-":
             message = f"`{option} {given}` holds the results of one run, but {len(options.paths)} paths are given"
-            raise Failure("R0202", message, "run one benchmark at a time with it")
+            raise TriposError("R0202", message, "run one benchmark at a time with it")
     if options.json and options.events:
-        raise Failure("R0202", "`--events -` and `--json` both write on standard output", "leave one of them out")
+        raise TriposError("R0202", "`--events -` and `--json` both write on standard output", "leave one of them out")

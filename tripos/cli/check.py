@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tripos.cli.context import show_diagnostics
-from tripos.errors import SOME_FAILED, SUCCESS, USAGE
 from tripos.releases.reach import policy_of
 from tripos.runs.compilation import SpecSource, earlier_plan, find_spec, has_shared_parts
 from tripos.settings.config import chosen_denials
@@ -25,6 +24,7 @@ from tripos.version import __version__
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics.renderers import render_silenced, summary, to_data
 from tripos_compiler.diagnostics.text_format import counted
+from tripos_compiler.errors import ExitCode
 from tripos_compiler.language.contexts import Clustering, RowClusters
 from tripos_compiler.source.inputs import DataError
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tripos.cli.secrecy_trial import SecrecyResult
 
 
-def main(options: Namespace) -> int:
+def main(options: Namespace) -> ExitCode:
     """Check every path and print the diagnostics. Return exit code 2 if there are errors, 1 if only the test of secrecy
     failed."""
     gc.disable()  # syntax trees have no cycles worth collecting in a short process
@@ -78,8 +78,8 @@ def main(options: Namespace) -> int:
                 show_text(summary(diagnostics), stderr=True)
             show_text(render_silenced(silenced, width=terminal_width()), end="", stderr=True)
     if any(compilation.plan is None for compilation in compilations.values()):
-        return USAGE
-    return SOME_FAILED if any(trial.diagnostics for trial in trials.values()) else SUCCESS
+        return ExitCode.USAGE
+    return ExitCode.SOME_FAILED if any(trial.diagnostics for trial in trials.values()) else ExitCode.SUCCESS
 
 
 SECRECY_ERRORS = frozenset({"E0501", "E0502"})

@@ -11,10 +11,10 @@ from rich.cells import cell_len
 from tripos.cli.context import open_store
 from tripos.cli.report import write_xml
 from tripos.cli.tables import output_format, show_rows, show_tables
-from tripos.errors import SUCCESS, Failure
 from tripos.terminal import escape_controls, print_json, show_text, table_width, terminal_width
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.measure_rows import SEQUENCE
@@ -43,19 +43,18 @@ MOST_CHANGES = 12
 """The maximum number of changes of the spec that are shown. The rest are counted."""
 
 
-def main(options: Namespace) -> int:
+def main(options: Namespace) -> ExitCode:
     """Print the differences of two runs or two models."""
     if len(options.runs) > 2:
-        raise Failure("R0202", f"{len(options.runs)} runs cannot be compared at once", "give two: tripos compare A B")
+        raise TriposError(
+            "R0202", f"{len(options.runs)} runs cannot be compared at once", "give two: tripos compare A B"
+        )
     form = output_format(options)
     store = open_store(options)
-    try:
-        with ExitStack() as open_:
-            one, two = _sides(store, options, open_)
-            changed, by_judge = changes_between(one, two, anyway=options.anyway)
-            comparison = compare(one, two, by_judge=by_judge, margins=dict(options.within))
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    with ExitStack() as open_:
+        one, two = _sides(store, options, open_)
+        changed, by_judge = changes_between(one, two, anyway=options.anyway)
+        comparison = compare(one, two, by_judge=by_judge, margins=dict(options.within))
     if options.junit:
         write_xml(comparison_junit(one, two, comparison), options.junit)
     if form == "json":
@@ -69,7 +68,7 @@ def main(options: Namespace) -> int:
     else:
         lines = [*_head(one, two, changed), *render_comparison(comparison, table_width())]
         show_text("\n".join(each for line in lines for each in _fit(line)))
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def _sides(store: Store, options: Namespace, open_: ExitStack) -> tuple[Side, Side]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tripos.cli.parser import build_parser
-from tripos.errors import SUCCESS
 from tripos.terminal import show_output
 from tripos_compiler.diagnostics.codes import CODES
+from tripos_compiler.errors import ExitCode
 
 
 # tripos completion
@@ -39,7 +39,7 @@ SHELLS = {
 }
 
 
-def main(options: argparse.Namespace) -> int:
+def main(options: argparse.Namespace) -> ExitCode:
     """Print the completion script for a shell."""
     import shtab
 
@@ -63,7 +63,7 @@ def main(options: argparse.Namespace) -> int:
         # shtab excludes further words here, which makes zsh complete neither them nor options.
         script = script.replace('"(*):', '"*:')
     show_output(f"{script}\n{SHELLS[options.shell].after}")
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:

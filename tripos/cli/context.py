@@ -13,11 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tripos.errors import Failure
 from tripos.settings.config import SETTINGS_FILE, Config
 from tripos.settings.load import ChosenSettings, chosen_settings, load_config
 from tripos.settings.trust import trust_of
 from tripos.terminal import is_colored, show_diagnostic, show_message, show_text, terminal_width
+from tripos_compiler.errors import TriposError
 from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def open_store(options: Namespace, *, writes: bool = False, on_bucket: bool = Tr
     """Return the store of `--store`, of the settings, or `results`.
 
     Report damaged parts on standard error and skip them. A store that the command writes to must be undamaged. Raises
-    `Failure` if there is no store, and S0113 for a store on a bucket if `on_bucket` is false.
+    `TriposError` if there is no store, and S0113 for a store on a bucket if `on_bucket` is false.
     """
     from tripos_warehouse.store.paths import address_of
     from tripos_warehouse.store.store import Store
@@ -52,15 +52,12 @@ def open_store(options: Namespace, *, writes: bool = False, on_bucket: bool = Tr
     root = chosen_settings(options).config.store
     if not on_bucket and address_of(root):
         hint = "use a store in a folder, with --store"
-        raise Failure("S0113", f"this command does not write to a store on a bucket yet: `{root}`", hint)
+        raise TriposError("S0113", f"this command does not write to a store on a bucket yet: `{root}`", hint)
     if not writes:
         for store in _opened:
             if store.place == (address_of(root) or str(Path(root).expanduser().resolve())):
                 return store
-    try:
-        store = Store.open(root, create=False, on_damage=_tell, tolerant=not writes)
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    store = Store.open(root, create=False, on_damage=_tell, tolerant=not writes)
     if not writes:
         _opened.append(store)
     return store
@@ -144,7 +141,7 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic], *, every: bool = False) 
 
 
 def warning_printer(options: Namespace, config: Config) -> Callable[[RunWarning | None], None]:
-    """Return a function that prints a warning if it gets one, and raises `Failure` if that warning is denied."""
+    """Return a function that prints a warning if it gets one, and raises `TriposError` if that warning is denied."""
     from tripos.runs.preparation import check_denied
     from tripos.settings.config import chosen_denials
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from tripos.cli.context import compile_command_spec
-from tripos.errors import SUCCESS, USAGE, Failure
 from tripos.settings.load import load_config
 from tripos.settings.option import listed_names
 from tripos.settings.trust import trust_of
@@ -21,6 +20,7 @@ from tripos.terminal import print_json, show_output, show_text, table_width
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import percent
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.library.functions.texts import words
 from tripos_compiler.plan import ChoiceType, DataField, Dataset, ListType, Plan, RecordType, SetType, TextType, Type
 from tripos_runtime.datasets.cases import CaseSource
@@ -192,12 +192,12 @@ class DatasetStatistics:
         return sum(next(iter(of.values())).rows for of in self.groups.values())
 
 
-def main(options: Namespace) -> int:
-    """Print the statistics. Raises `Failure` for an unknown data set, field or group."""
+def main(options: Namespace) -> ExitCode:
+    """Print the statistics. Raises `TriposError` for an unknown data set, field or group."""
     compilation, folders = compile_command_spec(options, load_config(Path.cwd(), trust=trust_of(options)))
     plan = compilation.plan
     if plan is None:
-        return USAGE
+        return ExitCode.USAGE
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
     datasets = _chosen(plan, listed_names(options.dataset))
     together = [datasets] if options.together else [[each] for each in datasets]
@@ -210,7 +210,7 @@ def main(options: Namespace) -> int:
         case _:
             figure = options.figure or "mean"
             show_text("\n\n".join("\n".join(_lines(each, figure)) for each in described))
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def _chosen(plan: Plan, names: Sequence[str]) -> list[Dataset]:
@@ -220,11 +220,13 @@ def _chosen(plan: Plan, names: Sequence[str]) -> list[Dataset]:
     for name in names:
         if name in made:
             hint = f'a run makes its rows: run the benchmark, then `tripos sql "from {plan.benchmark.name}.items"`'
-            raise Failure("R0202", f"`{name}` is not read from files", hint)
+            raise TriposError("R0202", f"`{name}` is not read from files", hint)
         if name not in known:
-            raise Failure("R0202", f"the benchmark has no data set `{name}`", _hint(name, known))
+            raise TriposError("R0202", f"the benchmark has no data set `{name}`", _hint(name, known))
     if not known:
-        raise Failure("R0202", "the benchmark reads no data set from files", 'name a spec with a `dataset … from "…"`')
+        raise TriposError(
+            "R0202", "the benchmark reads no data set from files", 'name a spec with a `dataset … from "…"`'
+        )
     return [known[name] for name in names] or list(known.values())
 
 
@@ -238,7 +240,9 @@ def _described(source: CaseSource, datasets: Sequence[Dataset], options: Namespa
     parts = [part for part in every[0] if all(part in others for others in every[1:])]
     name = " + ".join(each.name for each in datasets)
     if not parts:
-        raise Failure("R0202", f"the data sets {name} have no field in common", "describe them without `--together`")
+        raise TriposError(
+            "R0202", f"the data sets {name} have no field in common", "describe them without `--together`"
+        )
     by = [_part(name, parts, each) for each in listed_names(options.by)]
     chosen = [_part(name, parts, each) for each in listed_names(options.field)] or parts
     rows = (row.values for each in datasets for row in source.sources.stream(each))
@@ -252,7 +256,7 @@ def _described(source: CaseSource, datasets: Sequence[Dataset], options: Namespa
 def _part(dataset: str, parts: Sequence[FieldPart], name: str) -> FieldPart:
     known = {part.name: part for part in parts}
     if name not in known:
-        raise Failure("R0202", f"`{dataset}` has no field `{name}`", _hint(name, known))
+        raise TriposError("R0202", f"`{dataset}` has no field `{name}`", _hint(name, known))
     return known[name]
 
 
@@ -262,11 +266,11 @@ def _parse_groups(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, values = text.partition("=")
         if not equals or not name.strip() or not listed_names([values]):
-            raise Failure("R0202", f"`--group {text}` names no values", "write --group NAME=VALUE[,VALUE]")
+            raise TriposError("R0202", f"`--group {text}` names no values", "write --group NAME=VALUE[,VALUE]")
         for value in listed_names([values]):
             if value in names:
                 message = f"`{value}` is counted as `{names[value]}` and as `{name.strip()}`"
-                raise Failure("R0202", message, "name a value in one `--group`")
+                raise TriposError("R0202", message, "name a value in one `--group`")
             names[value] = name.strip()
     return names
 

@@ -17,7 +17,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tripos.cli.context import warning_printer
-from tripos.errors import SUCCESS, Failure
 from tripos.releases.opening import run_git
 from tripos.releases.reach import USER_GIVEN, NetworkPolicy, policy_of
 from tripos.runs.compilation import CompiledSpec, earlier_plan, earlier_spec
@@ -29,10 +28,10 @@ from tripos.settings.trust import trust_of
 from tripos.terminal import escape_controls, print_json, show_text, terminal_width
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import usd, wrap
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.plan_diff import WEIGHTS, Change, find_changes, least_version, version_numbers
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.trust import TRUSTED, Trust
-from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.report.history import BREAKS, CONTINUES, OTHER_ROWS, FigurePair, MeasureEffect
 from tripos_warehouse.store.store import Store
@@ -63,7 +62,7 @@ def open_version(
     reach: NetworkPolicy = USER_GIVEN,
 ) -> Iterator[Version]:
     """Open a spec, a release, a plan in JSON, or `REVISION:PATH`, whose files exist until it is closed. Raises
-    `Failure`."""
+    `TriposError`."""
     with ExitStack() as until:
         revision, colon, path = place.partition(":")
         if colon and revision and not path.startswith("//") and not Path(place).exists():
@@ -81,7 +80,7 @@ def _check_out(revision: str, path: str, to: Path) -> None:
     """Write the files of a git revision into a folder: those of the spec's folder and of its sibling folders, which may
     have shared files. The path is relative to the root of the repository, as in git."""
     if Path(path).is_absolute() or ".." in Path(path).parts or revision.startswith("-"):
-        raise Failure("E0108", f"`{revision}:{path}` is no place in this repository", "write REVISION:specs/NAME")
+        raise TriposError("E0108", f"`{revision}:{path}` is no place in this repository", "write REVISION:specs/NAME")
     try:
         top = Path(_git("rev-parse", "--show-toplevel").strip())
         inside = "" if path == "." else path.rstrip("/")
@@ -93,7 +92,7 @@ def _check_out(revision: str, path: str, to: Path) -> None:
         stderr = getattr(error, "stderr", "") or ""
         why = stderr.strip().removeprefix("fatal: ") or str(error)
         hint = "write REVISION:PATH as git does, such as HEAD~1:specs/edubench, in the repository"
-        raise Failure("E0108", f"git has no `{revision}:{path}`: {why}", hint) from error
+        raise TriposError("E0108", f"git has no `{revision}:{path}`: {why}", hint) from error
     _unpack(to / _ARCHIVE, to)
 
 
@@ -127,19 +126,19 @@ _TITLES = {
 }
 
 
-def main(options: Namespace) -> int:
+def main(options: Namespace) -> ExitCode:
     """Print the changes, the most severe first, and the least version number that they require."""
     config = chosen_settings(options).config
     releases = (*options.releases, *config.releases)
     if options.store is None and (options.model or options.role):
-        raise Failure("R0202", "`--model` and `--role` say whom the next run asks", "give --store too")
+        raise TriposError("R0202", "`--model` and `--role` say whom the next run asks", "give --store too")
     places = (options.data, config.data, releases, trust_of(options), policy_of(options))
     with open_version(options.before, *places) as old, open_version(options.after, *places) as new:
         before, after = old.plan, new.plan
         changes = find_changes(before, after)
         if options.format == "github":
             show_text("\n".join(_comment(before, after, changes, config.store if options.store is not None else None)))
-            return SUCCESS
+            return ExitCode.SUCCESS
         following = None if options.store is None else _next_run(options, config, before, new)
     match options.format:
         case "json":
@@ -148,14 +147,14 @@ def main(options: Namespace) -> int:
             show_text("\n".join(_markdown(before, after, changes, following)))
         case _:
             show_text("\n".join(_text(before, after, changes, following)))
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def _next_run(options: Namespace, config: Config, before: Plan, after: Version) -> NextRun:
-    """Return the forecast of the next run. Raises `Failure`."""
+    """Return the forecast of the next run. Raises `TriposError`."""
     if after.spec is None:
         message = f"`{options.after}` is a plan without its data, so nobody can tell what its run asks"
-        raise Failure("R0202", message, "give its spec or its release, or leave out --store")
+        raise TriposError("R0202", message, "give its spec or its release, or leave out --store")
     return forecast_next_run(after.spec, before, request_of(options), config, warning_printer(options, config))
 
 
@@ -168,10 +167,7 @@ def _comment(before: Plan, after: Plan, found: Sequence[Change], place: str | No
     figures = None
     if place is not None:
         names = [each.name for each in after.measures]
-        try:
-            figures = figures_between(Store.open(place, create=False), before, after, names)
-        except StoreError as error:
-            raise Failure(error.code, error.message, error.hint) from error
+        figures = figures_between(Store.open(place, create=False), before, after, names)
     return comment_lines(before, after, _head(before, after, found), found, effects, figures)
 
 

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from tripos.errors import SOME_FAILED, SUCCESS, Failure
 from tripos.runs.records import REPLAY_PREFIX as RECORDED, open_recording
 from tripos.settings.config import SETTINGS_FILE, Config
 from tripos.settings.env_file import UNKNOWN_VARIABLE, env_files, load_env, split_env
@@ -34,6 +33,7 @@ from tripos.settings.trust import trust_of
 from tripos.terminal import escape_controls, is_colored, print_json, show_text, terminal_width
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import counted, display_width, duration, file_size, usd, wrap
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Settings
 from tripos_runtime.asking.functions.protocol import NO_SANDBOX
 from tripos_runtime.models.base import Message, Model, ModelError, Request
@@ -133,7 +133,7 @@ MOST = 80
 COLOURS: dict[Status, str] = {"ok": "32", "warning": "33", "problem": "31"}
 
 
-def main(options: Namespace) -> int:
+def main(options: Namespace) -> ExitCode:
     """Print a table of checks, or the checks as JSON. Return exit code 1 if there is a problem."""
     roles = _roles(options)
     checks, secrets = _checks(options, roles)
@@ -148,7 +148,7 @@ def main(options: Namespace) -> int:
         print_json(table)
     else:
         _show(checks)
-    return SOME_FAILED if failed else SUCCESS
+    return ExitCode.SOME_FAILED if failed else ExitCode.SUCCESS
 
 
 def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[CheckResult], tuple[str, ...]]:
@@ -162,7 +162,7 @@ def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Check
         environ = load_env(folder, trust)
         chosen = load_settings(folder, profile=options.profile, environ=environ, trust=trust)
         checks += project_checks(chosen, folder, environ)
-    except Failure as failure:
+    except TriposError as failure:
         environ = all_variables()
         chosen = ChosenSettings(Config(), secrets=key_values(environ))
         checks.append(failed_check(failure))
@@ -195,7 +195,7 @@ def _roles(options: Namespace) -> dict[str, list[str]]:
     for text in options.role:
         name, equals, models = text.partition("=")
         if not equals or not listed_names([models]):
-            raise Failure("R0202", f"`--role {text}` names no model", "write --role NAME=PROVIDER/MODEL")
+            raise TriposError("R0202", f"`--role {text}` names no model", "write --role NAME=PROVIDER/MODEL")
         roles[name] = [*roles.get(name, []), *listed_names([models])]
     return roles
 
@@ -228,9 +228,9 @@ def project_checks(chosen: ChosenSettings, folder: Path, environ: Mapping[str, s
         yield from _budget_checks(chosen.config.budget)
 
 
-def failed_check(failure: Failure) -> CheckResult:
+def failed_check(failure: TriposError) -> CheckResult:
     """Return the check of unreadable settings."""
-    return problem(SETTINGS, SETTINGS_FILE, f"[{failure.code}] {failure.message}", failure.hint or "")
+    return problem(SETTINGS, SETTINGS_FILE, f"[{failure.code}] {failure.message}", failure.hint)
 
 
 def _env_checks(path: Path, folder: Path) -> Iterator[CheckResult]:
@@ -552,8 +552,8 @@ def _recorded_check(name: str, config: Config) -> CheckResult:
     """Check that the run exists which a name such as `replay/RUN` denotes."""
     try:
         cassette = open_recording(name, config.store)
-    except Failure as failure:
-        return problem(name, "model", f"[{failure.code}] {failure.message}", failure.hint or "")
+    except TriposError as failure:
+        return problem(name, "model", f"[{failure.code}] {failure.message}", failure.hint)
     assert cassette is not None
     return ok(name, "model", f"replays run {cassette.run.run_id}, with {', '.join(sorted(cassette.models))}")
 

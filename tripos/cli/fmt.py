@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import difflib
-import os
-import shutil
+import stat
 import sys
-import tempfile
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from tripos.errors import SUCCESS, USAGE, Failure
 from tripos.settings.trust import trust_of
 from tripos.terminal import is_colored, show_message, show_output, show_text, terminal_width
 from tripos_compiler.diagnostics.diagnostic import Diagnostic
 from tripos_compiler.diagnostics.renderers import render_text, summary
 from tripos_compiler.diagnostics.text_format import not_utf8
 from tripos_compiler.editing.formatter import Unparsable, format_text
+from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.files import write_atomically
 
-WOULD_CHANGE = 1
+WOULD_CHANGE = ExitCode.SOME_FAILED
 """The exit code of `--check` if a file is not in the layout."""
 STDIN = "-"
 STDIN_SHOWN = "<stdin>"
 
 
-def main(options: Namespace) -> int:
+def main(options: Namespace) -> ExitCode:
     """Format every file. Return exit code 2 if one has a syntax error; that file is left unchanged."""
     if STDIN in options.paths and len(options.paths) > 1:
-        raise Failure("R0202", "`-` stands alone", "format standard input, or files")
+        raise TriposError("R0202", "`-` stands alone", "format standard input, or files")
     wrong: list[Diagnostic] = []
     changes = False
     for path in _files(options.paths):
@@ -47,8 +46,8 @@ def main(options: Namespace) -> int:
     if wrong:
         show_text(render_text(wrong, color=is_colored(sys.stderr), width=terminal_width()), stderr=True, styled=True)
         show_text(summary(wrong), stderr=True)
-        return USAGE
-    return WOULD_CHANGE if options.check and changes else SUCCESS
+        return ExitCode.USAGE
+    return WOULD_CHANGE if options.check and changes else ExitCode.SUCCESS
 
 
 def _change(path: Path | None, shown: str, before: str, after: str, options: Namespace) -> None:
@@ -68,7 +67,7 @@ def _change(path: Path | None, shown: str, before: str, after: str, options: Nam
 
 def _files(paths: Sequence[str]) -> list[Path | None]:
     """Return the distinct files to format, those of a folder sorted by name. None denotes standard input. Raises
-    `Failure` if there are none."""
+    `TriposError` if there are none."""
     files: dict[Path, Path | None] = {}
     for path in paths:
         given = Path(path)
@@ -79,13 +78,13 @@ def _files(paths: Sequence[str]) -> list[Path | None]:
             inside = given.resolve()
             for each in below:
                 if not each.resolve().is_relative_to(inside):
-                    raise Failure("E0108", f"`{each}` is a link that leads out of `{path}`", "name the file itself")
+                    raise TriposError("E0108", f"`{each}` is a link that leads out of `{path}`", "name the file itself")
             if not below:
-                raise Failure("E0108", f"there is no .tripos file below `{path}`", "name a file, or another folder")
+                raise TriposError("E0108", f"there is no .tripos file below `{path}`", "name a file, or another folder")
         elif given.exists():
             below = [given]
         else:
-            raise Failure("E0108", f"there is no file at `{path}`", "give .tripos files, or folders that hold some")
+            raise TriposError("E0108", f"there is no file at `{path}`", "give .tripos files, or folders that hold some")
         for each in below:
             files.setdefault(each.resolve(), each)
     return list(files.values())
@@ -99,9 +98,9 @@ def _read(path: Path | None, most: int) -> bytes:
             with path.open("rb") as file:
                 content = file.read(most + 1)
     except OSError as error:
-        raise Failure("E0108", f"cannot read {path}: {error.strerror}", "check its permissions") from error
+        raise TriposError("E0108", f"cannot read {path}: {error.strerror}", "check its permissions") from error
     if len(content) > most:
-        raise Failure("E0108", f"cannot read {path}: it has more than {most:,} bytes", "split it")
+        raise TriposError("E0108", f"cannot read {path}: it has more than {most:,} bytes", "split it")
     return content
 
 
@@ -110,7 +109,7 @@ def _decoded(content: bytes, shown: str) -> str:
         return content.decode()
     except UnicodeDecodeError as error:
         reason, hint = not_utf8(content, shown)
-        raise Failure("E0108", f"cannot read {shown}: {reason}", hint) from error
+        raise TriposError("E0108", f"cannot read {shown}: {reason}", hint) from error
 
 
 def _difference(before: str, after: str, shown: str) -> str:
@@ -124,17 +123,11 @@ def _lines(text: str) -> list[str]:
 
 
 def write_spec(path: Path, text: str) -> None:
-    """Replace a file atomically, keeping its mode and following links. Raises `Failure` if it cannot be written."""
+    """Replace a file atomically, keeping its mode and following links. Raises `TriposError` if it cannot be written."""
     target = path.resolve()
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(text.encode())
-            shutil.copymode(target, name)
-            Path(name).replace(target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_atomically(target, text.encode(), mode=stat.S_IMODE(target.stat().st_mode))
     except OSError as error:
-        raise Failure("E0108", f"cannot write {path}: {error.strerror}", "check its folder's permissions") from error
+        raise TriposError(
+            "E0108", f"cannot write {path}: {error.strerror}", "check its folder's permissions"
+        ) from error

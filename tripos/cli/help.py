@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from tripos.errors import SUCCESS, Failure
 from tripos.terminal import is_colored, show_message, show_text, terminal_width
 from tripos_compiler.constructs.reference import page_of
 from tripos_compiler.constructs.table import CONSTRUCTS
@@ -26,6 +25,7 @@ from tripos_compiler.diagnostics.codes import CODES, find_page
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.i18n import localized, localized_page, reader_language
 from tripos_compiler.diagnostics.text_format import wrap
+from tripos_compiler.errors import ExitCode, TriposError
 
 PAGE_FOLDERS = (Path(__file__).parents[1] / "language", Path(__file__).parents[2] / "docs" / "language")
 """The folders of the pages: in the package, or in a checkout next to it."""
@@ -99,12 +99,12 @@ MOST = 100
 
 
 # tripos explain
-def main(options: Namespace) -> int:
+def main(options: Namespace) -> ExitCode:
     """Print the pages of codes, the page of a word of the language, or a list of all codes or of those with a
     prefix."""
     if not options.codes:
         _list(CODES)
-        return SUCCESS
+        return ExitCode.SUCCESS
     for index, topics in enumerate(options.codes):
         if index:
             show_text()
@@ -119,9 +119,9 @@ def main(options: Namespace) -> int:
         else:
             page = find_language_page(topics.strip().lower())
             if page is None:
-                raise Failure("R0202", f"there is no code or word of the language `{topics}`", _near(name))
+                raise TriposError("R0202", f"there is no code or word of the language `{topics}`", _near(name))
             _show(page)
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def _page(code: str) -> str:
@@ -220,29 +220,34 @@ SOURCES = ("docs", "specs", "compiler/tripos_compiler/diagnostics/pages")
 
 
 # tripos docs
-def docs_main(options: Namespace) -> int:
-    """Print the address of a page and open it in a browser. Raises `Failure` R0202 if there is no such page."""
+def docs_main(options: Namespace) -> ExitCode:
+    """Print the address of a page and open it in a browser. Raises `TriposError` R0202 if there is no such page."""
     _build_in_checkout()
     if not (HANDBOOK / "index.html").is_file():
         hint = "run `make docs` in a clone of the repository, or read its docs/index.md"
-        raise Failure("R0215", "this installation came without the documentation", hint)
+        raise TriposError("R0215", "this installation came without the documentation", hint)
     address = find_address(HANDBOOK, options.page)
     show_text(address)
     if not options.print:
         webbrowser.open(address)
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def find_address(handbook: Path, page: str | None) -> str:
-    """Return the address of a page, by its name, a statement, a function or a code; without a name, of the first page.
-    Raises `Failure` R0202 if there is none."""
+    """Return the address of a page, by its name or an old one, a statement, a function or a code; without a name, of
+    the first page. Raises `TriposError` R0202 if there is none."""
     name = (page or "index").strip()
     code = name.upper()
     if code in CODES:
         family = json.loads((handbook / "codes.json").read_text("utf-8"))[code]
         return f"{(handbook / 'codes' / f'{family}.html').as_uri()}#{code.lower()}"
     name = name.removeprefix("docs/").removesuffix(".md").lower().replace(" ", "-")
-    pages = {path.relative_to(handbook).with_suffix("").as_posix(): path for path in handbook.rglob("*.html")}
+    redirects = json.loads((handbook / "redirects.json").read_text("utf-8"))
+    if name in redirects:
+        target, _, anchor = redirects[name].partition("#")
+        return f"{(handbook / target).as_uri()}{anchor and f'#{anchor}'}"
+    built = {path.relative_to(handbook).with_suffix("").as_posix(): path for path in handbook.rglob("*.html")}
+    pages = {key: path for key, path in built.items() if key not in redirects}
     by_stem = {path.stem: path for key, path in sorted(pages.items(), reverse=True) if path.stem != "index"}
     address = pages.get(name) or pages.get(f"{name}/index") or by_stem.get(name) or pages.get(f"benchmarks/{name}")
     if address is not None:
@@ -250,9 +255,9 @@ def find_address(handbook: Path, page: str | None) -> str:
     for each in ("language/functions", "language/aggregates"):
         if each in pages and re.search(f'<h3 id="{re.escape(name)}"', pages[each].read_text("utf-8")):
             return f"{pages[each].as_uri()}#{name}"
-    close = nearest(name, sorted(by_stem)) or nearest(code, CODES)
+    close = nearest(name, sorted({*by_stem, *redirects})) or nearest(code, CODES)
     hint = f"did you mean `{close}`?" if close else "`tripos docs` opens the first page, which has a search"
-    raise Failure("R0202", f"the documentation has no page `{page}`", hint)
+    raise TriposError("R0202", f"the documentation has no page `{page}`", hint)
 
 
 def _build_in_checkout() -> None:
@@ -267,18 +272,18 @@ def _build_in_checkout() -> None:
     done = subprocess.run([sys.executable, str(BUILDER), str(HANDBOOK)], capture_output=True, text=True, check=False)
     if done.returncode and not built.is_file():
         said = done.stderr.strip().splitlines()[-1:] or ["the generator said nothing"]
-        raise Failure("R0215", f"the documentation cannot be built: {said[0]}", "run `make docs` to see why")
+        raise TriposError("R0215", f"the documentation cannot be built: {said[0]}", "run `make docs` to see why")
 
 
 # tripos lsp
-def lsp_main(options: Namespace) -> int:
-    """Run the language server for one editor. Raises `Failure` if the server is not installed."""
+def lsp_main(options: Namespace) -> ExitCode:
+    """Run the language server for one editor. Raises `TriposError` if the server is not installed."""
     if importlib.util.find_spec("pygls") is None:
-        raise Failure("R0206", "the language server is not installed", "pip install 'tripos[lsp]'")
+        raise TriposError("R0206", "the language server is not installed", "pip install 'tripos[lsp]'")
     from tripos.lsp.server import serve
 
     logging.getLogger("pygls").setLevel(logging.CRITICAL)  # the server logs its own errors
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # other output must not mix with the protocol
     serve(stdin, stdout)
-    return SUCCESS
+    return ExitCode.SUCCESS

@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, Any
 from tripos.cli.context import open_store
 from tripos.cli.init import STATEMENT_NAME, add_to_spec, apply_insertions, insert_below, own_sources
 from tripos.cli.tables import table_lines, text_columns
-from tripos.errors import SOME_FAILED, SUCCESS, USAGE, Failure
 from tripos.importing.logs.opening import find_logs, open_logs, source_of
-from tripos.importing.logs.runs import CollectedLog, LogCollector, LogRecorder, atomic_write
+from tripos.importing.logs.runs import CollectedLog, LogCollector, LogRecorder
 from tripos.importing.logs.spec_text import identifier, spec_of
 from tripos.importing.rows import FileRows, RowError, parse_constants, read_mapping, read_table, report_row_errors
 from tripos.importing.trees import approve, check_suffix, check_tree, format_tree, read_outline
@@ -37,9 +36,10 @@ from tripos.terminal import escape_controls, print_json, show_json, show_message
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import counted, not_utf8
 from tripos_compiler.editing.formatter import format_text
+from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.files import write_atomically
 from tripos_compiler.library.functions.trees import ParsedTree
 from tripos_compiler.lowering.declarations import DRAFT
-from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report.remarks import own_figure_text
 from tripos_warehouse.store.locks import IMPORT, Locks, lock_offset
 
@@ -71,7 +71,7 @@ MOST_NAMES = 3
 MOST_CHANGED = 20
 
 
-def main(options: Namespace) -> int:
+def main(options: Namespace) -> ExitCode:
     """Import `scores`, `samples`, `logs`, a `tree`, a `dataset` or a `task`."""
     if options.action == "dataset":
         return import_dataset(options)
@@ -81,13 +81,10 @@ def main(options: Namespace) -> int:
         return import_tree(options)
     if options.action == "task":
         return import_task(options)
-    try:
-        return _scores(options) if options.action == "scores" else _samples(options)
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    return _scores(options) if options.action == "scores" else _samples(options)
 
 
-def _scores(options: Namespace) -> int:
+def _scores(options: Namespace) -> ExitCode:
     from tripos.importing.scores import read_scores
     from tripos_warehouse.ledger.imported_scores import exclusive_import
     from tripos_warehouse.views.connect import connect_run
@@ -102,7 +99,7 @@ def _scores(options: Namespace) -> int:
         return _write_scores(options, store, run.run_id, table, found)
 
 
-def _write_scores(options: Namespace, store: Store, run_id: str, table: FileRows, scores: ScoreImport) -> int:
+def _write_scores(options: Namespace, store: Store, run_id: str, table: FileRows, scores: ScoreImport) -> ExitCode:
     """Write new scores if there is no objection, and print the counts."""
     from tripos.annotation.carry_over import carry_to_other_runs
     from tripos_warehouse.ledger.imported_scores import changed_rows, compare_with_store
@@ -130,12 +127,12 @@ def _write_scores(options: Namespace, store: Store, run_id: str, table: FileRows
         if change.changed and not options.replace:
             _show_changed(change.changed)
             many = len(change.changed)
-            raise Failure(
+            raise TriposError(
                 "S0505",
                 f"{many:,} of {len(scores.scores):,} scores {'is' if many == 1 else 'are'} in the store already, and"
                 f" {'another' if many == 1 else 'others'} than here",
                 "use `--replace` to replace the scores, or `--round 2` to keep both",
-                SOME_FAILED,
+                ExitCode.SOME_FAILED,
             )
         if not options.dry_run and (change.new or change.changed):
             store.append(changed_rows(change, table.source, store.next_time()))
@@ -145,10 +142,10 @@ def _write_scores(options: Namespace, store: Store, run_id: str, table: FileRows
         by = _listed(outcome["evaluators"])
         show_message(f"{counted(outcome['scores'], 'score')} of {counted(outcome['replies'], 'reply')} by {by}")
         _print_counts(outcome, "score", options.dry_run)
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
-def _samples(options: Namespace) -> int:
+def _samples(options: Namespace) -> ExitCode:
     from tripos.cli.context import compile_command_spec
     from tripos.importing.replies import record, role_flags
     from tripos.releases.frozen import restore_given
@@ -160,7 +157,7 @@ def _samples(options: Namespace) -> int:
     compilation, folders = compile_command_spec(options, config)
     plan = compilation.plan
     if plan is None:
-        return USAGE
+        return ExitCode.USAGE
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
     restore_given(source, options.path, compilation.releases)
     folder = Path(compilation.sources[0].path).parent
@@ -179,7 +176,7 @@ def _samples(options: Namespace) -> int:
         _print_counts(outcome, "reply", options.dry_run)
         for name, count in outcome["unmade"].items():
             show_message(f"{counted(count, 'row')} of `{name}` {'is' if count == 1 else 'are'} yet to be made")
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def _run_command(options: Namespace) -> list[str]:
@@ -205,7 +202,7 @@ class _JsonOutcome:
         self.told["imported"] = False
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self.options.json and (kind is None or issubclass(kind, Failure)):
+        if self.options.json and (kind is None or issubclass(kind, TriposError)):
             rejected = [each.to_json() for each in self.rejected]
             outcome = {**self.told, "dry_run": self.options.dry_run, "rejected": rejected}
             show_json(json.dumps(outcome, ensure_ascii=False, indent=2, default=str))
@@ -264,7 +261,7 @@ UNSAVED = "spec.tripos"
 
 
 # Data sets
-def import_dataset(options: Namespace) -> int:
+def import_dataset(options: Namespace) -> ExitCode:
     """Print a data set declaration for a source, or add it to a spec. Rows that were fetched or queried are written
     next to it."""
     from tripos.importing.datasets import DATABASES
@@ -277,10 +274,10 @@ def import_dataset(options: Namespace) -> int:
     ):
         if given and not meant:
             kind = "data sets of the Hub" if shown == "--split" else "databases"
-            raise Failure("R0202", f"`{shown}` has no meaning for `{options.source}`", f"it is for {kind}")
+            raise TriposError("R0202", f"`{shown}` has no meaning for `{options.source}`", f"it is for {kind}")
     name = options.name or _name_of(options.source)
     if not STATEMENT_NAME.fullmatch(name):
-        raise Failure("R0202", f"`{name}` is no name", "a name has letters, digits and `_`")
+        raise TriposError("R0202", f"`{name}` is no name", "a name has letters, digits and `_`")
     if options.path is None:
         proposal = _proposed(options, name, Path.cwd() / UNSAVED)
         if options.json:
@@ -288,7 +285,7 @@ def import_dataset(options: Namespace) -> int:
         else:
             show_output(format_text(proposal.text, name))
             _print_proposal(proposal)
-        return SUCCESS
+        return ExitCode.SUCCESS
     seen: list[ProposedDataset] = []
 
     def added(spec: SpecSource, before: Compilation) -> tuple[Mapping[str, str], str]:
@@ -301,11 +298,11 @@ def import_dataset(options: Namespace) -> int:
 
     plan = add_to_spec(options, f"dataset `{name}`", added)
     if plan is None:
-        return USAGE
+        return ExitCode.USAGE
     _print_proposal(seen[0])
     if options.json:
         show_json(json.dumps(seen[0].to_json(), ensure_ascii=False, indent=2))
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def _proposed(options: Namespace, name: str, spec: Path, axes: list[str] | None = None) -> ProposedDataset:
@@ -319,7 +316,9 @@ def _proposed(options: Namespace, name: str, spec: Path, axes: list[str] | None 
     found = propose(name, source, rows, axes or (), folder)
     if all(each.left_out for each in found.fields):
         columns = ", ".join(f"`{each.column}`" for each in found.fields)
-        raise Failure("R0209", f"no column of `{source}` is about an item: {columns}", "declare the data set by hand")
+        raise TriposError(
+            "R0209", f"no column of `{source}` is about an item: {columns}", "declare the data set by hand"
+        )
     return found
 
 
@@ -349,7 +348,7 @@ def _local_source(options: Namespace, name: str, spec: Path) -> str:
     if path_given.suffix.casefold() in DATABASES:
         target = Path(options.output) if options.output else spec.parent / f"{name}.jsonl"
         if target.exists() and not options.replace:
-            raise Failure(
+            raise TriposError(
                 "R0209", f"`{_short_path(target)}` is there already", "use --replace, or another file: -o FILE"
             )
         written = write_lines(target, json_lines(_rows_asked(path_given, options)))
@@ -373,7 +372,9 @@ def _split_hub_address(address: str) -> tuple[str, str]:
     owner, _, rest = address.removeprefix("hf://").strip("/").removeprefix("datasets/").partition("/")
     name, _, path = rest.partition("/")
     if not owner or not name:
-        raise Failure("R0202", f"`{address}` is no place on the Hub", "write hf://OWNER/NAME, or hf://OWNER/NAME/PATH")
+        raise TriposError(
+            "R0202", f"`{address}` is no place on the Hub", "write hf://OWNER/NAME, or hf://OWNER/NAME/PATH"
+        )
     return f"hf://{owner}/{name}", path
 
 
@@ -428,7 +429,7 @@ class _Imported:
 
 
 # Logs of other tools
-def import_logs(options: Namespace) -> int:
+def import_logs(options: Namespace) -> ExitCode:
     """Import logs of other tools as runs."""
     outcome = _Imported()
     with ExitStack() as locks:
@@ -440,8 +441,6 @@ def import_logs(options: Namespace) -> int:
                 raise _no_logs(options.paths, outcome)
             for gathering in outcome.gatherings.values():
                 _record(options, gathering, outcome)
-        except StoreError as error:
-            raise Failure(error.code, error.message, error.hint) from error
         finally:
             for gathering in outcome.gatherings.values():
                 gathering.close()
@@ -452,7 +451,7 @@ def import_logs(options: Namespace) -> int:
 def _folder_lock(folder: Path) -> Iterator[None]:
     """Lock a folder against other imports of logs, since samples are identified by the order of the items in it.
 
-    Raises `Failure` S0506 if another import is running, S0102 if the folder cannot be written.
+    Raises `TriposError` S0506 if another import is running, S0102 if the folder cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -461,14 +460,14 @@ def _folder_lock(folder: Path) -> Iterator[None]:
         raise _unwritable(folder, error) from error
     try:
         if not locks.hold(lock_offset(IMPORT, "logs")):
-            raise Failure("S0506", f"another import of logs into `{folder}` is under way", "wait for its end")
+            raise TriposError("S0506", f"another import of logs into `{folder}` is under way", "wait for its end")
         yield
     finally:
         locks.close()
 
 
-def _unwritable(path: Path, error: OSError) -> Failure:
-    return Failure("S0102", f"cannot write `{path}`: {error.strerror}", "give another folder: `-o DIR`")
+def _unwritable(path: Path, error: OSError) -> TriposError:
+    return TriposError("S0102", f"cannot write `{path}`: {error.strerror}", "give another folder: `-o DIR`")
 
 
 def _files(options: Namespace) -> Iterator[SourceFile]:
@@ -476,7 +475,7 @@ def _files(options: Namespace) -> Iterator[SourceFile]:
         try:
             yield from find_logs(Path(path), trust_of(options), outside=options.allow_outside)
         except OSError as error:
-            raise Failure(UNREADABLE, f"cannot read `{path}`: {error.strerror}", "check the path") from error
+            raise TriposError(UNREADABLE, f"cannot read `{path}`: {error.strerror}", "check the path") from error
 
 
 def _gather(options: Namespace, file: SourceFile, outcome: _Imported, locks: ExitStack) -> None:
@@ -500,12 +499,12 @@ def _gather(options: Namespace, file: SourceFile, outcome: _Imported, locks: Exi
 
 
 def _names(texts: Sequence[str]) -> dict[str, str]:
-    """Return the names of scores from `--score`. Raises `Failure` R0202 if one is malformed."""
+    """Return the names of scores from `--score`. Raises `TriposError` R0202 if one is malformed."""
     found = {}
     for text in texts:
         name, equals, here = text.partition("=")
         if not equals or not name or not here:
-            raise Failure("R0202", f"`--score {text}` names no score", "write --score NAME=NAME_HERE")
+            raise TriposError("R0202", f"`--score {text}` names no score", "write --score NAME=NAME_HERE")
         found[name] = here
     return found
 
@@ -558,17 +557,17 @@ def _write_spec(path: Path, gathering: LogCollector) -> None:
         ]
         shown = _spec(gathering.folder, gathering.spec.name)
         message = f"`{shown}` was changed, and lacks a part of the logs: {'; '.join(lacking[:SHOWN])}"
-        raise Failure(MENDED, message, "add it to the spec, or import into another folder with `-o DIR`")
+        raise TriposError(MENDED, message, "add it to the spec, or import into another folder with `-o DIR`")
     try:
-        with atomic_write(path) as file:
-            file.write(gathering.whole_spec.text.encode())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, gathering.whole_spec.text.encode())
     except OSError as error:
         raise _unwritable(path, error) from error
 
 
 def _compiled(options: Namespace, path: Path, shown: Path | None = None) -> tuple[Plan, CaseSource]:
-    """Return the plan of a generated spec, with its items. Diagnostics name the file `shown`. Raises `Failure` if the
-    spec has errors."""
+    """Return the plan of a generated spec, with its items. Diagnostics name the file `shown`. Raises `TriposError` if
+    the spec has errors."""
     from tripos.cli.context import show_diagnostics
     from tripos.runs.compilation import find_spec
     from tripos_runtime.datasets.cases import CaseSource
@@ -577,7 +576,7 @@ def _compiled(options: Namespace, path: Path, shown: Path | None = None) -> tupl
     compilation = spec.compile({})
     if compilation.plan is None:
         show_diagnostics(compilation.diagnostics)
-        raise Failure(
+        raise TriposError(
             MENDED, f"`{shown or path}` is not well formed", "mend it, or import into another folder with `-o DIR`"
         )
     return compilation.plan, CaseSource(compilation.plan, spec.folders, tuple(s.path for s in compilation.sources))
@@ -671,7 +670,7 @@ def _show(options: Namespace, summary: dict[str, Any], refused: Sequence[str]) -
         show_message("nothing is new: nothing was written")
 
 
-def _finish(options: Namespace, outcome: _Imported) -> int:
+def _finish(options: Namespace, outcome: _Imported) -> ExitCode:
     data = {
         "logs": outcome.told,
         "unread": [{"file": path, "reason": reason} for path, reason in outcome.unread.items()],
@@ -686,24 +685,24 @@ def _finish(options: Namespace, outcome: _Imported) -> int:
     if outcome.changed:
         message = f"{counted(outcome.changed, 'log')} of {len(outcome.told)} changed since they were imported"
         hint = "`--replace` takes changed scores; for changed replies import into another benchmark with `--name`"
-        raise Failure(CHANGED, message, hint, SOME_FAILED)
-    return SOME_FAILED if outcome.unread else SUCCESS
+        raise TriposError(CHANGED, message, hint, ExitCode.SOME_FAILED)
+    return ExitCode.SOME_FAILED if outcome.unread else ExitCode.SUCCESS
 
 
-def _no_logs(paths: Sequence[str], found: _Imported) -> Failure:
+def _no_logs(paths: Sequence[str], found: _Imported) -> TriposError:
     """Return the failure that none of the files is a log."""
     if found.unread:
         path, reason = next(iter(found.unread.items()))
-        return Failure(UNREADABLE, f"cannot read `{path}`: {reason}", "give a log as the tool wrote it")
+        return TriposError(UNREADABLE, f"cannot read `{path}`: {reason}", "give a log as the tool wrote it")
     hint = f"logs of these tools are read: {', '.join(TOOLS)}"
-    return Failure(UNREADABLE, f"there is no log at {', '.join(f'`{path}`' for path in paths[:SHOWN])}", hint)
+    return TriposError(UNREADABLE, f"there is no log at {', '.join(f'`{path}`' for path in paths[:SHOWN])}", hint)
 
 
 CODE = "R0246"
 
 
 # Tasks of other tools
-def import_task(options: Namespace) -> int:
+def import_task(options: Namespace) -> ExitCode:
     """Write the spec and its files. Return exit code 1 if a part was left as a hole."""
     from tripos.importing.spec_text import name_of
     from tripos.importing.tasks.promptfoo import is_promptfoo, promptfoo_spec
@@ -721,7 +720,7 @@ def import_task(options: Namespace) -> int:
         folder, name = Path(options.output or imported.name), imported.name
     else:
         if options.argument:
-            raise Failure("R0202", "`--argument` is for a task of Inspect", "leave it out")
+            raise TriposError("R0202", "`--argument` is for a task of Inspect", "leave it out")
         task, others = _task(path, options.task, source)
         folder, name = Path(options.output or name_of(task.name)), task.name
         imported = _translate(task, others, folder, options)
@@ -736,7 +735,7 @@ def import_task(options: Namespace) -> int:
         print_json(outcome)
     else:
         _print_task(imported, str(outcome["spec"]))
-    return SUCCESS if imported.whole else SOME_FAILED
+    return ExitCode.SUCCESS if imported.whole else ExitCode.SOME_FAILED
 
 
 def _translate(task: TaskFile, others: Mapping[str, TaskFile], folder: Path, options: Namespace) -> ImportedTask:
@@ -762,15 +761,15 @@ def _translate_inspect(path: Path, options: Namespace) -> ImportedTask:
 
     if not options.run_python:
         hint = "read it, then add `--run-python`"
-        raise Failure(CODE, f"`{path}` is a program, and only running it tells what the task is", hint)
+        raise TriposError(CODE, f"`{path}` is a program, and only running it tells what the task is", hint)
     if options.shots is not None:
-        raise Failure("R0202", "`--shots` is for a task of the Harness", "leave it out")
+        raise TriposError("R0202", "`--shots` is for a task of the Harness", "leave it out")
     _check_trust(options)
     arguments = {}
     for each in options.argument:
         name, equals, value = each.partition("=")
         if not equals:
-            raise Failure("R0202", f"`--argument {each}` has no value", "write it as NAME=VALUE")
+            raise TriposError("R0202", f"`--argument {each}` has no value", "write it as NAME=VALUE")
         try:
             arguments[name] = json.loads(value)
         except ValueError:
@@ -780,12 +779,8 @@ def _translate_inspect(path: Path, options: Namespace) -> ImportedTask:
 
 
 def _check_trust(options: Namespace) -> None:
-    from tripos_runtime.datasets.trust import TrustError
 
-    try:
-        trust_of(options).check("the Python of a task", "import it without `--run-python`")
-    except TrustError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    trust_of(options).check("the Python of a task", "import it without `--run-python`")
 
 
 def _task(path: Path, name: str | None, source: SourceFolder) -> tuple[TaskFile, Mapping[str, TaskFile]]:
@@ -794,11 +789,13 @@ def _task(path: Path, name: str | None, source: SourceFolder) -> tuple[TaskFile,
 
     if not path.is_dir():
         if name is not None:
-            raise Failure("R0202", "`--task` chooses a task of a folder, and a file is given", "leave one of them out")
+            raise TriposError(
+                "R0202", "`--task` chooses a task of a folder, and a file is given", "leave one of them out"
+            )
         task = read_task(path, source)
         return task, read_folder(path.parent, source) if task.kind == "group" else {}
     if name is None:
-        raise Failure("R0202", f"`{path}` is a folder", "name the task: `--task NAME`")
+        raise TriposError("R0202", f"`{path}` is a folder", "name the task: `--task NAME`")
     found = read_folder(path, source)
     if name in found:
         return found[name], found
@@ -810,7 +807,7 @@ def _task(path: Path, name: str | None, source: SourceFolder) -> tuple[TaskFile,
 
     close = nearest(name, found)
     hint = f"did you mean `{close}`?" if close else "give the folder that has it"
-    raise Failure(CODE, f"no task `{name}` in `{path}`", hint)
+    raise TriposError(CODE, f"no task `{name}` in `{path}`", hint)
 
 
 def _write(folder: Path, imported: ImportedTask, *, replace: bool) -> None:
@@ -824,14 +821,16 @@ def _write(folder: Path, imported: ImportedTask, *, replace: bool) -> None:
     try:
         there = sorted(name for name in (*files, *imported.copies) if (folder / name).exists())
         if there and not replace:
-            raise Failure("R0208", f"`{folder}` has {', '.join(there)} already", "use `--replace`, or another `-o DIR`")
+            raise TriposError(
+                "R0208", f"`{folder}` has {', '.join(there)} already", "use `--replace`, or another `-o DIR`"
+            )
         for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(content, "utf-8")
         for name, file in imported.copies.items():
             file.copy(folder / name)
     except OSError as error:
-        raise Failure("R0208", f"cannot write in `{folder}`: {error.strerror}", "give another `-o DIR`") from error
+        raise TriposError("R0208", f"cannot write in `{folder}`: {error.strerror}", "give another `-o DIR`") from error
 
 
 def _print_task(imported: ImportedTask, spec: str) -> None:
@@ -847,15 +846,17 @@ def _print_task(imported: ImportedTask, spec: str) -> None:
 
 
 # Trees
-def approve_main(options: Namespace) -> int:
+def approve_main(options: Namespace) -> ExitCode:
     """Record the approval in the file of the tree."""
     by = " ".join((options.name or "").split())
     if not by:
-        raise Failure("R0202", "the name of the reviewer is missing", "say who read it: `--name YOU`")
+        raise TriposError("R0202", "the name of the reviewer is missing", "say who read it: `--name YOU`")
     try:
         done = approve(Path(options.file), by, datetime.now(UTC).replace(microsecond=0), replace=options.replace)
     except OSError as error:
-        raise Failure("S0836", f"cannot write beside `{options.file}`: {error.strerror}", "check the folder") from error
+        raise TriposError(
+            "S0836", f"cannot write beside `{options.file}`: {error.strerror}", "check the folder"
+        ) from error
     outcome = {
         "tree": done.path.as_posix(),
         "sha256": done.sha256,
@@ -869,14 +870,14 @@ def approve_main(options: Namespace) -> int:
     else:
         show_message(f"{outcome['tree']}: {outcome['leaves']:,} leaves, {outcome['levels']} levels, approved by {by}")
         show_message(f"its digest is {done.sha256[:12]}; once the file is changed it must be approved again")
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
-def import_tree(options: Namespace) -> int:
+def import_tree(options: Namespace) -> ExitCode:
     """Write the tree, or print it."""
     if (options.file is None) == (options.run is None):
         hint = "`tripos import tree outline.txt`, or `tripos import tree --run RUN --step NAME`"
-        raise Failure("R0202", "an outline comes from a file, or from the step of a run", hint)
+        raise TriposError("R0202", "an outline comes from a file, or from the step of a run", hint)
     if options.run is not None:
         drafted = _drafted(options)
         return _write_tree(_under_root(drafted.tree, options.top), options, comment=drafted.said, draft=True)
@@ -896,47 +897,43 @@ def _text(options: Namespace) -> str:
         folder = SourceFolder.around(Path(path), trust_of(options), outside=options.allow_outside)
         return folder.file(Path(path)).text()
     except OSError as error:
-        raise Failure("S0835", f"cannot read `{path}`: {error.strerror}", "check the path") from error
+        raise TriposError("S0835", f"cannot read `{path}`: {error.strerror}", "check the path") from error
     except UnicodeDecodeError as error:
         reason, hint = not_utf8(error.object, path)
-        raise Failure("S0835", f"cannot read `{path}`: {reason}", hint) from error
+        raise TriposError("S0835", f"cannot read `{path}`: {reason}", hint) from error
 
 
 def _drafted(options: Namespace) -> DraftedTree:
     from tripos.cli.context import open_store
     from tripos.importing.trees import read_draft
-    from tripos_warehouse.errors import StoreError
 
     if not options.step:
-        raise Failure("R0202", "which step of the run wrote the outlines?", "add `--step NAME`, such as `reviewed`")
-    try:
-        return read_draft(open_store(options), options.run or None, options.step, options.only)
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+        raise TriposError("R0202", "which step of the run wrote the outlines?", "add `--step NAME`, such as `reviewed`")
+    return read_draft(open_store(options), options.run or None, options.step, options.only)
 
 
 def _under_root(tree: ParsedTree, top: str | None) -> ParsedTree:
     return tree if top is None else ParsedTree({top: dict(tree.branches)})
 
 
-def _write_tree(tree: ParsedTree, options: Namespace, comment: str = "", *, draft: bool = False) -> int:
+def _write_tree(tree: ParsedTree, options: Namespace, comment: str = "", *, draft: bool = False) -> ExitCode:
     """Write a tree to the requested file. A draft is marked in its name, whatever name was given."""
     leaves = f"{len(tree.leaves()):,} leaves, {tree.depth} levels"
     if options.output is None:
         show_text(escape_controls(format_tree(tree, ".yaml", comment)), end="")
-        return SUCCESS
+        return ExitCode.SUCCESS
     path = Path(options.output)
     suffix = check_suffix(path)
     if draft and not path.stem.endswith(DRAFT):
         path = path.with_name(f"{path.stem}{DRAFT}{path.suffix}")
     if path.exists() and not options.replace:
-        raise Failure("S0837", f"`{path}` is there already", "give another name, or `--replace` it")
+        raise TriposError("S0837", f"`{path}` is there already", "give another name, or `--replace` it")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(format_tree(tree, suffix, comment), "utf-8")
     except OSError as error:
-        raise Failure("S0836", f"cannot write `{path}`: {error.strerror}", "check the folder") from error
+        raise TriposError("S0836", f"cannot write `{path}`: {error.strerror}", "check the folder") from error
     show_message(f"{path}: {leaves}")
     if draft:
         show_message(f"a draft: read it, mend it, then `tripos approve {path} --name YOU`")
-    return SUCCESS
+    return ExitCode.SUCCESS

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from tripos.cli.context import show_diagnostics
 from tripos.cli.fmt import write_spec
 from tripos.cli.project_files import DEFAULT, TEMPLATES, Start, files_of, shipped_start
-from tripos.errors import SUCCESS, USAGE, Failure
 from tripos.settings.load import chosen_settings
 from tripos.settings.option import listed_names
 from tripos.settings.options import NewParameters
@@ -25,6 +24,7 @@ from tripos.terminal import show_message, show_output, show_text
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, nearest
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.editing.formatter import Unparsable, format_text
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Dataset, Plan
 from tripos_compiler.source.text import Source
 from tripos_compiler.source.tree import Entry, Name, TableRow
@@ -40,7 +40,7 @@ BENCHMARK_NAME = re.compile(r"[^\W\d_]\w*")
 
 
 # tripos init
-def main(options: Namespace) -> int:
+def main(options: Namespace) -> ExitCode:
     """Create a folder with a spec, its data, settings and a CI workflow, and print the next commands."""
     asks = not options.yes and sys.stdin.isatty()
     template = _chosen(options, asks)
@@ -56,26 +56,26 @@ def main(options: Namespace) -> int:
     if not (asks or options.yes) and options.shipped is None and None in (options.name, options.template):
         show_message(f"no terminal to ask on: name `{path}`, template `{template.name}`, the defaults", stderr=True)
     _print_next_steps(folder, name, template, models, list(texts), repository)
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def _chosen(options: Namespace, asks: bool) -> Start:
-    """Return the benchmark that the options name, or that the user picks. Raises `Failure` if there is none."""
+    """Return the benchmark that the options name, or that the user picks. Raises `TriposError` if there is none."""
     if options.shipped is None:
         return TEMPLATES[options.template or (_ask_template() if asks else DEFAULT)]
     if options.template is not None:
-        raise Failure("R0202", "`--from` and `--template` both name a benchmark to begin with", "give one of them")
+        raise TriposError("R0202", "`--from` and `--template` both name a benchmark to begin with", "give one of them")
     return shipped_start(options.shipped)
 
 
 def _benchmark_name(path: str) -> str:
-    """Return the name of the benchmark for a folder. Raises `Failure` R0202 if the name of the folder does not yield
-    one."""
+    """Return the name of the benchmark for a folder. Raises `TriposError` R0202 if the name of the folder does not
+    yield one."""
     last = Path(path).resolve().name
     name = re.sub(r"[-. ]", "_", last)
     if not BENCHMARK_NAME.fullmatch(name):
         hint = "a name has letters, digits and `_`, and begins with a letter: `tripos init my_quiz`"
-        raise Failure("R0202", f"`{last}` cannot name a benchmark", hint)
+        raise TriposError("R0202", f"`{last}` cannot name a benchmark", hint)
     return name
 
 
@@ -106,13 +106,13 @@ def _repository(folder: Path) -> Path | None:
 
 
 def _write(folder: Path, texts: Mapping[str, bytes]) -> None:
-    """Write new files. Raises `Failure` if one of them exists, before anything is written."""
+    """Write new files. Raises `TriposError` if one of them exists, before anything is written."""
     in_the_way = [name for name in texts if (folder / name).exists() or (folder / name).is_symlink()]
     if folder.exists() and not folder.is_dir():
-        raise Failure("R0208", f"`{folder}` is a file", "give a folder that does not exist yet")
+        raise TriposError("R0208", f"`{folder}` is a file", "give a folder that does not exist yet")
     if in_the_way:
         listed = ", ".join(f"`{name}`" for name in in_the_way)
-        raise Failure("R0208", f"`{folder}` has {listed} already", "give another NAME; nothing was written")
+        raise TriposError("R0208", f"`{folder}` has {listed} already", "give another NAME; nothing was written")
     for name, content in texts.items():
         path = folder / name
         try:
@@ -120,7 +120,7 @@ def _write(folder: Path, texts: Mapping[str, bytes]) -> None:
             with path.open("xb") as file:
                 file.write(content)
         except OSError as error:
-            raise Failure("R0208", f"cannot write `{path}`: {error.strerror}", "give another NAME") from error
+            raise TriposError("R0208", f"cannot write `{path}`: {error.strerror}", "give another NAME") from error
 
 
 def _print_next_steps(
@@ -252,7 +252,7 @@ def _dataset(plan: Plan, over: str | None) -> Dataset | None:
     if over is not None and over not in names:
         close = nearest(over, names)
         hint = f"did you mean `{close}`?" if close else f"there is {', '.join(names) or 'none'}"
-        raise Failure(CODE, f"the spec has no data set `{over}` that is read from files", hint)
+        raise TriposError(CODE, f"the spec has no data set `{over}` that is read from files", hint)
     return next((each for each in plan.datasets if each.name in (over or names[:1])), None)
 
 
@@ -279,18 +279,19 @@ def metric_insertions(
     """Return the dimension that a metric is added to, and the insertions: the metric, and a column in each table with a
     metric of that dimension.
 
-    The column is marked in the rows where that metric counts, or in `scenarios` if they are given. Raises `Failure`.
+    The column is marked in the rows where that metric counts, or in `scenarios` if they are given. Raises
+    `TriposError`.
     """
     dimensions = {_name(entry): (source, entry) for source, entry in entries_of(sources, "dimension")}
     if not dimensions:
-        raise Failure(CODE, "the spec has no dimension that holds metrics", "`tripos explain dimension` shows one")
+        raise TriposError(CODE, "the spec has no dimension that holds metrics", "`tripos explain dimension` shows one")
     if dimension is None and len(dimensions) > 1:
-        raise Failure(CODE, f"which dimension? there are {', '.join(dimensions)}", "name one: --dimension NAME")
+        raise TriposError(CODE, f"which dimension? there are {', '.join(dimensions)}", "name one: --dimension NAME")
     dimension = dimension or next(iter(dimensions))
     if dimension not in dimensions:
         close = nearest(dimension, dimensions)
         hint = f"did you mean `{close}`?" if close else f"there are {', '.join(dimensions)}"
-        raise Failure(CODE, f"the spec has no dimension `{dimension}`", hint)
+        raise TriposError(CODE, f"the spec has no dimension `{dimension}`", hint)
     source, entry = dimensions[dimension]
     assert entry.block is not None
     end = entry.block.span.end - 1
@@ -310,9 +311,9 @@ def metric_insertions(
             counts = scenario in scenarios if scenarios else any(_counts(row, place) for place in places)
             insertions.append(Insertion(source, row.span.end, f" {'x' if counts else '.'} |"))
     if len(insertions) == 1:
-        raise Failure(CODE, f"no table gives a metric of `{dimension}` to a scenario", "`tripos explain allocate`")
+        raise TriposError(CODE, f"no table gives a metric of `{dimension}` to a scenario", "`tripos explain allocate`")
     if unknown:
-        raise Failure(CODE, f"no table has a row for `{min(unknown)}`", "name a scenario of the table")
+        raise TriposError(CODE, f"no table has a row for `{min(unknown)}`", "name a scenario of the table")
     return dimension, insertions
 
 
@@ -334,7 +335,7 @@ STATEMENT_NAME = re.compile(r"[^\W\d]\w*")
 
 
 # tripos new
-def new_main(options: Namespace) -> int:
+def new_main(options: Namespace) -> ExitCode:
     """Add a statement to a spec, which must stay well formed, or print it."""
     _check(options)
     if options.path is None:
@@ -344,13 +345,13 @@ def new_main(options: Namespace) -> int:
             else metric_text(options.name, None, options.dimension)
         )
         show_output(format_text(text, options.name))
-        return SUCCESS
+        return ExitCode.SUCCESS
     change = add_to_spec(
         options, f"{options.kind} `{options.name}`", lambda spec, before: _new_statement(options, before)
     )
     if change is not None and options.kind == "metric":
         _report_unused_grades(chosen_settings(options).config.store, change, options.name)
-    return SUCCESS if change is not None else USAGE
+    return ExitCode.SUCCESS if change is not None else ExitCode.USAGE
 
 
 def add_to_spec(
@@ -359,18 +360,20 @@ def add_to_spec(
     """Add to the spec at `options.path` the texts that `added` returns by file, with a phrase for the place, and print
     the compiler's warnings. Return the new plan, or None after printing the diagnostics of a spec with errors.
 
-    Raises `Failure` if the extended spec would have errors.
+    Raises `TriposError` if the extended spec would have errors.
     """
     from tripos.runs.compilation import find_spec
 
     if not Path(options.path).exists():  # a shipped spec must not be changed
-        raise Failure(
+        raise TriposError(
             "E0108", f"there is no spec at `{options.path}`", "give a .tripos file or a folder that holds one"
         )
     config = chosen_settings(options).config
     spec = find_spec(options.path, options.data, config.data, config.releases)
     if spec.release is not None:
-        raise Failure(CODE, f"`{options.path}` is a release, which stays as it is", "extend it: `tripos explain use`")
+        raise TriposError(
+            CODE, f"`{options.path}` is a release, which stays as it is", "extend it: `tripos explain use`"
+        )
     before = spec.compile()
     if before.plan is None:
         show_diagnostics(before.diagnostics)
@@ -381,7 +384,7 @@ def add_to_spec(
     after = replace(spec, texts=laid_out).compile()
     if after.plan is None:
         first = next(each for each in after.diagnostics if each.severity == "error")
-        raise Failure(CODE, f"with {named} the spec would not be well formed: {first.message}", first.help)
+        raise TriposError(CODE, f"with {named} the spec would not be well formed: {first.message}", first.help)
     for path, text in laid_out.items():
         write_spec(Path(path), text)
     told = f"added {named} to {', '.join(laid_out)}"
@@ -424,7 +427,7 @@ def _report_unused_grades(root: str, plan: Plan, metric: str) -> None:
 
 def _check(options: Namespace) -> None:
     if not STATEMENT_NAME.fullmatch(options.name):
-        raise Failure("R0202", f"`{options.name}` is no name", "a name has letters, digits and `_`")
+        raise TriposError("R0202", f"`{options.name}` is no name", "a name has letters, digits and `_`")
     NewParameters.check_kind(options, options.kind)
 
 
@@ -446,4 +449,4 @@ def _reformatted(path: str, text: str, before: Compilation) -> str:
     try:
         return format_text(text, path) if format_text(was, path) == was else text
     except Unparsable as error:
-        raise Failure(CODE, f"{path} would not be read: {error}", "print it without --in") from error
+        raise TriposError(CODE, f"{path} would not be read: {error}", "print it without --in") from error

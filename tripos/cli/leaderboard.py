@@ -19,7 +19,6 @@ from rich.cells import cell_len
 
 from tripos.cli.context import open_store
 from tripos.cli.tables import output_format, show_tables, table_lines, text_columns
-from tripos.errors import SUCCESS, Failure
 from tripos.settings.option import listed_names
 from tripos.terminal import (
     escape_controls,
@@ -32,10 +31,10 @@ from tripos.terminal import (
 )
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import not_utf8
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.plan_diff import are_comparable
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.query.results import export_cell
 from tripos_warehouse.report.history import MeasureHistory, history_of
@@ -71,7 +70,7 @@ class Published:
 
 
 def read_published(paths: Sequence[str]) -> list[Published]:
-    """Return the figures of CSV files with the columns `COLUMNS`. Raises `Failure` R0202 for a file that cannot be
+    """Return the figures of CSV files with the columns `COLUMNS`. Raises `TriposError` R0202 for a file that cannot be
     read, lacks a column, or has a value that is not a number."""
     return [figure for path in paths for figure in _read(path)]
 
@@ -83,20 +82,20 @@ def _read(path: str) -> Iterator[Published]:
             rows = list(csv.DictReader(opened))
     except UnicodeDecodeError as error:
         reason, hint = not_utf8(error.object, path)
-        raise Failure("R0202", f"cannot read the published figures in `{path}`: {reason}", hint) from error
+        raise TriposError("R0202", f"cannot read the published figures in `{path}`: {reason}", hint) from error
     except (OSError, csv.Error) as error:
-        raise Failure("R0202", f"cannot read the published figures in `{path}`: {error}", hint) from error
+        raise TriposError("R0202", f"cannot read the published figures in `{path}`: {error}", hint) from error
     for number, row in enumerate(rows, 2):
         lacking = [name for name in COLUMNS if not row.get(name)]
         if lacking:
-            raise Failure("R0202", f"{path}:{number}: there is no `{lacking[0]}`", hint)
+            raise TriposError("R0202", f"{path}:{number}: there is no `{lacking[0]}`", hint)
         try:
             value = float(row["value"])
         except ValueError:
             value = math.nan
         if not in_bounds(value):
             message = f"{path}:{number}: the value `{row['value']}` is no number"
-            raise Failure("R0202", message, "write it on the scale of the measure")
+            raise TriposError("R0202", message, "write it on the scale of the measure")
         yield Published(row["benchmark"], row["measure"], row["model"], value, row["source"])
 
 
@@ -130,26 +129,23 @@ WIDEST_TITLE, WIDEST_OF_MANY = 34, 18
 
 
 # Leaderboards
-def main(options: Namespace) -> int:
-    """Print the boards of the named benchmarks, or of all. Raises `Failure`."""
+def main(options: Namespace) -> ExitCode:
+    """Print the boards of the named benchmarks, or of all. Raises `TriposError`."""
     wanted: dict[str, list[str]] = defaultdict(list)
     for text in options.measure:
         benchmark, equals, measure = text.partition("=")
         if not (benchmark and equals and measure):
             message = f"`--measure {text}` does not say which measure of which benchmark"
-            raise Failure("R0202", message, "write --measure BENCHMARK=MEASURE")
+            raise TriposError("R0202", message, "write --measure BENCHMARK=MEASURE")
         wanted[benchmark].append(measure)
     form = output_format(options)
     published = read_published(options.published)
-    try:
-        more = {"benchmarks": options.benchmarks, "anyway": options.anyway, "comparable": are_comparable}
-        store = open_store(options)
-        if options.board is None:
-            boards = stored_leaderboard(store, wanted, **more)
-        else:
-            boards = named_board(store, options.board, wanted, **more)
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    more = {"benchmarks": options.benchmarks, "anyway": options.anyway, "comparable": are_comparable}
+    store = open_store(options)
+    if options.board is None:
+        boards = stored_leaderboard(store, wanted, **more)
+    else:
+        boards = named_board(store, options.board, wanted, **more)
     if form == "json":
         shown = [
             {
@@ -168,7 +164,7 @@ def main(options: Namespace) -> int:
         show_tables([each for board in boards for each in _tables_of(board, published)], form, options)
     else:
         show_text("\n".join(line.rstrip() for line in _text(boards, terminal_width(), published)))
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def _text(boards: Sequence[Board], width: int, published: Sequence[Published]) -> list[str]:
@@ -347,18 +343,15 @@ def _tables_of(board: Board, published: Sequence[Published]) -> list[PaperTable]
 
 
 # Named boards of published runs
-def promote_main(options: Namespace) -> int:
+def promote_main(options: Namespace) -> ExitCode:
     """Put a run on a board, withdraw it, or list all boards with their history."""
     if not options.list and (options.run is None or not options.board):
-        raise Failure("R0202", "`tripos promote` needs a run and a board", "write: tripos promote RUN --as NAME")
-    try:
-        if options.list:
-            return _list(open_store(options), options)
-        store = open_store(options, writes=True)
-        state = "withdrawn" if options.withdraw else "promoted"
-        run, new = promote(store, options.run, options.board, state, options.reason)  # type: ignore[arg-type]
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+        raise TriposError("R0202", "`tripos promote` needs a run and a board", "write: tripos promote RUN --as NAME")
+    if options.list:
+        return _list(open_store(options), options)
+    store = open_store(options, writes=True)
+    state = "withdrawn" if options.withdraw else "promoted"
+    run, new = promote(store, options.run, options.board, state, options.reason)  # type: ignore[arg-type]
     if options.json:
         print_json({"board": options.board, "run_id": run.run_id, "state": state, "changed": new})
     elif options.withdraw:
@@ -367,18 +360,18 @@ def promote_main(options: Namespace) -> int:
         show_message(f"run {run.run_id} is on board {options.board}")
     else:
         show_message(f"run {run.run_id} was on board {options.board} before")
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
-def _list(store: Store, options: Namespace) -> int:
+def _list(store: Store, options: Namespace) -> ExitCode:
     with connect(store) as connection:
         promoted = promotions(connection, options.board)
     if options.json:
         print_json([each.to_json() for each in promoted])
-        return SUCCESS
+        return ExitCode.SUCCESS
     if not promoted:
         show_message("no run was promoted yet")
-        return SUCCESS
+        return ExitCode.SUCCESS
     rows = [
         (
             each.board,
@@ -391,18 +384,18 @@ def _list(store: Store, options: Namespace) -> int:
     ]
     headings = ("board", "run", "state", "when", "reason")
     show_text(*table_lines(text_columns(headings, rows, left=headings)), sep="\n", styled=True)
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 # A measure over runs
-def history_main(options: Namespace) -> int:
+def history_main(options: Namespace) -> ExitCode:
     """Print the values of a measure over runs, for each model."""
     history = _history(options)
     if options.json:
         print_json(history.to_json())
     else:
         show_text(*render_history(history, table_width()), sep="\n", styled=True)
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def _history(options: Namespace) -> MeasureHistory:
@@ -420,10 +413,7 @@ def _history(options: Namespace) -> MeasureHistory:
             name, options.data, config.data, releases, trust=trust_of(options), reach=policy_of(options)
         )
         name = plan.benchmark.name
-    try:
-        return history_of(store, options.measure, name, listed_names(options.models))
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    return history_of(store, options.measure, name, listed_names(options.models))
 
 
 def _is_path(name: str) -> bool:

@@ -15,11 +15,12 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 
 from tripos.cli.parser import COMMANDS, build_parser, show_failure
-from tripos.errors import INTERRUPTED, SOME_FAILED, SUCCESS, USAGE, Failure, disk_failure, is_interrupt
+from tripos.errors import disk_failure, is_interrupt
 from tripos.settings.environment import check_language
 from tripos.settings.secrets import key_values, without_keys
 from tripos.settings.trust import time_limit, trust_in
 from tripos.terminal import replace_unencodable, show_message
+from tripos_compiler.errors import ExitCode, TriposError
 
 BUG = "this is a bug of Tripos: please report it with the command you typed and the lines above"
 
@@ -38,7 +39,7 @@ READ_ONLY = ("check", "plan", "describe", "diff", "verify")
 """The commands that only read, and may therefore be stopped at any time."""
 
 
-def run_command(arguments: Sequence[str]) -> int:
+def run_command(arguments: Sequence[str]) -> ExitCode:
     """Run a command and return its exit code. A mistake of the user never raises."""
     try:
         check_language(os.environ)
@@ -47,21 +48,21 @@ def run_command(arguments: Sequence[str]) -> int:
         options = parser.parse_args(arguments)
         if options.verb is None:
             parser.print_help()
-            return USAGE
+            return ExitCode.USAGE
         options.trust = trust_in(getattr(options, "untrusted", False), os.environ)
         options.arguments = tuple(arguments)
         verb = COMMANDS[options.verb]
         return _run_verb(getattr(importlib.import_module(f"tripos.cli.{verb.module}"), verb.main), options)
-    except Failure as failure:
+    except TriposError as failure:
         show_failure(failure)
         return failure.exit_code
     except KeyboardInterrupt:
         show_message("interrupted", stderr=True)
-        return INTERRUPTED
+        return ExitCode.INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has closed it, as `| head` does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return SUCCESS
+        return ExitCode.SUCCESS
     except Exception as error:
         if os.environ.get("TRIPOS_DEBUG"):
             raise
@@ -74,10 +75,10 @@ def run_command(arguments: Sequence[str]) -> int:
         shown = without_keys(f"{type(error).__name__}: {error}", key_values(all_variables()))
         show_message(f"internal error: {shown} ({where})", stderr=True)
         show_message(f"  help: {BUG}; TRIPOS_DEBUG=1 shows the whole trace", stderr=True)
-        return 70
+        return ExitCode.INTERNAL
 
 
-def _run_verb(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
+def _run_verb(verb: Callable[[argparse.Namespace], ExitCode], options: argparse.Namespace) -> ExitCode:
     """Run a command. If it fails because rows of a store are damaged, run it again without them."""
     # A damaged store of an earlier command in this process must not be blamed for a failure of this one.
     if "tripos_warehouse.store.store" in sys.modules:
@@ -86,7 +87,7 @@ def _run_verb(verb: Callable[[argparse.Namespace], int], options: argparse.Names
         gc.set_threshold(*GC_LONG)
     try:
         with time_limit(options.trust.limits.seconds if options.verb in READ_ONLY else None):
-            return _exit_code(int(verb(options)))
+            return _exit_code(verb(options))
     except Exception as error:
         if is_interrupt(error):
             raise KeyboardInterrupt from error
@@ -94,22 +95,26 @@ def _run_verb(verb: Callable[[argparse.Namespace], int], options: argparse.Names
             raise full from error
         inputs = sys.modules.get("tripos.cli.context")
         damaged = ("S0103",) if options.verb == "sql" else ("S0103", "S0201")  # S0201: maybe a bad query
-        if inputs is not None and (not isinstance(error, Failure) or error.code in damaged) and inputs.found_damage():
-            return _exit_code(int(verb(options)))
-        stores = None if isinstance(error, Failure) else sys.modules.get("tripos_warehouse.store.store")
+        if (
+            inputs is not None
+            and (not isinstance(error, TriposError) or error.code in damaged)
+            and inputs.found_damage()
+        ):
+            return _exit_code(verb(options))
+        stores = None if isinstance(error, TriposError) else sys.modules.get("tripos_warehouse.store.store")
         if stores is not None and (damage := stores.first_damage_of_open_stores()) is not None:
-            raise Failure(damage.code, damage.message, damage.hint) from error
+            raise damage from error
         raise
     finally:
         if "tripos.cli.context" in sys.modules:
             sys.modules["tripos.cli.context"].forget()
 
 
-def _exit_code(code: int) -> int:
+def _exit_code(code: ExitCode) -> ExitCode:
     """Return the exit code of a command. Success becomes `SOME_FAILED` if its answer lacks committed rows of a damaged
     store."""
     inputs = sys.modules.get("tripos.cli.context")
-    return SOME_FAILED if code == SUCCESS and inputs is not None and inputs.left_out() else code
+    return ExitCode.SOME_FAILED if code == ExitCode.SUCCESS and inputs is not None and inputs.left_out() else code
 
 
 def main() -> None:

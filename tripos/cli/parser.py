@@ -6,17 +6,16 @@ import argparse
 import importlib
 import os
 import re
-import sys
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, NoReturn
 
-from tripos.errors import Failure
 from tripos.settings.option import Option, Parameters, Refusal
 from tripos.settings.secrets import key_values, without_keys
-from tripos.terminal import hanging_indent, show_text
+from tripos.terminal import show_diagnostic, show_text
 from tripos.version import __version__
 from tripos_compiler.diagnostics.i18n import localized, reader_language
 from tripos_compiler.diagnostics.text_format import display_width, wrap
+from tripos_compiler.errors import TriposError
 
 EXAMPLES = """\
 examples:
@@ -109,7 +108,7 @@ MISSING_VALUE = re.compile(r"argument (\S+): expected one argument")
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that reports mistakes as a `Failure` with a hint."""
+    """An argument parser that reports mistakes as a `TriposError` with a hint."""
 
     parameters: type[Parameters] | None = None
     """What is declared of its options, if it has any."""
@@ -124,31 +123,31 @@ class Parser(argparse.ArgumentParser):
             message = f"`{self.prog}` needs {lacking[1]}"
         elif empty := MISSING_VALUE.fullmatch(message):
             message = f"`{empty[1]}` needs a value"
-        raise Failure("R0202", message, f"`{self.prog} --help` shows how it is written")
+        raise TriposError("R0202", message, f"`{self.prog} --help` shows how it is written")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Raise `Failure` for an unknown command or action. Values of options were checked when they were read."""
+        """Raise `TriposError` for an unknown command or action. Values of options were checked when they were read."""
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
             raise _unknown_word(str(action.metavar), value, action.choices)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[argparse.Namespace, list[str]]:  # type: ignore[override]
-        """Parse as argparse does, and raise `Failure` with the nearest option for a word that is not known."""
+        """Parse as argparse does, and raise `TriposError` with the nearest option for a word that is not known."""
         found, rest = super().parse_known_args(args, namespace)
         self._check_places(found)
         if rest:
             word = rest[0].partition("=")[0]
             hint = f"`{self.prog} --help` shows how it is written"
             if not word.startswith("-"):
-                raise Failure("R0202", f"`{word}` is one word more than `{self.prog}` takes", hint)
+                raise TriposError("R0202", f"`{word}` is one word more than `{self.prog}` takes", hint)
             known = self._option_string_actions
             hint = _request_hint(word, known) or self._without_option(word) or _option_hint(word, known) or hint
-            raise Failure("R0202", f"`{self.prog}` has no option `{word}`", hint)
+            raise TriposError("R0202", f"`{self.prog}` has no option `{word}`", hint)
         if self.parameters is not None:
             self.parameters.check_needs(lambda option: option.is_in(found))
         return found, rest
 
     def _check_places(self, namespace: argparse.Namespace) -> None:
-        """Raise `Failure` S0106 for an address in place of a local folder or file. Only a release may have an
+        """Raise `TriposError` S0106 for an address in place of a local folder or file. Only a release may have an
         address."""
         for option in self.parameters.options if self.parameters is not None else ():
             given = getattr(namespace, option.name, None) if option.kind.place else None
@@ -160,7 +159,7 @@ class Parser(argparse.ArgumentParser):
             for place in places:
                 foreign = why_no_folder(place)
                 if foreign is not None and not (option.kind.place == "store" and address_of(place)):
-                    raise Failure("S0106", *foreign)
+                    raise TriposError("S0106", *foreign)
 
     def _without_option(self, word: str) -> str | None:
         """Return a hint for a word given as an option that is a positional argument, such as `--run`."""
@@ -245,7 +244,7 @@ def add_parameters(parser: Parser, parameters: type[Parameters]) -> None:
 
 
 def reader(option: Option[Any]) -> Callable[[str], Any]:
-    """Return a function that reads a value of an option from the command line. It raises `Failure` R0202."""
+    """Return a function that reads a value of an option from the command line. It raises `TriposError` R0202."""
 
     def read(given: str) -> Any:
         kind = option.kind
@@ -253,23 +252,23 @@ def reader(option: Option[Any]) -> Callable[[str], Any]:
             value = kind.read(given)
         except (ValueError, OverflowError) as error:
             hint = str(error) if isinstance(error, Refusal) else f"it takes a {kind.noun}"
-            raise Failure("R0202", f"`{option}` cannot be `{given}`", hint) from error
+            raise TriposError("R0202", f"`{option}` cannot be `{given}`", hint) from error
         if kind.choices and value not in kind.choices:
             raise _unknown_word(option.flag, value, kind.choices)
         if fault := kind.fault(value, option.flag):
-            raise Failure("R0202", fault, f"give another `{option}`")
+            raise TriposError("R0202", fault, f"give another `{option}`")
         return value
 
     return read
 
 
-def _unknown_word(name: str, value: str, choices: Iterable[str]) -> Failure:
+def _unknown_word(name: str, value: str, choices: Iterable[str]) -> TriposError:
     """Return the failure for a word that is not one of the choices, with the nearest one."""
     message = f"there is no {name.lower()} `{value}`" if name.isupper() else f"`{name}` cannot be `{value}`"
     hint = _word_hint(value, choices) or f"choose from {', '.join(choices)}"
     if name.isupper() and value in ("help", "start", "create"):
         hint = START_HINT
-    return Failure("R0202", message, hint)
+    return TriposError("R0202", message, hint)
 
 
 def _request_hint(word: str, known: Iterable[str]) -> str | None:
@@ -333,25 +332,9 @@ def command_lines(groups: Iterable[tuple[str, Iterable[tuple[str, str]]]], width
     return lines
 
 
-MAX_MESSAGE = 2_000
-"""The maximum number of characters of a message. It may quote a name from a file that is as long as the file."""
-
-
-def show_failure(failure: Failure) -> None:
+def show_failure(failure: TriposError) -> None:
     """Print a failure on standard error as a diagnostic, without API keys and control characters."""
-    from tripos.terminal import escape_controls
-    from tripos_compiler.diagnostics.i18n import localized
-
-    secrets, colon = key_values(os.environ), localized(": ")
-    error, mend = f"{localized('error')}[{failure.code}]{colon}", f"  = {localized('help')}{colon}"
-    for begin, text in ((error, failure.message), (mend, failure.hint)):
-        if text:
-            show_text(
-                hanging_indent(begin, _cut(escape_controls(without_keys(localized(text), secrets))), sys.stderr),
-                stderr=True,
-            )
+    secrets = key_values(os.environ)
+    message, hint = (without_keys(localized(text), secrets) for text in (failure.message, failure.hint))
+    show_diagnostic("error", failure.code, message, hint)
     show_text(localized(f"  = more: tripos explain {failure.code}"), stderr=True)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]} … ({len(text) - MAX_MESSAGE:,} more characters)"

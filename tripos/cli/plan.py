@@ -18,7 +18,6 @@ import orjson
 from tripos.cli.benchmarks import run_each
 from tripos.cli.context import compile_command_spec, warning_printer
 from tripos.cli.tables import table_lines, text_columns
-from tripos.errors import SUCCESS, USAGE, Failure
 from tripos.releases.frozen import withheld_note
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.early_stopping import EarlyStoppingForecast
@@ -39,6 +38,7 @@ from tripos.terminal import escape_controls, is_colored, print_json, show_json, 
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics.i18n import localized, reader_language
 from tripos_compiler.diagnostics.text_format import usd, wrap
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.contexts import left_out_arm_values, steps_sharing_replies
 from tripos_compiler.language.sequential_stopping import (
     DECIDABLE_OPERATORS,
@@ -202,32 +202,34 @@ MOST_COLUMNS = 3
 """The maximum number of roles with a column each. With more roles, each has a line."""
 
 
-def main(options: Namespace) -> int:
+def main(options: Namespace) -> ExitCode:
     """Print the plan as a table of counts, or as JSON. Several benchmarks are printed one after another."""
     chosen = chosen_settings(options)
     if len(options.paths) > 1:
         if options.json:
-            raise Failure("R0202", "`--json` prints one plan, and several paths are given", "give one of them")
+            raise TriposError("R0202", "`--json` prints one plan, and several paths are given", "give one of them")
         return run_each(options, chosen, _plan_compiled)
     options.path = options.paths[0]
     return _plan_compiled(options, chosen, *compile_command_spec(options, chosen.config))
 
 
-def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Compilation, folders: DataFolders) -> int:
+def _plan_compiled(
+    options: Namespace, chosen: ChosenSettings, compilation: Compilation, folders: DataFolders
+) -> ExitCode:
     config, plan = chosen.config, compilation.plan
     if plan is None:
-        return USAGE
+        return ExitCode.USAGE
 
     question = design_question(options)
     if options.json and question is None and not options.prompts:
         show_json(plan.to_json())
-        return SUCCESS
+        return ExitCode.SUCCESS
     spec = CompiledSpec(options.path, compilation, plan, folders)
     if options.prompts:
         if question is not None:
-            raise Failure("R0202", "`--prompts` shows no design", "leave out `--detect` and `--spend`")
+            raise TriposError("R0202", "`--prompts` shows no design", "leave out `--detect` and `--spend`")
         show_prompts(preview_run(spec, request_of(options), config, options.prompts), as_json=options.json)
-        return SUCCESS
+        return ExitCode.SUCCESS
     run_plan = plan_run(spec, request_of(options), config, warning_printer(options, config))
     if question is not None:
         return show_designs(run_plan, question, config, options)
@@ -255,7 +257,7 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
     if run_plan.settling is not None:
         show_text()
         show_text("\n".join(early_stopping_lines(run_plan.settling, terminal_width())))
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 @dataclass(frozen=True)
@@ -415,35 +417,32 @@ PILOT = 20
 
 # Designs for --detect and --spend
 def design_question(options: Namespace) -> DesignQuestion | None:
-    """Return the question of `--detect` or `--spend`, or None without these options. Raises `Failure` R0202 if they are
-    inconsistent."""
-    from tripos_runtime.scheduling.budget import BudgetError, read_amounts
+    """Return the question of `--detect` or `--spend`, or None without these options. Raises `TriposError` R0202 if they
+    are inconsistent."""
+    from tripos_runtime.scheduling.budget import read_amounts
 
     if options.detect is None and options.spend is None:
         return None
     if options.detect is not None and options.spend is not None:
-        raise Failure("R0202", "`--detect` and `--spend` exclude each other", "give one of them")
+        raise TriposError("R0202", "`--detect` and `--spend` exclude each other", "give one of them")
     if options.detect is not None:
         return DesignQuestion(detect=options.detect, measure=options.measure, label_price=options.label_price)
-    try:
-        ((unit, amount),) = read_amounts([options.spend]).items()
-    except BudgetError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    ((unit, amount),) = read_amounts([options.spend]).items()
     if unit == "tokens":
-        raise Failure("R0401", f"`{options.spend}` is no sum to plan with", "write it as `5usd` or `1000calls`")
+        raise TriposError("R0401", f"`{options.spend}` is no sum to plan with", "write it as `5usd` or `1000calls`")
     if unit != "USD" and options.label_price is not None:
-        raise Failure("R0202", "a label costs money, and no calls", "write the amount as `--spend 20usd`")
+        raise TriposError("R0202", "a label costs money, and no calls", "write the amount as `--spend 20usd`")
     return DesignQuestion(spend=float(amount), unit=unit, measure=options.measure, label_price=options.label_price)
 
 
-def show_designs(run_plan: RunPlan, question: DesignQuestion, config: Config, options: Namespace) -> int:
+def show_designs(run_plan: RunPlan, question: DesignQuestion, config: Config, options: Namespace) -> ExitCode:
     """Print the designs that answer a question, or the whole analysis as JSON."""
     plan = design_run(run_plan, config, question)
     if options.json:
         print_json(plan.to_json())
-        return SUCCESS
+        return ExitCode.SUCCESS
     show_text("\n".join(design_lines(plan, str(options.path), options.pilot or PILOT, terminal_width())))
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def design_lines(plan: DesignPlan, path: str, pilot: int, width: int) -> list[str]:

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 import orjson
 
-from tripos.errors import Failure
 from tripos.settings.secrets import table_without_keys, without_keys
 from tripos.terminal import (
     encodable_json,
@@ -45,6 +44,7 @@ from tripos_compiler.diagnostics.text_format import (
     usd,
     wrap,
 )
+from tripos_compiler.errors import TriposError
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.ledger import ReuseCounts
 from tripos_runtime.asking.progress import RunProgress
@@ -383,15 +383,17 @@ class Events:
 
     @classmethod
     def open(cls, target: str, secrets: tuple[str, ...] = ()) -> Events:
-        """Open an event log in a file, which is overwritten, or on standard output for `-`. Raises `Failure` R0202 if
-        the file cannot be written."""
+        """Open an event log in a file, which is overwritten, or on standard output for `-`. Raises `TriposError` R0202
+        if the file cannot be written."""
         if target == "-":
             return cls(sys.stdout, secrets=secrets, on_stdout=True)
         try:
             stream = Path(target).open("w", encoding="utf-8", buffering=1)  # noqa: SIM115 - `close` closes it
         except OSError as error:
             message = f"--events: cannot write {target}: {error.strerror}"
-            raise Failure("R0202", message, "name a file that can be written, or `-` for standard output") from error
+            raise TriposError(
+                "R0202", message, "name a file that can be written, or `-` for standard output"
+            ) from error
         return cls(stream, secrets=secrets)
 
     def __enter__(self) -> Events:

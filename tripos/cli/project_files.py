@@ -12,8 +12,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from tripos.errors import Failure
 from tripos.version import __version__
+from tripos_compiler.errors import TriposError
 
 MOCKS = ("mock/careful", "mock/careless")
 """The models under test if none is given."""
@@ -105,7 +105,8 @@ def files_of(start: Start, name: str, models: Sequence[str], where: str) -> dict
 
 def shipped_start(name: str) -> Start:
     """Return a benchmark that comes with Tripos, by its path below `specs`, with its mock models. Spec files that it
-    uses from other folders are copied to a folder `shared`. Raises `Failure` E0108 if there is no such benchmark."""
+    uses from other folders are copied to a folder `shared`. Raises `TriposError` E0108 if there is no such
+    benchmark."""
     from tripos.runs.compilation import find_spec, shipped_spec
     from tripos.settings.config import SETTINGS_FILE
     from tripos.settings.load import load_config
@@ -113,7 +114,7 @@ def shipped_start(name: str) -> Start:
     place = shipped_spec(name)
     if place is None:
         hint = "the page on the gallery lists them: `tripos docs gallery`; or begin with `--template`"
-        raise Failure("E0108", f"no benchmark `{name}` comes with Tripos", hint)
+        raise TriposError("E0108", f"no benchmark `{name}` comes with Tripos", hint)
     compilation = find_spec(str(place)).compile()
     specs = [Path(source.path).resolve() for source in compilation.sources]
     folder = specs[0].parent

@@ -13,7 +13,6 @@ from types import MappingProxyType
 
 from tripos.api.releases import check_release, freeze_benchmark, write_copies
 from tripos.cli.context import compile_command_spec, open_store, show_diagnostics
-from tripos.errors import SOME_FAILED, SUCCESS, USAGE, Failure
 from tripos.releases.artefacts import open_roles
 from tripos.releases.locations import DataFetcher, fetch_release, is_pinned
 from tripos.releases.manifest import RELEASES, SIGNATURES
@@ -28,17 +27,17 @@ from tripos.runs.selection import bind_roles, request_of
 from tripos.settings.load import chosen_settings, load_config
 from tripos.settings.trust import refuse_if_untrusted, trust_of
 from tripos.terminal import print_json, show_diagnostic, show_json, show_message
-from tripos_warehouse.errors import StoreError
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_warehouse.store.store import Store
 
 
 # tripos verify
-def verify_main(options: Namespace) -> int:
+def verify_main(options: Namespace) -> ExitCode:
     """Check a release, or with `--result` an attested result. Return exit code 1 if anything differs from what was
     released or attested."""
     if (options.path is None) == (options.result is None):
         hint = "write: tripos verify DIR, or tripos verify --result FILE"
-        raise Failure("R0202", "`tripos verify` takes a release, or a result", hint)
+        raise TriposError("R0202", "`tripos verify` takes a release, or a result", hint)
     if options.result is not None:
         return verify_result(options)
     trust, artefacts = trust_of(options), by_role(options.artefact)
@@ -59,7 +58,7 @@ def verify_main(options: Namespace) -> int:
     else:
         for line in _findings(verification):
             show_message(line)
-    return SOME_FAILED if verification.wrong else SUCCESS
+    return ExitCode.SOME_FAILED if verification.wrong else ExitCode.SUCCESS
 
 
 def _findings(found: Verification) -> list[str]:
@@ -76,7 +75,7 @@ def _findings(found: Verification) -> list[str]:
 
 # Reward models of roles
 def by_role(texts: Sequence[str]) -> dict[str, str]:
-    """Return the values of `--artefact ROLE=…` by role. Raises `Failure` R0202 if a role is missing or repeated.
+    """Return the values of `--artefact ROLE=…` by role. Raises `TriposError` R0202 if a role is missing or repeated.
 
     >>> by_role(["critic=models/critic"])
     {'critic': 'models/critic'}
@@ -85,11 +84,13 @@ def by_role(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         role, equals, place = text.partition("=")
         if not (role and equals and place):
-            raise Failure(
+            raise TriposError(
                 "R0202", f"`--artefact {text}` does not say which role has which", "write --artefact ROLE=DIR"
             )
         if role in values:
-            raise Failure("R0202", f"`--artefact` gives the role `{role}` twice", "give one reward model for each role")
+            raise TriposError(
+                "R0202", f"`--artefact` gives the role `{role}` twice", "give one reward model for each role"
+            )
         values[role] = place
     return values
 
@@ -110,20 +111,20 @@ def warn_of_open_roles(roles: Sequence[str]) -> None:
 
 
 # tripos lock
-def lock_main(options: Namespace) -> int:
+def lock_main(options: Namespace) -> ExitCode:
     """Write the lock file. Return exit code 2 if the spec does not compile."""
     config = chosen_settings(options).config
     compilation, _ = compile_command_spec(options, config)
     plan = compilation.plan
     if plan is None:
-        return USAGE
+        return ExitCode.USAGE
     binding, _ = bind_roles(request_of(options), options.path, config, plan, compilation.releases)
     path = Path(options.output)
     lock = make_lock(plan, binding, config, served=True)
     try:
         path.write_text(lock.to_text(), "utf-8")
     except OSError as error:
-        raise Failure(
+        raise TriposError(
             "R0260", f"cannot write the lock `{path}`: {error.strerror}", "name another with -o FILE"
         ) from error
     unseen = sum(not model.served for model in lock.models.values())
@@ -132,7 +133,7 @@ def lock_main(options: Namespace) -> int:
     if unseen:
         models = "1 model was" if unseen == 1 else f"{unseen:,} models were"
         show_message(f"  {models} not asked yet: run first, to pin the snapshots that are served")
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 EPOCH = "SOURCE_DATE_EPOCH"
@@ -140,13 +141,13 @@ EPOCH = "SOURCE_DATE_EPOCH"
 
 
 # tripos release
-def main(options: Namespace) -> int:
+def main(options: Namespace) -> ExitCode:
     """Write a release. Return exit code 2 if the spec does not compile, 1 if a different release exists."""
     config = chosen_settings(options).config
     compilation, folders = compile_command_spec(options, config)
     plan = compilation.plan
     if plan is None:
-        return USAGE
+        return ExitCode.USAGE
     refuse_if_untrusted(trust_of(options), options.push or "")
     written = freeze_benchmark(
         CompiledSpec(options.path, compilation, plan, folders),
@@ -161,7 +162,7 @@ def main(options: Namespace) -> int:
     elsewhere = write_copies(written, options.zip, options.push)
     if options.json:
         print_json(_summary(written))
-        return SUCCESS
+        return ExitCode.SUCCESS
     said = "is there already, the same" if written.was_there else "was released"
     manifest = written.manifest
     items = sum(each.rows for each in manifest.items)
@@ -183,7 +184,7 @@ def main(options: Namespace) -> int:
         show_message(f"  needs   {each.path}, which is not in it")
     signed = [name for name in SIGNATURES if (written.path / name).exists()]
     show_message(f"  signed  {', '.join(signed) or 'no'}")
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def _summary(made: WrittenRelease) -> dict[str, object]:
@@ -209,11 +210,11 @@ def _day(text: str | None, environ: Mapping[str, str]) -> date | None:
         return datetime.fromtimestamp(int(epoch), UTC).date() if epoch else None
     except (ValueError, OverflowError, OSError) as error:
         what = f"`--date {text}`" if text is not None else f"`{EPOCH}`"
-        raise Failure("R0202", f"{what} is no day", "write it as 2026-11-21") from error
+        raise TriposError("R0202", f"{what} is no day", "write it as 2026-11-21") from error
 
 
 # tripos fetch
-def fetch_main(options: Namespace) -> int:
+def fetch_main(options: Namespace) -> ExitCode:
     """Fetch a release, or the releases and data that a spec names. Return exit code 2 if one is unavailable."""
     refuse_if_untrusted(trust_of(options), fetch=True)
     reach = replace(policy_of(options), here=False)
@@ -231,10 +232,10 @@ def fetch_main(options: Namespace) -> int:
     failed = [each for each in compilation.diagnostics if each.code in ("E0912", "E0913", "E0914", "E0307")]
     show_diagnostics(failed)
     _tell(into, set(read_pins(into)) - set(before), options, data.brought)
-    return USAGE if failed else SUCCESS
+    return ExitCode.USAGE if failed else ExitCode.SUCCESS
 
 
-def _tell(into: Path, new: set[str], options: Namespace, data: Mapping[str, Path] = MappingProxyType({})) -> int:
+def _tell(into: Path, new: set[str], options: Namespace, data: Mapping[str, Path] = MappingProxyType({})) -> ExitCode:
     pins = read_pins(into)
     if options.json:
         found = {url: pins[url] for url in sorted(new)}
@@ -244,31 +245,28 @@ def _tell(into: Path, new: set[str], options: Namespace, data: Mapping[str, Path
         )
         brought |= {"unpinned": loose} if loose else {}
         show_json(json.dumps({"fetched": found, "into": into.as_posix(), **brought}, indent=2))
-        return SUCCESS
+        return ExitCode.SUCCESS
     for source, path in sorted(data.items()):
         show_message(f"{source} is in {path.as_posix()}")
         if not is_pinned(source):
             show_message(f"  {source} names no commit, so its rows may change: write the commit after `@`", stderr=True)
     if data and not new:
-        return SUCCESS
+        return ExitCode.SUCCESS
     if not new:
         show_message("nothing to fetch")
     else:
         for url in sorted(new):
             show_message(f"{url} is in {into.as_posix()}\n  sha256 {pins[url]}")
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 # tripos attest
-def attest_main(options: Namespace) -> int:
+def attest_main(options: Namespace) -> ExitCode:
     """Write an attestation of a run's result, and sign it."""
-    try:
-        lock = None if options.lock is None else Path(options.lock)
-        if lock is not None and not lock.is_file():
-            raise Failure("R0202", f"there is no lock file `{lock}`", "`tripos lock PATH` writes one")
-        attestation = attest(open_store(options), options.run, lock)
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    lock = None if options.lock is None else Path(options.lock)
+    if lock is not None and not lock.is_file():
+        raise TriposError("R0202", f"there is no lock file `{lock}`", "`tripos lock PATH` writes one")
+    attestation = attest(open_store(options), options.run, lock)
     path = Path(options.output or f"{attestation.predicate.benchmark}-{attestation.predicate.run.run_id}.result.json")
     raw = attestation.to_bytes()
     signature = None
@@ -280,35 +278,32 @@ def attest_main(options: Namespace) -> int:
             )
             signature = sign(path, Path(options.sign_key), name, os.environ, RESULT_NAMESPACE)
     except OSError as error:
-        raise Failure(
+        raise TriposError(
             "S0102", f"cannot write `{path}`: {error.strerror}", "write it somewhere else: -o FILE"
         ) from error
     if options.json:
         print_json({"statement": str(path), "signature": signature, "run_id": attestation.predicate.run.run_id})
-        return SUCCESS
+        return ExitCode.SUCCESS
     show_message(f"written to {path}")
     if signature is not None:
         show_message(f"signed: {signature}")
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
-def verify_result(options: Namespace) -> int:
+def verify_result(options: Namespace) -> ExitCode:
     """Check an attested result. Return exit code 1 if anything differs from the attestation, or if nothing could be
     checked."""
     store = None
-    try:
-        if options.store is not None:
-            store = Store.open(chosen_settings(options).config.store, create=False)
-        statement, checks = check_result(Path(options.result), store, options.key)
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    if options.store is not None:
+        store = Store.open(chosen_settings(options).config.store, create=False)
+    statement, checks = check_result(Path(options.result), store, options.key)
     wrong = [each for each in checks if each.outcome == "wrong"]
     good = sum(each.outcome == "good" for each in checks)
-    code = SUCCESS if good and not wrong else SOME_FAILED
+    code = ExitCode.SUCCESS if good and not wrong else ExitCode.SOME_FAILED
     told = statement.predicate
     if options.json:
         found = [{"what": each.what, "outcome": each.outcome, "told": each.told} for each in checks]
-        print_json({"run_id": told.run.run_id, "good": code == SUCCESS, "checks": found})
+        print_json({"run_id": told.run.run_id, "good": code == ExitCode.SUCCESS, "checks": found})
         return code
     head = f"{told.benchmark} {told.version}, run {told.run.run_id}"
     outcome = "not as it was attested" if wrong else "as it was attested" if good else "nothing was checked"

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from tripos.cli.context import open_store
 from tripos.cli.tables import PAPER_FORMATS, output_format, show_tables, table_lines, text_columns
-from tripos.errors import EXPECTATION_FAILED, SOME_FAILED, SUCCESS, USAGE, Failure
 from tripos.terminal import (
     is_colored,
     print_json,
@@ -25,9 +24,9 @@ from tripos.terminal import (
 )
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import display_width, percent
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.contexts import select_treatments
 from tripos_compiler.plan import Plan
-from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.confusion import FigureTable, figure_tables, tables_json, tables_text
 from tripos_warehouse.measures.items import AnalysedItem, analysed_items, items_json, items_text
 from tripos_warehouse.query.results import encode_answer
@@ -42,15 +41,12 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-def list_main(options: Namespace) -> int:
+def list_main(options: Namespace) -> ExitCode:
     """Print the runs of a store, newest first."""
-    try:
-        rows = [listed.to_row() for listed in list_runs(connect(open_store(options)))]
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    rows = [listed.to_row() for listed in list_runs(connect(open_store(options)))]
     if options.json:
         print_json(rows)
-        return SUCCESS
+        return ExitCode.SUCCESS
     people = any(row["people_scores"] for row in rows)
     shown = []
     for row in rows:
@@ -71,19 +67,19 @@ def list_main(options: Namespace) -> int:
     headings = ("run", "benchmark", "models", *counted, "status")
     run, *others = text_columns(headings, shown, left=("run", "benchmark", "models", "status"))
     show_text(*table_lines([replace(run, whole=True), *others]), sep="\n", styled=True)
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
-def main(options: Namespace) -> int:
+def main(options: Namespace) -> ExitCode:
     """Print the report of a run. Return exit code 1 if a measure could not be computed, 100 if an `expect` failed."""
     plan = None
     if options.spec is not None:
         plan = _plan_of(options)
         if plan is None:
-            return USAGE
+            return ExitCode.USAGE
     if options.html and (plan is not None or options.only):
         message = "`--html` shows a run as it was, without `--spec` and `--only`"
-        raise Failure("R0202", message, "write the page of the whole run; it filters by every axis")
+        raise TriposError("R0202", message, "write the page of the whole run; it filters by every axis")
     from tripos.settings.trust import trust_of
     from tripos_warehouse.statistics.user_functions import python_refused
 
@@ -92,22 +88,19 @@ def main(options: Namespace) -> int:
     best: frozenset[BestValue] = frozenset()
     tables: Sequence[FigureTable] = ()
     items: Sequence[AnalysedItem] = ()
-    try:
-        store = open_store(options)
-        with python_refused(trust_of(options).untrusted):
-            report = make_report(store, options.run, plan, options.only)
-        if options.confusion:
-            tables = _figure_tables(store, report)
-        if options.items:
-            items = _items(store, report)
-        if form in PAPER_FORMATS:
-            best = _best_values(store, report)
-        if options.html:
-            from tripos.cli.views import write_html
+    store = open_store(options)
+    with python_refused(trust_of(options).untrusted):
+        report = make_report(store, options.run, plan, options.only)
+    if options.confusion:
+        tables = _figure_tables(store, report)
+    if options.items:
+        items = _items(store, report)
+    if form in PAPER_FORMATS:
+        best = _best_values(store, report)
+    if options.html:
+        from tripos.cli.views import write_html
 
-            write_html(options, report, options.html)
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+        write_html(options, report, options.html)
     if options.junit:
         write_junit(report, options.junit)
     if form == "json":
@@ -128,14 +121,14 @@ def main(options: Namespace) -> int:
             told = items_text(items, report.run.benchmark, table_width()).rstrip("\n")
             show_text("", told or localized(NO_ITEMS), sep="\n")
     if report.failed:
-        return SOME_FAILED
-    return SUCCESS if report.passed else EXPECTATION_FAILED
+        return ExitCode.SOME_FAILED
+    return ExitCode.SUCCESS if report.passed else ExitCode.EXPECTATION_FAILED
 
 
 def make_report(store: Store, run_id: str | None, plan: Plan | None = None, wanted: Sequence[str] = ()) -> Report:
     """Return the report of a run; by default of the newest one. With a `plan`, compute its measures from the rows of
-    the run. `wanted` restricts the values of axes and arms. Raises `StoreError`, and `Failure` for values that the run
-    does not have."""
+    the run. `wanted` restricts the values of axes and arms. Raises `StoreError`, and `TriposError` for values that the
+    run does not have."""
     connection, run = connect_run(store, run_id, plan, sums=True)
     with connection:
         own = get_selected(connection, run) if plan is None else select_treatments(plan, run.only)
@@ -177,7 +170,7 @@ def _best_values(store: Store, report: Report) -> frozenset[BestValue]:
 
 
 def _within(run: RunRecord, only: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Return the selection within a run that was itself restricted. Raises `Failure` if they have no value in
+    """Return the selection within a run that was itself restricted. Raises `TriposError` if they have no value in
     common."""
     found = {}
     for name, values in only.items():
@@ -185,7 +178,7 @@ def _within(run: RunRecord, only: Mapping[str, tuple[str, ...]]) -> dict[str, tu
         found[name] = tuple(value for value in values if value in own)
         if not found[name]:
             message = f"run `{run.run_id}` has nothing of `{name}={','.join(values)}`"
-            raise Failure("R0202", message, f"it was made with `--only {name}={','.join(own)}`")
+            raise TriposError("R0202", message, f"it was made with `--only {name}={','.join(own)}`")
     return found
 
 
@@ -211,18 +204,18 @@ def _show(text: Text) -> None:
 
 
 def write_junit(report: Report, path: str) -> None:
-    """Write the results of the expectations as JUnit XML. Raises `Failure` S0102 if the file cannot be written."""
+    """Write the results of the expectations as JUnit XML. Raises `TriposError` S0102 if the file cannot be written."""
     from tripos_warehouse.report.junit import junit
 
     write_xml(junit(report), path)
 
 
 def write_xml(text: str, path: str) -> None:
-    """Write JUnit XML to a file. Raises `Failure` S0102 if the file cannot be written."""
+    """Write JUnit XML to a file. Raises `TriposError` S0102 if the file cannot be written."""
     try:
         Path(path).write_text(text, "utf-8")
     except OSError as error:
-        raise Failure("S0102", f"cannot write `{path}`: {error.strerror}", "write it somewhere else") from error
+        raise TriposError("S0102", f"cannot write `{path}`: {error.strerror}", "write it somewhere else") from error
 
 
 def _plan_of(options: Namespace) -> Plan | None:

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from tripos.api.job import Job, RunResult
-from tripos.api.run import Run, open_run, store_failure
+from tripos.api.run import Run, open_run
 from tripos.api.workers.pool import worker_pool
 from tripos.cli.context import compile_command_spec, warning_printer, with_mock_models
 from tripos.cli.progress import Events, RunSummary, shown_progress, summary_data, summary_lines, wrap_labelled
 from tripos.cli.report import show_headline, store_options, write_junit
-from tripos.errors import EXPECTATION_FAILED, INTERRUPTED, SOME_FAILED, SUBMITTED, SUCCESS, USAGE, Failure, is_interrupt
+from tripos.errors import is_interrupt
 from tripos.releases.frozen import withheld_note
 from tripos.runs.clusters import Sharding, array_script, job_manifest, manifest_text, run_shards, shard_command, submit
 from tripos.runs.compilation import CompiledSpec
@@ -47,6 +47,7 @@ from tripos.terminal import (
 )
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics.i18n import localized, reader_language
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.datasets.data_files import DataFolders
@@ -61,7 +62,7 @@ from tripos_warehouse.tables.text import fold
 
 
 # One run
-def main(options: Namespace) -> int:
+def main(options: Namespace) -> ExitCode:
     """Run a benchmark.
 
     Return exit code 1 if calls failed or the run had to stop, 100 if an `expect` failed, 130 if it was interrupted.
@@ -79,13 +80,13 @@ def run_compiled(
     *,
     people: Mapping[str, Model] = {},
     budget: Budget | None = None,
-) -> int:
+) -> ExitCode:
     """Run a compiled benchmark, and return the exit code as `main` does. `people` maps names of people who take part to
     their models. `budget` is one that earlier runs have spent from; by default it is that of the settings. Raises
-    `Failure`."""
+    `TriposError`."""
     plan = compilation.plan
     if plan is None:
-        return USAGE
+        return ExitCode.USAGE
     chosen = with_mock_models(options, chosen, compilation)
     config = chosen.config
     spec, warn = CompiledSpec(options.path, compilation, plan, folders), warning_printer(options, config)
@@ -105,9 +106,9 @@ def run_compiled(
 
 def _dry_run(
     prepared: PreparedRun, options: Namespace, config: Config, warn: Callable[[RunWarning | None], None]
-) -> int:
-    """Print the forecast of a run as text or JSON, without making calls or creating a store. Raises `Failure` if the
-    store or a data file cannot be read."""
+) -> ExitCode:
+    """Print the forecast of a run as text or JSON, without making calls or creating a store. Raises `TriposError` if
+    the store or a data file cannot be read."""
     from tripos.cli.forecast_text import forecast_lines
     from tripos.runs.forecast import check_model_names, forecast_batches, forecast_json, forecast_run
     from tripos.runs.planning import headline_detection
@@ -126,7 +127,7 @@ def _dry_run(
         show_json(forecast_json(estimate, budget, withheld, batches, detects))
     else:
         show_text("\n".join(forecast_lines(estimate, prepared.plan, terminal_width(), budget, batches)))
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 @dataclass(frozen=True)
@@ -157,20 +158,21 @@ class _Run:
         else:
             write_junit(report, self.options.junit)
 
-    def go(self) -> int:
+    def go(self) -> ExitCode:
         """Run, print the summary and the headline, and return the exit code."""
         job, started = self.job, time.monotonic()
         self._header()
         try:
             ending = asyncio.run(self.run.go(self._shown))
         except StoreError as error:
-            raise store_failure(error) from error
+            error.exit_code = ExitCode.SOME_FAILED
+            raise
         report, unreported, cut = None, None, False
         if ending.failure is None:
             try:
                 report = self._report()
             except StoreError as error:  # the summary of calls and cost is still printed
-                unreported = store_failure(error)
+                unreported = error.with_exit_code(ExitCode.SOME_FAILED)
             except BaseException as error:
                 if not is_interrupt(error):
                     raise
@@ -190,14 +192,14 @@ class _Run:
         if cut:
             self._tell_cut()
         if cut or ending.status == "interrupted":
-            return INTERRUPTED
+            return ExitCode.INTERRUPTED
         if ending.status == "submitted":
-            return SUBMITTED
+            return ExitCode.SUBMITTED
         if job.tally.failed or job.failed_functions():
-            return SOME_FAILED  # the next run may fix it; until then the expectations do not count
+            return ExitCode.SOME_FAILED  # the next run may fix it; until then the expectations do not count
         if report is not None and report.failed:
-            return SOME_FAILED
-        return SUCCESS if report is None or report.passed else EXPECTATION_FAILED
+            return ExitCode.SOME_FAILED
+        return ExitCode.SUCCESS if report is None or report.passed else ExitCode.EXPECTATION_FAILED
 
     def _tell(self, ended: RunSummary, report: Report | None) -> None:
         """Print the summary and the headline. Raises `BrokenPipeError` if standard output is closed."""
@@ -250,7 +252,7 @@ class _Run:
                 lines.append(hanging_indent("  ", localized(told), sys.stderr))
             print_stderr("\n".join(lines))
 
-    def _ended(self, ending: RunResult, failure: Failure | None, elapsed_s: float) -> RunSummary:
+    def _ended(self, ending: RunResult, failure: TriposError | None, elapsed_s: float) -> RunSummary:
         """Return the summary of the run."""
         return RunSummary(
             run_id=self.job.run_id,
@@ -309,20 +311,20 @@ PROGRAMS = {"slurm": ("sbatch",), "k8s": ("kubectl", "create", "-f", "-")}
 
 
 # A run on a cluster
-def run_on_cluster(options: Namespace) -> int:
+def run_on_cluster(options: Namespace) -> ExitCode:
     """Write the script or the manifest of a run, and submit it with `--submit`. The first shard is prepared here, so
-    that its mistakes are reported before anything is submitted. Raises `Failure`."""
+    that its mistakes are reported before anything is submitted. Raises `TriposError`."""
     if len(options.paths) > 1:
-        raise Failure("R0202", f"`--on {options.on}` takes one benchmark at a time", "submit each by itself")
+        raise TriposError("R0202", f"`--on {options.on}` takes one benchmark at a time", "submit each by itself")
     options.path = options.paths[0]
     for option in (SHARD, JUNIT, EVENTS):
         if option.is_in(options):
             hint = "give it to the command that ends the run, without --on"
-            raise Failure("R0202", f"`{option}` is not shared by shards", hint)
+            raise TriposError("R0202", f"`{option}` is not shared by shards", hint)
     chosen = chosen_settings(options)
     sharding = _sharding(options, chosen)
     if sharding is None:
-        return USAGE
+        return ExitCode.USAGE
     if options.on == "ray":
         return _run_on_ray(options, sharding)
     text = _text(options.on, sharding, chosen)
@@ -333,11 +335,11 @@ def run_on_cluster(options: Namespace) -> int:
     elif options.write is None:
         show_text(text.rstrip("\n"))
     show_message(f"when its {SHARDS.setting_in(sharding.config)} shards are done: {sharding.whole}", stderr=True)
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def _sharding(options: Namespace, chosen: ChosenSettings) -> Sharding | None:
-    """Return the shards of a run, or None if the spec has errors. Raises `Failure` if the first shard cannot be
+    """Return the shards of a run, or None if the spec has errors. Raises `TriposError` if the first shard cannot be
     prepared."""
     config = chosen.config
     compilation, folders = compile_command_spec(options, config)
@@ -351,15 +353,15 @@ def _sharding(options: Namespace, chosen: ChosenSettings) -> Sharding | None:
     return Sharding(compilation.plan.benchmark.name, command, config)
 
 
-def _run_on_ray(options: Namespace, sharding: Sharding) -> int:
-    """Run all shards, then the whole run, which finds every result in the store. Raises `Failure` R0413 if a shard
+def _run_on_ray(options: Namespace, sharding: Sharding) -> ExitCode:
+    """Run all shards, then the whole run, which finds every result in the store. Raises `TriposError` R0413 if a shard
     failed."""
     for option in (RunParameters.submit, RunParameters.write, TIME_LIMIT, IMAGE):
         if option.is_in(options):
-            raise Failure("R0202", f"`{option}` does nothing with --on ray", "leave it out")
+            raise TriposError("R0202", f"`{option}` does nothing with --on ray", "leave it out")
     if options.dry_run:
         show_text(sharding.whole)
-        return SUCCESS
+        return ExitCode.SUCCESS
     count, ended, asked = SHARDS.setting_in(sharding.config), 0, 0
     failed: list[int] = []
     for end in run_shards(sharding, Path.cwd()):
@@ -371,7 +373,7 @@ def _run_on_ray(options: Namespace, sharding: Sharding) -> int:
     if failed:
         message = f"{len(failed)} of {count} shards did not end well"
         hint = "run the same command again: what was answered is kept"
-        raise Failure("R0413", message, hint, SOME_FAILED)
+        raise TriposError("R0413", message, hint, ExitCode.SOME_FAILED)
     return main(options)
 
 
@@ -386,7 +388,7 @@ def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, "utf-8")
     except OSError as error:
-        raise Failure("R0208", f"cannot write `{path}`: {error.strerror}", "give another FILE") from error
+        raise TriposError("R0208", f"cannot write `{path}`: {error.strerror}", "give another FILE") from error
     show_message(f"written to {path}", stderr=True)
 
 
@@ -397,15 +399,17 @@ INDENT = "  "
 
 
 # A person in place of the model
-def teach_main(options: Namespace) -> int:
+def teach_main(options: Namespace) -> ExitCode:
     """Run a benchmark with a person in the compared role. Exit codes are those of `tripos run`."""
     name = f"human/{options.name}"
     if not options.name or "," in options.name or "/" in options.name or options.name != options.name.strip():
-        raise Failure("R0202", f"`--name {options.name}` is no name of a person", "write one such as --name anna")
+        raise TriposError("R0202", f"`--name {options.name}` is no name of a person", "write one such as --name anna")
     if options.model:
-        raise Failure("R0202", "`--model` fills the role that you take yourself", "leave it out, or use `tripos run`")
+        raise TriposError(
+            "R0202", "`--model` fills the role that you take yourself", "leave it out, or use `tripos run`"
+        )
     if options.dry_run or options.json:
-        raise Failure("R0202", "nothing is taught with `--dry-run` or `--json`", "use `tripos run` for these")
+        raise TriposError("R0202", "nothing is taught with `--dry-run` or `--json`", "use `tripos run` for these")
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")  # a byte that is not UTF-8 must not end the session
     options.model = [name]

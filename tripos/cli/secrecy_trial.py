@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tripos.errors import Failure
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics.diagnostic import Diagnostic, Label
 from tripos_compiler.diagnostics.text_format import duration
 from tripos_compiler.plan import Plan
-from tripos_compiler.source.inputs import DataError
 from tripos_runtime.datasets.data_files import DataFolders
 from tripos_runtime.secrecy_trial.seen_requests import Sent
 from tripos_runtime.secrecy_trial.trial import SecretLeak, WorldTrial, run_trial
@@ -41,13 +39,10 @@ class SecrecyResult:
 
 # The test of secrecy in pairs of worlds
 def check_secrecy(compilation: Compilation, folders: DataFolders, pairs: int) -> SecrecyResult:
-    """Test a compiled spec in this number of pairs of worlds. Raises `Failure` if its data cannot be read."""
+    """Test a compiled spec in this number of pairs of worlds. Raises `TriposError` if its data cannot be read."""
     assert compilation.plan is not None
     files = tuple(source.path for source in compilation.sources)
-    try:
-        trial = run_trial(compilation.plan, folders, files, pairs)
-    except DataError as error:
-        raise Failure("E0307", error.message, error.help) from error
+    trial = run_trial(compilation.plan, folders, files, pairs)
     return SecrecyResult(trial, compilation, compilation.plan)
 
 

@@ -6,15 +6,15 @@ import io
 import os
 import re
 import sys
-import uuid
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from tripos.errors import SUCCESS, USAGE, Failure
 from tripos.terminal import show_diagnostic, show_json, show_message, show_output, show_text, table_width
+from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.files import atomic_path
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.statements import tables_and_macros
@@ -27,10 +27,10 @@ HEAD = """\
 
 
 # Views for a DuckDB without Tripos
-def print_snippet(statements: Sequence[str]) -> int:
+def print_snippet(statements: Sequence[str]) -> ExitCode:
     """Print the statements, each followed by `;`."""
     show_text(snippet_text(statements))
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def snippet_text(statements: Sequence[str]) -> str:
@@ -45,28 +45,23 @@ def snippet_text(statements: Sequence[str]) -> str:
     return "\n".join([head, *(f"{statement.strip()};" for statement in statements)])
 
 
-def write_database(statements: Sequence[str], path: str) -> int:
-    """Write a DuckDB database with the statements, atomically. Raises `Failure` S0206 if the file exists and is not
+def write_database(statements: Sequence[str], path: str) -> ExitCode:
+    """Write a DuckDB database with the statements, atomically. Raises `TriposError` S0206 if the file exists and is not
     such a database, S0102 if it cannot be written."""
     import duckdb
 
     target = Path(path)
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
     if target.exists() and not _is_ours(target):
-        raise Failure("S0206", f"`{target}` is there already and was not made by `--duckdb`", "choose another name")
+        raise TriposError("S0206", f"`{target}` is there already and was not made by `--duckdb`", "choose another name")
     try:
-        with duckdb.connect(str(temporary)) as database:
+        with atomic_path(target) as new, duckdb.connect(str(new)) as database:
             for statement in statements:
                 database.execute(statement)
-        temporary.replace(target)
     except (OSError, duckdb.IOException) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise Failure("S0102", f"cannot write `{target}`: {reason}", "write it somewhere else") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        raise TriposError("S0102", f"cannot write `{target}`: {reason}", "write it somewhere else") from error
     show_message(f"{target} has the views and macros; the data stay in the store")
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def _is_ours(path: Path) -> bool:
@@ -153,30 +148,26 @@ def _has_uncommitted(root: Path) -> bool:
         return False
 
 
-def main(options: Namespace) -> int:
+def main(options: Namespace) -> ExitCode:
     """Answer one query, or run the shell. Return exit code 2 if input is not interactive and a query failed."""
     if quick_answer(options):
-        return SUCCESS
+        return ExitCode.SUCCESS
     from tripos.cli.context import open_store
-    from tripos_warehouse.errors import StoreError
     from tripos_warehouse.views.connect import connect, connect_run, snippet
 
     store = open_store(options)
-    try:
-        if options.snippet or options.duckdb is not None:
-            statements = snippet(store)
-            return print_snippet(statements) if options.duckdb is None else write_database(statements, options.duckdb)
-        connection = connect_run(store, options.run)[0] if options.run else connect(store)
-        if options.format != "text" or options.json:
-            _show_formatted(connection, options)
-            return SUCCESS
-        if options.query is None:
-            return SqlShell(connection, options.output).run()
+    if options.snippet or options.duckdb is not None:
+        statements = snippet(store)
+        return print_snippet(statements) if options.duckdb is None else write_database(statements, options.duckdb)
+    connection = connect_run(store, options.run)[0] if options.run else connect(store)
+    if options.format != "text" or options.json:
+        _show_formatted(connection, options)
+        return ExitCode.SUCCESS
+    if options.query is None:
+        return SqlShell(connection, options.output).run()
 
-        show_answer(connection, options.query, options.output)
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
-    return SUCCESS
+    show_answer(connection, options.query, options.output)
+    return ExitCode.SUCCESS
 
 
 def _show_formatted(connection: Connection, options: Namespace) -> None:
@@ -187,9 +178,11 @@ def _show_formatted(connection: Connection, options: Namespace) -> None:
 
     form = output_format(options)
     if options.output is not None:  # the format follows from the file name
-        raise Failure("R0202", f"`--output` has no use with `--format {form}`", "leave one of them out")
+        raise TriposError("R0202", f"`--output` has no use with `--format {form}`", "leave one of them out")
     if options.query is None:
-        raise Failure("R0202", f"`--format {form}` prints the answer of one query", "write the query: tripos sql QUERY")
+        raise TriposError(
+            "R0202", f"`--format {form}` prints the answer of one query", "write the query: tripos sql QUERY"
+        )
     answer = run_query(connection, options.query)
     if form == "json":
         show_json(encode_answer(answer, form))
@@ -272,7 +265,7 @@ class SqlShell:
         self.output = output
         self.names = tables_and_macros(connection)
 
-    def run(self) -> int:
+    def run(self) -> ExitCode:
         """Answer queries to the end of input. Return exit code 2 if input is not interactive and a query failed."""
         interactive = sys.stdin.isatty()
         if not interactive and isinstance(sys.stdin, io.TextIOWrapper):
@@ -289,7 +282,7 @@ class SqlShell:
                 break
             except UnicodeDecodeError as error:
                 message = "the queries on standard input are not text in UTF-8"
-                raise Failure("R0202", message, "save them as a text file in UTF-8") from error
+                raise TriposError("R0202", message, "save them as a text file in UTF-8") from error
             except KeyboardInterrupt:
                 if not interactive:
                     raise
@@ -308,7 +301,7 @@ class SqlShell:
         if "".join(waiting).strip():
             failed |= not self._answer("\n".join(waiting))
         # A person sees each error and can fix it; a script needs the exit code.
-        return USAGE if failed and not interactive else SUCCESS
+        return ExitCode.USAGE if failed and not interactive else ExitCode.SUCCESS
 
     def _answer(self, query: str) -> bool:
         if query.strip().rstrip(";").strip().casefold() == "help":  # not an SQL statement

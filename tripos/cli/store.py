@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from tripos.cli.context import open_store
 from tripos.cli.tables import table_lines, text_columns
-from tripos.errors import SOME_FAILED, SUCCESS, Failure
 from tripos.runs.records import BatchesUnderWay, BatchUnderWay
 from tripos.terminal import print_json, show_diagnostic, show_message, show_text
 from tripos_compiler.diagnostics.text_format import counted, file_size
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store
 
@@ -21,35 +21,32 @@ if TYPE_CHECKING:
     from tripos_warehouse.maintenance.merging import Merged
 
 
-def main(options: Namespace) -> int:
+def main(options: Namespace) -> ExitCode:
     """Run `gc`, `compact`, `check`, `batches`, `merge` or `mirror`."""
     if options.action == "merge":
         return _merge(options)
     store = open_store(options, writes=True, on_bucket=options.action != "mirror")
-    try:
-        match options.action:
-            case "gc":
-                return _collect(store, options)
-            case "compact":
-                return _compact(store, options)
-            case "batches":
-                return show_batches(store, options)
-            case "mirror":
-                return _mirror(store, options)
-            case _:
-                return _check(store, options)
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    match options.action:
+        case "gc":
+            return _collect(store, options)
+        case "compact":
+            return _compact(store, options)
+        case "batches":
+            return show_batches(store, options)
+        case "mirror":
+            return _mirror(store, options)
+        case _:
+            return _check(store, options)
 
 
-def _collect(store: Store, options: Namespace) -> int:
+def _collect(store: Store, options: Namespace) -> ExitCode:
     from tripos_warehouse.maintenance.compaction import collect
 
     removed = collect(store, options.grace, dry_run=options.dry_run)
     size = sum(each.size for each in removed)
     if options.json:
         print_json({"removed": [asdict(each) for each in removed], "bytes": size, "dry_run": options.dry_run})
-        return SUCCESS
+        return ExitCode.SUCCESS
     groups: dict[tuple[str, str], list[int]] = {}
     for each in removed:
         groups.setdefault((each.path.partition("/")[0], each.why), []).append(each.size)
@@ -60,10 +57,10 @@ def _collect(store: Store, options: Namespace) -> int:
     else:
         done = "would be removed" if options.dry_run else "removed"
         show_message(f"{counted(len(removed), 'file')} {done}, {file_size(size)}")
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
-def _compact(store: Store, options: Namespace) -> int:
+def _compact(store: Store, options: Namespace) -> ExitCode:
     from tripos_warehouse.maintenance.compaction import compact
 
     done = compact(store)
@@ -76,35 +73,32 @@ def _compact(store: Store, options: Namespace) -> int:
         show_message(f"parts: {done.parts_before:,} became {done.parts_after:,}")
         show_message(f"{counted(done.doubles, 'double')} dropped")
         show_message("`tripos store gc` removes the old files when nobody can have them open: after an hour")
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
-def _merge(options: Namespace) -> int:
-    """Add the rows of other stores to one. Their damaged parts are reported and skipped. Raises `Failure`."""
+def _merge(options: Namespace) -> ExitCode:
+    """Add the rows of other stores to one. Their damaged parts are reported and skipped. Raises `TriposError`."""
     from tripos.annotation.batch import copy_batches
     from tripos_warehouse.maintenance.merging import merge_stores
 
     def tell(damage: StoreError) -> None:
         show_text(f"warning[{damage.code}]: {damage.message}", stderr=True)
 
-    try:
-        sources = [Store.open(path, create=False, on_damage=tell, tolerant=True) for path in options.stores]
-        target = Store.open(options.into, create=True)
-        if any(source.root == target.root for source in sources):
-            raise Failure("R0202", f"`{options.into}` is merged into itself", "name another folder: --into DIR")
-        for source in sources:
-            source.sweep()
-        done = merge_stores(target, sources)
-        for source in sources:
-            copy_batches(source, target)
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    sources = [Store.open(path, create=False, on_damage=tell, tolerant=True) for path in options.stores]
+    target = Store.open(options.into, create=True)
+    if any(source.root == target.root for source in sources):
+        raise TriposError("R0202", f"`{options.into}` is merged into itself", "name another folder: --into DIR")
+    for source in sources:
+        source.sweep()
+    done = merge_stores(target, sources)
+    for source in sources:
+        copy_batches(source, target)
     damages = sum(len(source.damages) for source in sources)
     if options.json:
         print_json({**asdict(done), "damages": damages})
     else:
         _tell_merged(done)
-    return SOME_FAILED if damages else SUCCESS
+    return ExitCode.SOME_FAILED if damages else ExitCode.SUCCESS
 
 
 def _tell_merged(done: Merged) -> None:
@@ -121,7 +115,7 @@ def _tell_merged(done: Merged) -> None:
         show_text(f"{counted(done.given, 'row')} of these came from people or files")
 
 
-def _mirror(store: Store, options: Namespace) -> int:
+def _mirror(store: Store, options: Namespace) -> ExitCode:
     from tripos_warehouse.maintenance.mirroring import mirror_delta, mirror_iceberg
 
     publish, folder = (mirror_iceberg, options.iceberg) if options.iceberg else (mirror_delta, options.delta)
@@ -129,22 +123,22 @@ def _mirror(store: Store, options: Namespace) -> int:
     changed = [each for each in done if each.added or each.removed]
     if options.json:
         print_json({"tables": [asdict(each) for each in done]})
-        return SUCCESS
+        return ExitCode.SUCCESS
     for each in changed:
         parts = "part" if each.added == 1 else "parts"
         show_message(f"{each.table}: {each.added:,} {parts} added, {each.removed:,} removed")
     if not changed:
         show_message("the mirror is up to date")
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
-def _check(store: Store, options: Namespace) -> int:
+def _check(store: Store, options: Namespace) -> ExitCode:
     from tripos_warehouse.maintenance.check import check_store
 
     damaged_parts = check_store(store)
     if options.json:
         print_json({**asdict(damaged_parts), "whole": not damaged_parts.damages})
-        return SOME_FAILED if damaged_parts.damages else SUCCESS
+        return ExitCode.SOME_FAILED if damaged_parts.damages else ExitCode.SUCCESS
     rows = [
         (
             each.table,
@@ -171,22 +165,22 @@ def _check(store: Store, options: Namespace) -> int:
     show_message(
         f"{counted(len(damaged_parts.damages), 'damage')} found" if damaged_parts.damages else "the store is whole"
     )
-    return SOME_FAILED if damaged_parts.damages else SUCCESS
+    return ExitCode.SOME_FAILED if damaged_parts.damages else ExitCode.SUCCESS
 
 
 # Batches
-def show_batches(store: Store, options: Namespace) -> int:
-    """List the batches that were not collected, or give one up. Raises `StoreError`, and `Failure` R0202 for an unknown
-    batch."""
+def show_batches(store: Store, options: Namespace) -> ExitCode:
+    """List the batches that were not collected, or give one up. Raises `StoreError`, and `TriposError` R0202 for an
+    unknown batch."""
     batches = BatchesUnderWay(store)
     uncollected = list(batches)
     if options.give_up is None:
         if options.json:
             print_json({"batches": [_row(each) for each in uncollected]})
-            return SUCCESS
+            return ExitCode.SUCCESS
         if not uncollected:
             show_message("no batch is under way")
-            return SUCCESS
+            return ExitCode.SUCCESS
         rows = [
             (each.batch, each.model, f"{each.requests:,}", f"{each.made_at:%Y-%m-%d %H:%M}", _left(each.expires_at))
             for each in uncollected
@@ -194,12 +188,12 @@ def show_batches(store: Store, options: Namespace) -> int:
         headings = ("batch", "model", "requests", "made (UTC)", "expires")
         columns = text_columns(headings, rows, left=("batch", "model", "made (UTC)", "expires"))
         show_text(*table_lines(columns), sep="\n", styled=True)
-        return SUCCESS
+        return ExitCode.SUCCESS
     given_up = next((each for each in uncollected if each.batch == options.give_up), None)
     if given_up is None:
         known = ", ".join(each.batch for each in uncollected)
         hint = f"name one of these: {known}" if known else "no batch is under way"
-        raise Failure("R0202", f"no batch under way is called `{options.give_up}`", hint)
+        raise TriposError("R0202", f"no batch under way is called `{options.give_up}`", hint)
     batches.give_up(given_up)
     if options.json:
         print_json({"given_up": _row(given_up)})
@@ -209,7 +203,7 @@ def show_batches(store: Store, options: Namespace) -> int:
             f"{counted(given_up.requests, 'request')} will be asked again"
         )
         show_message("what the provider answered is billed all the same, and may then be paid for twice")
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def _row(batch: BatchUnderWay) -> dict[str, Any]:

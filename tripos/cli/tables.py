@@ -10,9 +10,9 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tripos.errors import Failure
 from tripos.terminal import escape_controls, is_colored, show_output, show_text, table_width
 from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.errors import TriposError
 from tripos_warehouse.tables.markup import WRITERS
 from tripos_warehouse.tables.model import PaperTable
 from tripos_warehouse.tables.text import TextColumn, grid_parts
@@ -48,19 +48,19 @@ PAPER_FORMATS = ("md", "latex", "html")
 
 
 def output_format(options: Namespace, *, text_only: Mapping[str, bool] = {}) -> str:
-    """Return the output format. Raises `Failure` R0202 if an option does not apply to it: `--interval`, or one that is
-    set in `text_only`."""
+    """Return the output format. Raises `TriposError` R0202 if an option does not apply to it: `--interval`, or one that
+    is set in `text_only`."""
     form = "json" if getattr(options, "json", False) else str(options.format)
     if getattr(options, "json", False) and options.format not in ("text", "json"):
-        raise Failure("R0202", f"`--json` and `--format {options.format}` exclude each other", "give one of them")
+        raise TriposError("R0202", f"`--json` and `--format {options.format}` exclude each other", "give one of them")
     if getattr(options, "interval", None) is not None and form not in PAPER_FORMATS:
         message = f"`--interval` has no use with `--format {form}`"
-        raise Failure(
+        raise TriposError(
             "R0202", message, f"it is for {', '.join(PAPER_FORMATS)}; csv and json have both ends of an interval"
         )
     for name, given in text_only.items():
         if given and form not in ("text", "json"):
-            raise Failure("R0202", f"`{name}` has no use with `--format {form}`", "leave one of them out")
+            raise TriposError("R0202", f"`{name}` has no use with `--format {form}`", "leave one of them out")
     return form
 
 

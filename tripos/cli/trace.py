@@ -16,11 +16,11 @@ import orjson
 from rich.cells import cell_len, chop_cells
 
 from tripos.cli.context import open_store
-from tripos.errors import SUCCESS, Failure
 from tripos.runs.provenance import MOST_NAMED, SHORTEST, Finder, Row, Trace, TracedReply, find_trace
 from tripos.terminal import escape_controls, show_json, show_text, table_width, terminal_width
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import duration, usd
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Ask, split_text_and_calls
 from tripos_runtime.asking.ledger import sample_id, score_id
 from tripos_runtime.models.base import CALLED, TOOL
@@ -34,22 +34,19 @@ from tripos_warehouse.views.run_rows import element_rows
 
 
 # The provenance of a result
-def main(options: Namespace) -> int:
+def main(options: Namespace) -> ExitCode:
     """Print the inputs and the uses of a sample, a judgement or a score."""
     store = open_store(options)
+    connection = connect(store)
     try:
-        connection = connect(store)
-        try:
-            told = find_trace(connection, options.key)
-        finally:
-            connection.close()
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+        told = find_trace(connection, options.key)
+    finally:
+        connection.close()
     if options.json:
         show_json(orjson.dumps(trace_json(told), default=str, option=orjson.OPT_INDENT_2).decode())
     else:
         show_text("\n".join(trace_lines(told, terminal_width(), full=options.full)))
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 MOST_LINES = 8
@@ -590,27 +587,24 @@ NARROWEST = 20
 
 
 # The text of a dialogue or reply
-def show_main(options: Namespace) -> int:
+def show_main(options: Namespace) -> ExitCode:
     """Print a conversation, or a reply with its messages; without a key, list the last replies."""
     if options.key is None and options.json:
-        raise Failure("R0202", "`--json` prints one reply, and none is named", "write `tripos show KEY --json`")
+        raise TriposError("R0202", "`--json` prints one reply, and none is named", "write `tripos show KEY --json`")
     store = open_store(options)
+    connection = connect(store)
     try:
-        connection = connect(store)
-        try:
-            if options.key is None:
-                show_text(listing(connection, max(table_width(), NARROWEST)))
-                return SUCCESS
-            shown = find_transcript(connection, options.key)
-        finally:
-            connection.close()
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+        if options.key is None:
+            show_text(listing(connection, max(table_width(), NARROWEST)))
+            return ExitCode.SUCCESS
+        shown = find_transcript(connection, options.key)
+    finally:
+        connection.close()
     if options.json:
         show_json(orjson.dumps(transcript_json(shown), option=orjson.OPT_INDENT_2).decode())
     else:
         show_text("\n".join(transcript_lines(shown, max(terminal_width(), NARROWEST), full=options.full)))
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def transcript_lines(shown: Transcript, width: int, *, full: bool = False) -> list[str]:

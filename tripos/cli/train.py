@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from tripos.cli.exports.training_data import compiled_pairs, named_pairings, pairings_of
-from tripos.errors import SUCCESS, Failure
 from tripos.settings.option import listed_names
 from tripos.terminal import print_json, print_stderr, show_diagnostic, show_message
 from tripos.training.environment import DATA, NOT_MODEL_FILES, REPORT_FILE, require_extra, silence_libraries
 from tripos.training.recipe import Recipe, settings_of
 from tripos.training.reward_learners import RewardRecipe
 from tripos_compiler.diagnostics.text_format import counted, duration
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Pairing, Plan
-from tripos_warehouse.errors import StoreError
 from tripos_warehouse.tables.text import TextColumn, grid
 
 
@@ -63,8 +62,8 @@ SETTINGS = (
 """Options that a recipe may also set."""
 
 
-def main(options: Namespace) -> int:
-    """Train a model and print the result. Raises `Failure`."""
+def main(options: Namespace) -> ExitCode:
+    """Train a model and print the result. Raises `TriposError`."""
     if options.action == "reward":
         return train_reward_model(options)
     recipe = _recipe(options)
@@ -74,27 +73,24 @@ def main(options: Namespace) -> int:
     if (folder.exists() and not folder.is_dir()) or (
         folder.is_dir() and any(each.name not in NOT_MODEL_FILES - {REPORT_FILE} for each in folder.iterdir())
     ):
-        raise Failure("S0818", f"there is something in `{folder}`", "give a new folder with `-o DIR`")
+        raise TriposError("S0818", f"there is something in `{folder}`", "give a new folder with `-o DIR`")
     from tripos.training.chats import read_chats
     from tripos.training.environment import choose_device
     from tripos.training.sft import fine_tune
 
     device = choose_device(options.device)
-    try:
-        given = Path(options.source)
-        is_spec = given.is_dir() or given.suffix in ("", ".tripos")
-        path = _exported(options, folder / DATA) if is_spec else given
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # warnings for developers of libraries
-            report = fine_tune(read_chats(path), recipe, device, folder, print_stderr)
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    given = Path(options.source)
+    is_spec = given.is_dir() or given.suffix in ("", ".tripos")
+    path = _exported(options, folder / DATA) if is_spec else given
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # warnings for developers of libraries
+        report = fine_tune(read_chats(path), recipe, device, folder, print_stderr)
     if options.json:
         print_json(report)
     else:
         for line in summary_lines(report, folder):
             show_message(line)
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def _recipe(options: Namespace) -> Recipe:
@@ -114,14 +110,14 @@ def _exported(options: Namespace, path: Path) -> Path:
     spec = Namespace(**{**vars(options), "path": options.source})
     plan = compile_command_spec(spec, chosen_settings(options).config)[0].plan
     if plan is None:
-        raise Failure("S0813", f"`{options.source}` has mistakes, so nothing is exported of it", "mend those above")
+        raise TriposError("S0813", f"`{options.source}` has mistakes, so nothing is exported of it", "mend those above")
     names = [each.name for each in plan.exports if each.kind == "best"]
     name = options.export or (names[0] if len(names) == 1 else None)
     if name is None or name not in names:
         some = ", ".join(f"`{each}`" for each in names) or "none"
         what = f"the spec has no export `{name}` of the best replies" if name else "nothing says which export to learn"
         hint = f"`--export NAME`; there is {some}" if names else "declare one: `export NAME { best of … }`"
-        raise Failure("S0601", what, hint)
+        raise TriposError("S0601", what, hint)
     connection, run = connect_run(open_store(options), options.run, plan)
     nothing: dict[str, list[str]] = {
         each: [] for each in ("per", "rows", "models", "scenario", "only", "hold_out", "apart_from", "replies_of")
@@ -189,37 +185,34 @@ TEST = "data.test.jsonl"
 
 
 # Reward models
-def train_reward_model(options: Namespace) -> int:
-    """Train a reward model and print the result. Raises `Failure`."""
+def train_reward_model(options: Namespace) -> ExitCode:
+    """Train a reward model and print the result. Raises `TriposError`."""
     require_extra(("torch", "transformers", "sklearn"))
     folder = Path(options.output)
     own = {*NOT_MODEL_FILES, TEST, f"{TEST}.provenance.json"} - {REPORT_FILE}
     if (folder.exists() and not folder.is_dir()) or (
         folder.is_dir() and any(each.name not in own for each in folder.iterdir())
     ):
-        raise Failure("S0818", f"there is something in `{folder}`", "give a new folder with `-o DIR`")
+        raise TriposError("S0818", f"there is something in `{folder}`", "give a new folder with `-o DIR`")
     from tripos.training.environment import choose_device
     from tripos.training.reward import AuditSize, train_reward
     from tripos.training.reward_audit import WARNING
     from tripos.training.reward_pairs import exclude_authors, read_pairs
 
     device = choose_device(options.device)
-    try:
-        learned, tested = _files(options, folder)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # warnings for developers of libraries
-            silence_libraries()
-            report = train_reward(
-                exclude_authors(read_pairs(learned), listed_names(options.without)),
-                None if tested is None else read_pairs(tested),
-                _reward_recipe(options),
-                AuditSize(options.seeds, options.shuffled),
-                device,
-                folder,
-                print_stderr,
-            )
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    learned, tested = _files(options, folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # warnings for developers of libraries
+        silence_libraries()
+        report = train_reward(
+            exclude_authors(read_pairs(learned), listed_names(options.without)),
+            None if tested is None else read_pairs(tested),
+            _reward_recipe(options),
+            AuditSize(options.seeds, options.shuffled),
+            device,
+            folder,
+            print_stderr,
+        )
     if options.json:
         print_json(report)
     else:
@@ -227,7 +220,7 @@ def train_reward_model(options: Namespace) -> int:
             show_message(line)
     for each in report["audit"]["warnings"]:
         show_diagnostic("warning", WARNING, each)
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def _reward_recipe(options: Namespace) -> RewardRecipe:
@@ -253,9 +246,9 @@ def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
     tests = listed_names(options.test)
     if not (given.is_dir() or given.suffix in ("", ".tripos")):
         if options.export:
-            raise Failure("R0202", "`--export` has no meaning for a file", "it is an option of specs")
+            raise TriposError("R0202", "`--export` has no meaning for a file", "it is an option of specs")
         if len(tests) > 1:
-            raise Failure("R0202", "one file is tested", "put the pairs into one file")
+            raise TriposError("R0202", "one file is tested", "put the pairs into one file")
         return given, Path(tests[0]) if tests else None
     plan, source = compiled_pairs(options, options.source)
     of_files = [name for name in tests if name.endswith(".jsonl")]
@@ -265,9 +258,9 @@ def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
     learned = named_pairings(plan, named or _for_training(plan, tested))
     if not learned:
         hint = "declare one: `export NAME { pairs from DATASET … }`, or test fewer"
-        raise Failure("S0601", "the spec has no pairs to learn", hint)
+        raise TriposError("S0601", "the spec has no pairs to learn", hint)
     if both := [each.name for each in learned if each in tested]:
-        raise Failure("R0202", f"`{both[0]}` is learned and tested", "name another with `--test` or `--export`")
+        raise TriposError("R0202", f"`{both[0]}` is learned and tested", "name another with `--test` or `--export`")
     from tripos.training.reward_pairs import write_pairs
 
     write_pairs(plan, learned, source, folder / DATA)

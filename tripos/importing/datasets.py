@@ -24,10 +24,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tripos.errors import Failure
 from tripos.source_files import SourceFolder
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.errors import TriposError
 from tripos_compiler.language.rows import read_turns
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.source.inputs import DataError
@@ -52,7 +52,7 @@ def rows_of_files(
 ) -> tuple[list[dict[str, Any]], Path]:
     """Return the first rows of the files that `source` names for a spec at `near`, with the captures of their names,
     and the folder of the first file. The folder that `source` names may be read, and with `outside` also the targets of
-    links in it. Raises `Failure` R0209."""
+    links in it. Raises `TriposError` R0209."""
     place = near if source.startswith(HUB) else near.parent / source  # downloaded files are cached next to the spec
     named = SourceFolder.of_pattern(place, trust, outside=outside, folders=folders)
     looked = replace(named.data, folders=tuple(folders))
@@ -61,9 +61,9 @@ def rows_of_files(
         rows = ({**file.captures, **row} for file in files for row in looked.rows(file))
         found = list(islice(rows, SAMPLE_ROWS))
     except DataError as error:
-        raise Failure(PROPOSAL_ERROR, error.message, error.help) from error
+        raise TriposError(PROPOSAL_ERROR, error.message, error.hint) from error
     if not any(found):
-        raise Failure(PROPOSAL_ERROR, f"`{source}` has no rows", "give a file with at least one row")
+        raise TriposError(PROPOSAL_ERROR, f"`{source}` has no rows", "give a file with at least one row")
     return found, Path(files[0].location).parent
 
 
@@ -71,7 +71,7 @@ def rows_of_files(
 
 
 def files_of_hub(names: Sequence[str], split: str | None) -> str:
-    """Return the pattern that matches the files of one split, given the file names of a data set. Raises `Failure`
+    """Return the pattern that matches the files of one split, given the file names of a data set. Raises `TriposError`
     R0209 if they belong to several splits or configurations; the message lists the choices.
 
     >>> files_of_hub(["README.md", "data/test-00000-of-00002.parquet", "data/test-00001-of-00002.parquet"], None)
@@ -87,16 +87,16 @@ def files_of_hub(names: Sequence[str], split: str | None) -> str:
         return patterns[0]
     listed = list(dict.fromkeys(SHARD_SUFFIX.sub("-*", name) for name in known))
     if not listed:
-        raise Failure(
+        raise TriposError(
             PROPOSAL_ERROR, "the data set has no file that Tripos reads", "see its page: rows may be made by a program"
         )
     shown = ", ".join(listed[:6]) + (f" and {len(listed) - 6:,} more" if len(listed) > 6 else "")
     if split is not None and not patterns:
         close = nearest(split, sorted({word for each in listed for word in _words(each)}))
         hint = f"did you mean `{close}`?" if close else f"its files: {shown}"
-        raise Failure(PROPOSAL_ERROR, f"the data set has no files of `{split}`", hint)
+        raise TriposError(PROPOSAL_ERROR, f"the data set has no files of `{split}`", hint)
     hint = "give the path of one, hf://OWNER/NAME/PATH, or `--split NAME`"
-    raise Failure(PROPOSAL_ERROR, f"the data set has several files: {shown}", hint)
+    raise TriposError(PROPOSAL_ERROR, f"the data set has several files: {shown}", hint)
 
 
 def _words(path: str) -> list[str]:
@@ -112,7 +112,7 @@ def rows_of_database(
     path: Path, query: str | None, trust: Trust = TRUSTED, *, outside: bool = False
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of a query to a database file, or of its only table. The database cannot read other files, for
-    example through a view, unless `outside` is true. Raises `Failure` R0209.
+    example through a view, unless `outside` is true. Raises `TriposError` R0209.
 
     A value that JSON does not have becomes text as in ISO 8601, and a decimal becomes a number.
     """
@@ -121,14 +121,14 @@ def rows_of_database(
         with file.opened():
             pass
     except FileNotFoundError as error:
-        raise Failure(PROPOSAL_ERROR, f"there is no file `{path}`", "check the path") from error
+        raise TriposError(PROPOSAL_ERROR, f"there is no file `{path}`", "check the path") from error
     except OSError as error:
-        raise Failure(PROPOSAL_ERROR, f"cannot read `{path}`: {error.strerror}", "check the path") from error
+        raise TriposError(PROPOSAL_ERROR, f"cannot read `{path}`: {error.strerror}", "check the path") from error
     duckdb = path.suffix.casefold() in DUCKDB
     rows = _from_duckdb(path, query, outside=outside) if duckdb else _from_sqlite(path, query)
     for number, row in enumerate(rows):
         if number >= trust.limits.rows:
-            raise Failure(
+            raise TriposError(
                 PROPOSAL_ERROR, f"`{path.name}` gives more than {trust.limits.rows:,} rows", "ask for fewer: --query"
             )
         yield row
@@ -144,7 +144,9 @@ def _from_sqlite(path: Path, query: str | None) -> Iterator[dict[str, Any]]:
             cursor = connection.execute(asked)
             yield from _rows([each[0] for each in cursor.description or ()], cursor, path)
     except sqlite3.Error as error:
-        raise Failure(PROPOSAL_ERROR, f"`{path.name}` cannot be read: {_first_line(error)}", _hint(query)) from error
+        raise TriposError(
+            PROPOSAL_ERROR, f"`{path.name}` cannot be read: {_first_line(error)}", _hint(query)
+        ) from error
 
 
 def _from_duckdb(path: Path, query: str | None, *, outside: bool) -> Iterator[dict[str, Any]]:
@@ -166,7 +168,9 @@ def _from_duckdb(path: Path, query: str | None, *, outside: bool) -> Iterator[di
             )
             yield from _rows([name for name, _ in columns], found, path)
     except duckdb.Error as error:
-        raise Failure(PROPOSAL_ERROR, f"`{path.name}` cannot be read: {_first_line(error)}", _hint(query)) from error
+        raise TriposError(
+            PROPOSAL_ERROR, f"`{path.name}` cannot be read: {_first_line(error)}", _hint(query)
+        ) from error
 
 
 def _reader(type_: Any) -> Callable[[Any], Any]:
@@ -193,7 +197,7 @@ def _only_table(names: Sequence[str], path: Path) -> str:
             if names
             else f"`{path.name}` has no table"
         )
-        raise Failure(PROPOSAL_ERROR, told, 'say which rows: --query "select … from …"')
+        raise TriposError(PROPOSAL_ERROR, told, 'say which rows: --query "select … from …"')
     quoted = names[0].replace('"', '""')
     return f'select * from "{quoted}"'
 
@@ -201,19 +205,19 @@ def _only_table(names: Sequence[str], path: Path) -> str:
 def _rows(names: Sequence[str], found: Any, path: Path) -> Iterator[dict[str, Any]]:
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if twice is not None:
-        raise Failure(PROPOSAL_ERROR, f"the query gives two columns `{twice}`", "name them apart: `select … as …`")
+        raise TriposError(PROPOSAL_ERROR, f"the query gives two columns `{twice}`", "name them apart: `select … as …`")
     for row in found:
         yield {name: _written(value, name, path) for name, value in zip(names, row, strict=True)}
 
 
 def _written(value: Any, name: str, path: Path) -> Any:
-    """Return a value in JSON's types. Raises `Failure` R0209 if it has none."""
+    """Return a value in JSON's types. Raises `TriposError` R0209 if it has none."""
     plain = plain_value(value)
     lacking = next(_of_no_json(plain), None)
     if lacking is None:
         return plain
     kind = "bytes" if isinstance(lacking, bytes) else type(lacking).__name__
-    raise Failure(
+    raise TriposError(
         PROPOSAL_ERROR,
         f"column `{name}` of `{path.name}` holds {kind}",
         "leave it out of the query, or cast it to text",
@@ -242,12 +246,12 @@ def _first_line(error: Exception) -> str:
 
 
 def json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[bytes]:
-    """Yield rows as lines of JSON. Raises `Failure` R0209 for a number that JSON does not have."""
+    """Yield rows as lines of JSON. Raises `TriposError` R0209 for a number that JSON does not have."""
     for number, row in enumerate(rows, 1):
         try:
             yield json.dumps(row, ensure_ascii=False, allow_nan=False).encode()
         except ValueError as error:
-            raise Failure(
+            raise TriposError(
                 PROPOSAL_ERROR, f"row {number:,} holds a number that is none", "leave it out of the query"
             ) from error
 

@@ -15,12 +15,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tripos.errors import Failure
 from tripos.importing.rows import FileRow, FileRows, InvalidValue, ItemIndex, PlannedItem, RowError, parse_whole_number
 from tripos.runs.records import media_store, run_row, step_rows
 from tripos.settings.config import Config, programs_of
 from tripos.settings.runtime import with_identities
 from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.errors import TriposError
 from tripos_compiler.library.media import media_in
 from tripos_compiler.library.registry import with_functions
 from tripos_compiler.library.signature import in_bounds
@@ -32,11 +32,10 @@ from tripos_compiler.plan import (
     read_token_probabilities,
     write_token_probabilities,
 )
-from tripos_compiler.source.inputs import DataError
 from tripos_runtime.asking.functions.calling import LoadedPlugin
-from tripos_runtime.asking.functions.plugins import NO_RELEASES, PluginError, load_plugins
+from tripos_runtime.asking.functions.plugins import NO_RELEASES, load_plugins
 from tripos_runtime.datasets.cases import Case, CaseSource, SubsetTags, drawn_counts
-from tripos_runtime.datasets.selection import NotRunnable, Selection, check_recordable
+from tripos_runtime.datasets.selection import Selection, check_recordable
 from tripos_runtime.drivers.engine import item_row, membership_row, new_run_id
 from tripos_runtime.drivers.recorded import Recorder, Refusal, Told, recorded_treatments, recorded_units
 from tripos_runtime.forecast.generation import data_maker
@@ -147,7 +146,7 @@ def _not_asked(case: Case, reply: ImportedReply) -> str:
 
 
 def read_replies(table: FileRows, plan: Plan, source: CaseSource) -> ImportedReplies:
-    """Return the replies of a file to the items of a plan. Raises `Failure` S0502 if the mapping names an unknown
+    """Return the replies of a file to the items of a plan. Raises `TriposError` S0502 if the mapping names an unknown
     field, and `DataError` if the items cannot be read."""
     return _ReplyReader(table, plan, source).read()
 
@@ -182,10 +181,10 @@ class _ReplyReader:
                     if close
                     else f"its fields are {', '.join(FIELDS)}, and those of the items"
                 )
-                raise Failure("S0502", f"a reply has no field `{name}`", hint)
+                raise TriposError("S0502", f"a reply has no field `{name}`", hint)
         if not any(told.column("reply", record.said) for record in self.table.records):
             hint = f"say which it is: `--column reply=COLUMN`; the file has {', '.join(self.table.columns[:10])}"
-            raise Failure("S0502", "no column has the replies", hint)
+            raise TriposError("S0502", "no column has the replies", hint)
 
     def _take(self, record: FileRow) -> None:
         said = record.get("reply")
@@ -289,8 +288,8 @@ def load_generated_rows(
     those of a release, stay. A role is filled by `given`, or else by the only model that filled it in the runs that
     generated these rows. `command` is the command line of a run of the spec.
 
-    Raises `Failure` R0201 if several models generated the rows, and E0307 if no rows exist yet; its hint is the command
-    that generates them.
+    Raises `TriposError` R0201 if several models generated the rows, and E0307 if no rows exist yet; its hint is the
+    command that generates them.
     """
     making = [made for made in plan.made if made.name not in source.sources.made.frozen]
     if not making:
@@ -302,7 +301,7 @@ def load_generated_rows(
         if len(filled) > 1:
             names = ", ".join(filled)
             message = f"several models made rows as `{role}`: {names}"
-            raise Failure("R0201", message, f"name the model that wrote the rows: --role {role}={filled[0]}")
+            raise TriposError("R0201", message, f"name the model that wrote the rows: --role {role}={filled[0]}")
         models |= {role: filled[0]} if filled else {}
     lacking = {ask.role for made in making for ask in made.asks} - models.keys()
     if lacking:
@@ -337,7 +336,7 @@ def _recorded_role_models(root: Path, making: Sequence[GeneratedDataset]) -> dic
 
 def _rows_missing(
     plan: Plan, making: Sequence[GeneratedDataset], models: Mapping[str, str], command: Sequence[str]
-) -> Failure:
+) -> TriposError:
     """Return the failure whose hint is the command that generates the rows. Roles that are not needed get a model
     without cost, since their replies are not the imported ones."""
     named = " and ".join(f"`{made.name}`" for made in making if made.asks)
@@ -347,7 +346,7 @@ def _rows_missing(
         if role.kind != "compared":
             words += ["--role", f"{role.name}={models.get(role.name, 'MODEL' if role.name in makers else FREE)}"]
     message = f"the rows of {named} are yet to be made, and replies can only be to rows that are there"
-    return Failure("E0307", message, f"make them, then import again: {shlex.join(words)}")
+    return TriposError("E0307", message, f"make them, then import again: {shlex.join(words)}")
 
 
 # The committed import
@@ -367,15 +366,13 @@ class ReplyImport:
 
     def commit(self) -> bool:
         """Write the rows in one commit, after the images and other files that the prompts show. Return false if there
-        were no rows. Raises `StoreError`, and `Failure` E0307 if the items cannot be read any more."""
+        were no rows. Raises `StoreError`, and `TriposError` E0307 if the items cannot be read any more."""
         if not self.rows:
             return False
         store = Store.open(self.root, create=True)
         try:
             self._keep_media(store)
             store.append(self.rows)
-        except DataError as error:
-            raise Failure("E0307", error.message, error.help) from error
         finally:
             self.source.reader.media.close()
         return True
@@ -408,12 +405,12 @@ class EmptyLedger:
 
 
 def role_flags(texts: Sequence[str]) -> dict[str, str]:
-    """Return the model of each role, parsed from `--role NAME=MODEL`. Raises `Failure` R0202."""
+    """Return the model of each role, parsed from `--role NAME=MODEL`. Raises `TriposError` R0202."""
     found: dict[str, str] = {}
     for text in texts:
         name, equals, model = text.partition("=")
         if not equals or not name or not model:
-            raise Failure("R0202", f"`--role {text}` names no model", "write --role NAME=MODEL")
+            raise TriposError("R0202", f"`--role {text}` names no model", "write --role NAME=MODEL")
         found[name] = model
     return found
 
@@ -432,7 +429,7 @@ def record(
     folder of the spec, and `releases` the folders of releases that it extends, for their Python functions. `command` is
     the command line of a run of the spec.
 
-    Raises `Failure`, also if the plan has parts that cannot run, and `StoreError` if the store cannot be read.
+    Raises `TriposError`, also if the plan has parts that cannot run, and `StoreError` if the store cannot be read.
     """
     _check_roles(plan, roles)
     root = Path(config.store)
@@ -448,10 +445,6 @@ def record(
             recorded = _record(table, plan, source, root, replies, binding, ledger)
             recorded.told["unmade"] = dict(made.unmade)
             return recorded
-    except DataError as error:
-        raise Failure("E0307", error.message, error.help) from error
-    except (NotRunnable, PluginError) as error:
-        raise Failure(error.code, error.message, error.hint) from error
     finally:
         for each in functions.values():
             each.close()
@@ -531,7 +524,7 @@ def is_store(root: Path) -> bool:
 def _check_roles(plan: Plan, roles: Mapping[str, str]) -> None:
     for name in roles:
         if name not in {role.name for role in plan.roles}:
-            raise Failure("R0201", f"the benchmark has no role `{name}`", "`tripos plan SPEC` shows them")
+            raise TriposError("R0201", f"the benchmark has no role `{name}`", "`tripos plan SPEC` shows them")
 
 
 def _binding(plan: Plan, replies: ImportedReplies, roles: Mapping[str, str]) -> RoleBinding:
@@ -547,7 +540,7 @@ def _binding(plan: Plan, replies: ImportedReplies, roles: Mapping[str, str]) -> 
         elif role.name in asked and len(replies.models) == 1:
             models[role.name] = replies.models
         elif role.name in asked:
-            raise Failure("R0201", f"no model fills the role `{role.name}`", f"give one: --role {role.name}=MODEL")
+            raise TriposError("R0201", f"no model fills the role `{role.name}`", f"give one: --role {role.name}=MODEL")
         else:
             models[role.name] = ()
     return RoleBinding(models, replies.compared)

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tripos.errors import SOME_FAILED, USAGE, Failure
 from tripos.settings.environment import read_toml
 from tripos.source_files import SourceFolder
 from tripos.terminal import escape_controls, show_message
 from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.exact_values import load_json
 from tripos_compiler.language.rows import DoesNotFit, read_value
 from tripos_compiler.plan import Axis, DataField, Plan, Scenario, canonical
@@ -97,26 +97,26 @@ def is_blank(said: Any) -> bool:
 
 def read_mapping(path: str | None, columns: Sequence[str], fixed: Mapping[str, Any], each: str | None) -> ColumnMap:
     """Return the mapping of a TOML file, if any, overridden by the command line: `columns` are written `FIELD=COLUMN`,
-    and `fixed` are fields with one value in all rows. Raises `Failure` S0502."""
+    and `fixed` are fields with one value in all rows. Raises `TriposError` S0502."""
     told = _read_mapping_file(path) if path is not None else {}
     over = dict(_parse_pair(text) for text in columns)
     own = {str(name): str(column) for name, column in told.get("columns", {}).items()}
     fixed = {**told.get("set", {}), **fixed}
     both = sorted({**own, **over}.keys() & fixed.keys())
     if both:
-        raise Failure(UNFIT_MAPPING, f"`{both[0]}` has a column and a fixed value", "say one of them")
+        raise TriposError(UNFIT_MAPPING, f"`{both[0]}` has a column and a fixed value", "say one of them")
     return ColumnMap({**own, **over}, fixed, told.get("values", {}), each or told.get("each"))
 
 
 def parse_constants(texts: Sequence[str]) -> dict[str, str]:
-    """Parse the values of `--set FIELD=VALUE`. Raises `Failure` S0502."""
+    """Parse the values of `--set FIELD=VALUE`. Raises `TriposError` S0502."""
     return dict(_parse_pair(text, "--set FIELD=VALUE") for text in texts)
 
 
 def _parse_pair(text: str, form: str = "--column FIELD=COLUMN") -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip() or not value:
-        raise Failure(UNFIT_MAPPING, f"`{text}` does not say which is which", f"write `{form}`")
+        raise TriposError(UNFIT_MAPPING, f"`{text}` does not say which is which", f"write `{form}`")
     return name.strip(), value
 
 
@@ -126,15 +126,17 @@ def _read_mapping_file(path: str) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         hint = "it is a TOML file in UTF-8"
-        raise Failure(UNFIT_MAPPING, f"cannot read the mapping `{path}`: {reason}", hint) from error
+        raise TriposError(UNFIT_MAPPING, f"cannot read the mapping `{path}`: {reason}", hint) from error
     for name, value in told.items():
         if name not in PARTS:
-            raise Failure(UNFIT_MAPPING, f"a mapping has no part `{name}`", f"its parts are {', '.join(PARTS)}")
+            raise TriposError(UNFIT_MAPPING, f"a mapping has no part `{name}`", f"its parts are {', '.join(PARTS)}")
         if isinstance(value, dict) == (name == "each"):
-            raise Failure(UNFIT_MAPPING, f"`{name}` in `{path}` is not of the form that it should have", _FORMS[name])
+            raise TriposError(
+                UNFIT_MAPPING, f"`{name}` in `{path}` is not of the form that it should have", _FORMS[name]
+            )
     for name, words in told.get("values", {}).items():
         if not isinstance(words, dict):
-            raise Failure(UNFIT_MAPPING, f"`values.{name}` in `{path}` is no table", _FORMS["values"])
+            raise TriposError(UNFIT_MAPPING, f"`values.{name}` in `{path}` is no table", _FORMS["values"])
     return told
 
 
@@ -214,7 +216,7 @@ def read_table(source: str, told: ColumnMap, trust: Trust = TRUSTED, *, outside:
     """Return the rows of a file, or of all files that match a pattern: `*` matches within a name, and `{field}` also
     becomes a column. Only the folder of the pattern is read, unless `outside` is true.
 
-    Raises `Failure` S0501 if a file is missing or cannot be read, and S0502 if no row has a column that the mapping
+    Raises `TriposError` S0501 if a file is missing or cannot be read, and S0502 if no row has a column that the mapping
     names.
     """
     reader = SourceFolder.of_pattern(Path(source), trust, outside=outside).data
@@ -222,20 +224,20 @@ def read_table(source: str, told: ColumnMap, trust: Trust = TRUSTED, *, outside:
         files = tuple(reader.find(source, "import"))
         records = tuple(record for file in files for record in _records(reader, file, told))
     except DataError as error:
-        hint = "check the path" if error.help.startswith("give the folder") else error.help
-        raise Failure(UNREADABLE, error.message, hint) from error
+        hint = "check the path" if error.hint.startswith("give the folder") else error.hint
+        raise TriposError(UNREADABLE, error.message, hint) from error
     if any(name.startswith(SHEET_MARK) for record in records[:1] for name in record.said):
         message = f"`{source}` is a sheet that `tripos annotate` handed out"
-        raise Failure(UNREADABLE, message, f"tripos annotate --take {source}")
+        raise TriposError(UNREADABLE, message, f"tripos annotate --take {source}")
     table = FileRows(records, files)
     if not records:
-        raise Failure(UNREADABLE, f"`{source}` has no rows", "give a file with a row for each score or reply")
+        raise TriposError(UNREADABLE, f"`{source}` has no rows", "give a file with a row for each score or reply")
     columns = table.columns
     for name, column in told.columns.items():
         if column not in columns:
             close = nearest(column, columns)
             hint = f"did you mean `{close}`?" if close else f"its columns are {', '.join(columns[:12])}"
-            raise Failure("S0502", f"`{name}` should be in the column `{column}`, which no row has", hint)
+            raise TriposError("S0502", f"`{name}` should be in the column `{column}`, which no row has", hint)
     return table
 
 
@@ -248,7 +250,7 @@ def _records(reader: DataFolders, file: ResolvedFile, told: ColumnMap) -> Iterat
         entries = _entries(said.get(told.each))
         if entries is None:
             message = f"row {number} of `{file.path}` has no list of records in the column `{told.each}`"
-            raise Failure("S0502", message, "`each` names a column whose lists hold a record a reply")
+            raise TriposError("S0502", message, "`each` names a column whose lists hold a record a reply")
         rest = {name: value for name, value in said.items() if name != told.each}
         for part, entry in enumerate(entries, 1):
             yield FileRow(file.path, number, part, {**rest, **entry}, told)
@@ -345,8 +347,8 @@ def report_row_errors(
 ) -> None:
     """Write the rejected rows to `file` and show the first of them on standard error.
 
-    Raises `Failure` S0503 if any row was rejected and `skip` is false. The exit code is that of a usage error if one of
-    the `options` is missing or wrong in all rows.
+    Raises `TriposError` S0503 if any row was rejected and `skip` is false. The exit code is that of a usage error if
+    one of the `options` is missing or wrong in all rows.
     """
     if file is not None:
         _write(rejected, Path(file))
@@ -369,11 +371,11 @@ def report_row_errors(
     hint = "mend them, or import the others with `--skip-rejected`"
     if bad == rows:
         hint = f"give another `--{rejected[0].field}`" if option else "mend them, or say how to read them"
-    raise Failure(
+    raise TriposError(
         "S0503",
         f"{bad:,} of {rows:,} rows do not fit, so no {what} was imported",
         hint,
-        USAGE if option else SOME_FAILED,
+        ExitCode.USAGE if option else ExitCode.SOME_FAILED,
     )
 
 
@@ -403,7 +405,7 @@ def _write(rejected: Sequence[RowError], path: Path) -> None:
                 told = {**each.to_json(), "record": dict(each.record.said)}
                 file.write(json.dumps(told, ensure_ascii=False, default=str) + "\n")
     except OSError as error:
-        raise Failure(
+        raise TriposError(
             "S0102", f"cannot write `{path}`: {error.strerror}", "check the path and its permissions"
         ) from error
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import orjson
 
-from tripos.errors import Failure
 from tripos.importing.rows import (
     FileRow,
     FileRows,
@@ -25,6 +24,7 @@ from tripos.importing.rows import (
     parse_whole_number,
 )
 from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.errors import TriposError
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.plan import Ask, Grade, Metric, Plan, Type, turns_before
 from tripos_runtime.asking.judging import worth_of
@@ -240,7 +240,8 @@ class ScoreImport:
 def read_scores(table: FileRows, plan: Plan, run: RunRecord, connection: Connection) -> ScoreImport:
     """Return the scores of a file. `connection` shows `run` (see `connect_run`), and `plan` is the plan of that run.
 
-    Raises `Failure` S0502 if the mapping names an unknown field or metric, and S0504 if the run has no gradable reply.
+    Raises `TriposError` S0502 if the mapping names an unknown field or metric, and S0504 if the run has no gradable
+    reply.
     """
     return _ScoreReader(table, plan, run, connection).read()
 
@@ -255,7 +256,7 @@ class _ScoreReader:
         schema = sql.name(run.benchmark)
         self.replies = replies_of(connection, plan, run, self.arms, self.given)
         if not self.replies:
-            raise Failure(
+            raise TriposError(
                 "S0504", f"run `{run.run_id}` has no reply that a scorer grades", "`tripos list` shows the runs"
             )
         self.by_id = {reply.sample["sample_id"]: reply for reply in self.replies}
@@ -301,7 +302,7 @@ class _ScoreReader:
 
     def _columns_of_metrics(self) -> dict[str, tuple[str, str | None]]:
         """Return the columns of the value and of the rationale by metric, or nothing if the file has a row for each
-        score. Raises `Failure` S0502."""
+        score. Raises `TriposError` S0502."""
         told, columns = self.table.records[0].told, self.table.columns
         self._check_names(told.columns, told.set)
         mapped = {
@@ -319,7 +320,7 @@ class _ScoreReader:
         if not mapped:
             names = ", ".join(sorted(set(self.words.values()))[:8])
             hint = f"say `--column metric=COLUMN`, or `--column NAME=COLUMN` with the name of a metric: {names}"
-            raise Failure("S0502", "no column names the metric, and no column has the name of one", hint)
+            raise TriposError("S0502", "no column names the metric, and no column has the name of one", hint)
         return {
             metric: (column, next((free[t] for t in self._rationales(metric, column) if t in free), None))
             for metric, column in mapped.items()
@@ -330,7 +331,7 @@ class _ScoreReader:
             yield from (fold_name(form.format(name)) for form in RATIONALE)
 
     def _check_names(self, *told: Mapping[str, object]) -> None:
-        """Raise `Failure` S0502 for an unknown field."""
+        """Raise `TriposError` S0502 for an unknown field."""
         known = {*self.own, *self.items.field_names, *self.arms}
         for name in (name for names in told for name in names):
             if name not in known and fold_name(name) not in self.words:
@@ -340,7 +341,7 @@ class _ScoreReader:
                     if close
                     else f"its fields are {', '.join(self.own)}, and those of the items"
                 )
-                raise Failure("S0502", f"a score has no field `{name}`", hint)
+                raise TriposError("S0502", f"a score has no field `{name}`", hint)
 
     def _scores(self, record: FileRow, rejected: list[RowError]) -> Iterator[ImportedScore]:
         """Yield the scores of one row. All invalid values of the row are added to `rejected`."""

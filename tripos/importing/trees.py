@@ -18,9 +18,10 @@ from typing import Any
 
 import orjson
 
-from tripos.errors import SOME_FAILED, Failure
 from tripos.source_files import SourceFolder
 from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.files import write_atomically
 from tripos_compiler.library.functions.trees import DEEPEST, ParsedTree, TreeFault, TreeRead, read_tree
 from tripos_compiler.lowering.declarations import APPROVED, DRAFT
 from tripos_compiler.source.inputs import DataError, LocatedText
@@ -63,14 +64,16 @@ def _document(branches: Mapping[str, Any]) -> Any:
 
 
 def check_suffix(path: Path) -> str:
-    """Return the suffix of a tree file. Raises `Failure` S0836 for any other file."""
+    """Return the suffix of a tree file. Raises `TriposError` S0836 for any other file."""
     if path.suffix.casefold() not in SUFFIXES:
-        raise Failure("S0836", f"`{path}` is no file of a tree", f"call it {', '.join(f'`NAME{s}`' for s in SUFFIXES)}")
+        raise TriposError(
+            "S0836", f"`{path}` is no file of a tree", f"call it {', '.join(f'`NAME{s}`' for s in SUFFIXES)}"
+        )
     return path.suffix.casefold()
 
 
 def read_tree_file(path: Path) -> ParsedTree:
-    """Return the tree of a file. Raises `Failure` S0836 if it cannot be read or contains something other than
+    """Return the tree of a file. Raises `TriposError` S0836 if it cannot be read or contains something other than
     branches.
     """
     check_suffix(path)
@@ -78,24 +81,24 @@ def read_tree_file(path: Path) -> ParsedTree:
     if not file.is_there:
         draft = path.with_name(f"{path.stem}{DRAFT}{path.suffix}")
         hint = f"the draft is `{draft}`" if draft.is_file() else "name the draft that you have read"
-        raise Failure("S0836", f"there is no file `{path}`", hint)
+        raise TriposError("S0836", f"there is no file `{path}`", hint)
     try:
         read = read_tree(file.placed())
     except DataError as error:
-        raise Failure("S0836", error.message, error.help) from error
+        raise TriposError("S0836", error.message, error.hint) from error
     except OSError as error:
-        raise Failure("S0836", f"cannot read `{path}`: {error.strerror}", "check the path") from error
+        raise TriposError("S0836", f"cannot read `{path}`: {error.strerror}", "check the path") from error
     return check_tree(read, str(path), "S0836")
 
 
 def check_tree(read: TreeRead, shown: str, code: str) -> ParsedTree:
-    """Return the tree, or raise `Failure` with its faults."""
+    """Return the tree, or raise `TriposError` with its faults."""
     if not read.faults:
         return read.tree
     lines = [_fault_text(fault, shown) for fault in read.faults[:SHOWN]]
     if len(read.faults) > SHOWN:
         lines.append(f"and {len(read.faults) - SHOWN} more")
-    raise Failure(code, "\n".join(lines), read.faults[0].help)
+    raise TriposError(code, "\n".join(lines), read.faults[0].help)
 
 
 def _fault_text(fault: TreeFault, shown: str) -> str:
@@ -117,7 +120,7 @@ class Approval:
 def approve(path: Path, by: str, at: datetime, *, replace: bool = False) -> Approval:
     """Write the approval of a tree by `by` next to it. A draft is renamed without `.draft`.
 
-    Raises `Failure` S0836 if the file is not a valid tree, and S0837 if a different tree already has that name and
+    Raises `TriposError` S0836 if the file is not a valid tree, and S0837 if a different tree already has that name and
     `replace` is false.
     """
     tree = read_tree_file(path)
@@ -126,12 +129,12 @@ def approve(path: Path, by: str, at: datetime, *, replace: bool = False) -> Appr
     target = path.with_name(path.stem.removesuffix(DRAFT) + path.suffix)
     if draft and target.exists() and _content(target) != content and not replace:
         hint = f"compare the two; `--replace` puts the draft in the place of `{target.name}`"
-        raise Failure("S0837", f"there is a tree `{target}` already, and it is another", hint)
+        raise TriposError("S0837", f"there is a tree `{target}` already, and it is another", hint)
     approval = Approval(target, sha256(content).hexdigest(), tree, by, at)
     said = {"tree": target.name, "sha256": approval.sha256, "approved_by": by, "approved_at": at.isoformat()}
     # Write the approval first: alone it has no effect, but a tree without it would look like the author's own.
     beside = target.with_name(f"{target.stem}{APPROVED}.json")
-    _write_atomically(beside, (json.dumps(said, ensure_ascii=False, indent=2) + "\n").encode())
+    write_atomically(beside, (json.dumps(said, ensure_ascii=False, indent=2) + "\n").encode())
     if draft:
         path.replace(target)
     return approval
@@ -139,13 +142,6 @@ def approve(path: Path, by: str, at: datetime, *, replace: bool = False) -> Appr
 
 def _content(path: Path) -> bytes:
     return SourceFolder.around(path).file(path).content()
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    """Write a file atomically."""
-    new = path.with_name(f".{path.name}.new")
-    new.write_bytes(content)
-    new.replace(path)
 
 
 # Drafts from the replies of a run
@@ -172,8 +168,8 @@ def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) ->
     """Return the tree of the outlines that a step of a run replied to its items, in the order of each item's first
     number. Branches with the same name are merged. `only` are conditions `FIELD=VALUE` on the items.
 
-    Raises `StoreError` if there is no such run; `Failure` S0838 if the step has no replies, failed ones, or replies of
-    several models; and S0835 if a reply is not an outline.
+    Raises `StoreError` if there is no such run; `TriposError` S0838 if the step has no replies, failed ones, or replies
+    of several models; and S0835 if a reply is not an outline.
     """
     wanted = _conditions(only)
     connection, found = connect_run(store, run)
@@ -192,11 +188,11 @@ def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) ->
     models = sorted({model for _, model, _, _ in replies})
     if len(models) > 1:
         hint = "run the spec with one model in each role: a draft is by one"
-        raise Failure(DRAFT_ERROR, f"`{step}` was replied by {len(models)} models: {', '.join(models)}", hint)
+        raise TriposError(DRAFT_ERROR, f"`{step}` was replied by {len(models)} models: {', '.join(models)}", hint)
     bad = [status for _, _, status, reply in replies if status != "ok" or not reply]
     if bad:
         message = f"{len(bad)} of {len(replies)} replies of `{step}` cannot be used: {', '.join(sorted(set(bad)))}"
-        raise Failure(DRAFT_ERROR, message, "run the spec again; existing replies are reused", SOME_FAILED)
+        raise TriposError(DRAFT_ERROR, message, "run the spec again; existing replies are reused", ExitCode.SOME_FAILED)
     branches: dict[str, Any] = {}
     for number, (_, model, _, reply) in enumerate(replies, 1):
         _merge(branches, check_tree(read_outline(reply), f"reply {number} of {model}", "S0835").branches)
@@ -204,19 +200,21 @@ def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) ->
     return DraftedTree(ParsedTree(branches), said)
 
 
-def _no_replies(run_id: str, step: str, steps: Sequence[str], replies: int, only: Sequence[str]) -> Failure:
+def _no_replies(run_id: str, step: str, steps: Sequence[str], replies: int, only: Sequence[str]) -> TriposError:
     """Return the failure for a draft without replies: an unknown step, or conditions that match no item."""
     if replies:
         message = f"none of the {replies} replies of `{step}` in run {run_id} has {' and '.join(only)}"
-        return Failure(DRAFT_ERROR, message, "`--only FIELD=VALUE` names a field of the items, as it is in the data")
+        return TriposError(
+            DRAFT_ERROR, message, "`--only FIELD=VALUE` names a field of the items, as it is in the data"
+        )
     if steps:
         close = nearest(step, steps)
         there = f"its steps are {', '.join(steps)}; `tripos list` shows other runs"
-        return Failure(
+        return TriposError(
             DRAFT_ERROR, f"run {run_id} has no step `{step}`", f"did you mean `{close}`?" if close else there
         )
     hint = "`tripos run specs/teachbench/drafting.tripos` makes one; `tripos list` shows the runs"
-    return Failure(DRAFT_ERROR, f"run {run_id} has no replies", hint)
+    return TriposError(DRAFT_ERROR, f"run {run_id} has no replies", hint)
 
 
 def _conditions(only: Sequence[str]) -> dict[str, str]:
@@ -224,7 +222,7 @@ def _conditions(only: Sequence[str]) -> dict[str, str]:
     for each in only:
         field, parted, value = each.partition("=")
         if not parted:
-            raise Failure("R0202", f"`--only {each}` says no value", "write it as `--only subject=mathematics`")
+            raise TriposError("R0202", f"`--only {each}` says no value", "write it as `--only subject=mathematics`")
         found[field.strip()] = value.strip()
     return found
 

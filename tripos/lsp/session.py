@@ -17,7 +17,6 @@ from pathlib import Path
 
 from lsprotocol.types import Location, Position, Range
 
-from tripos.errors import Failure
 from tripos.lsp.documents import SUFFIX, DataCache, Document, Documents, Encoding, Lines
 from tripos.releases.opening import ReleaseFolders
 from tripos.settings.config import SETTINGS_FILE, Config, chosen_denials
@@ -26,6 +25,7 @@ from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.statements import read_statements
 from tripos_compiler.diagnostics.diagnostic import Diagnostic, Diagnostics, deny
+from tripos_compiler.errors import TriposError
 from tripos_compiler.resolve.files import scorer_name
 from tripos_compiler.resolve.incremental import Memory
 from tripos_compiler.resolve.program import path_beside
@@ -207,7 +207,7 @@ def project_of(path: str, log: Callable[[str], None], *, trusted: bool = False) 
         try:
             config = load_config(folder)
             denied = chosen_denials(Namespace(deny=[]), config)
-        except Failure as failure:
+        except TriposError as failure:
             log(f"{failure.message}; {failure.hint}" if failure.hint else failure.message)
     data, releases = (tuple(Path(each) for each in folders) for folders in (config.data, config.releases))
     if folder is not None and not trusted:

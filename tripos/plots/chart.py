@@ -27,7 +27,7 @@ from tripos.plots.picture import (
 )
 from tripos.plots.words import words_for
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.files import atomic_path
+from tripos_warehouse.files import export_path
 from tripos_warehouse.tables.text import fold
 
 LIBRARIES = ("altair", "vl_convert")
@@ -245,7 +245,7 @@ def write_drawing(drawing: Drawing, path: Path) -> None:
         named = ", ".join(f"`{each}`" for each in FORMATS)
         raise StoreError("S0202", f"cannot draw `{path.suffix or path.name}` files", f"end the name in {named}")
     content = FORMATS[form](drawing)
-    with atomic_path(path) as new:
+    with export_path(path) as new:
         new.write_bytes(content)
 
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tripos.errors import SOME_FAILED, Failure
 from tripos.releases.locations import open_location
 from tripos.releases.manifest import (
     ArtefactTerms,
@@ -19,6 +18,7 @@ from tripos.releases.manifest import (
 )
 from tripos.releases.opening import open_release
 from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.inputs import ResolvedRelease
@@ -85,7 +85,7 @@ class InheritedModel:
 
 def inherited_models(plan: Plan, extended: Sequence[ResolvedRelease]) -> dict[str, InheritedModel]:
     """Return the models that extended releases name for roles of the plan's scorers, by role. If several name the same
-    model, one with files is taken. Raises `Failure` S0878 if two releases name different models for a role."""
+    model, one with files is taken. Raises `TriposError` S0878 if two releases name different models for a role."""
     found: dict[str, InheritedModel] = {}
     for release in extended:
         opened = open_release(Path(release.folder))
@@ -99,7 +99,7 @@ def inherited_models(plan: Plan, extended: Sequence[ResolvedRelease]) -> dict[st
             earlier = found.get(said.role)
             if earlier is not None and earlier.said.digest != said.digest:
                 message = f"{earlier.release.title} and {release.title} name two reward models for `{said.role}`"
-                raise Failure(
+                raise TriposError(
                     "S0878", message, "extend only one of them; or `take` only declarations that need no reward model"
                 )
             if earlier is None or _rank(said) < _rank(earlier.said):
@@ -112,14 +112,14 @@ def with_inherited(
 ) -> tuple[Artefact, ...]:
     """Return the models of a release: its own, and the inherited ones, whose files are in the extended releases.
 
-    Raises `Failure` S0882 if its own model differs from the one by which an extended release gave the same scores.
+    Raises `TriposError` S0882 if its own model differs from the one by which an extended release gave the same scores.
     """
     found = {each.said.role: each for each in own}
     for role, each in lent.items():
         mine = found.get(role)
         if mine is not None and mine.said.digest != each.said.digest:
             message = f"cannot release the reward model of `{role}`: {each.release.title} scores by another"
-            raise Failure("S0882", message, f"leave it out: the release has {each.said.digest[:12]}")
+            raise TriposError("S0882", message, f"leave it out: the release has {each.said.digest[:12]}")
         path = _path_of(each, extends)
         if mine is not None and path is None:
             continue
@@ -167,8 +167,8 @@ def with_artefacts(
     roles ignore `tripos.toml`, which is meant for other benchmarks. For a release, a model that the user gave for a
     role in `by_hand` must be the same one, since every row claims to be of this release.
 
-    Raises `Failure` R0262 for another model, R0263 if the release only names the model and its folder is not given, and
-    S0878 if two releases name different ones.
+    Raises `TriposError` R0262 for another model, R0263 if the release only names the model and its folder is not given,
+    and S0878 if two releases name different ones.
     """
     filled = dict(roles)
     own = None if given is None else open_location(given)
@@ -181,11 +181,11 @@ def with_artefacts(
             other = next(name for name in named if name not in same)
             message = f"`{other}` is not the reward model of the release, {artefact.digest[:SHORT]}"
             hint = f"leave it out; to score otherwise run the spec in {own / 'spec'}"
-            raise Failure("R0262", message, hint)
+            raise TriposError("R0262", message, hint)
         if folder is None and not same:
             message = f"the release only names its reward model, {artefact.digest[:SHORT]}"
             hint = f"get it from {artefact.source}: --role {artefact.role}=reward/DIR"
-            raise Failure("R0263", message, hint)
+            raise TriposError("R0263", message, hint)
         filled[artefact.role] = (artefact_name(artefact),)
     return filled
 
@@ -207,7 +207,7 @@ def artefact_folders(
 
 
 def open_artefact(name: str, folder: Path) -> BatchedReward:
-    """Open the model with this name from its folder. Raises `ModelError`, and `Failure` S0855 if its files were
+    """Open the model with this name from its folder. Raises `ModelError`, and `TriposError` S0855 if its files were
     changed."""
     digest = name.rpartition("@")[2]
     try:
@@ -219,7 +219,7 @@ def open_artefact(name: str, folder: Path) -> BatchedReward:
         if error.code not in ("R0234", "R0237"):
             raise
         message = f"the reward model of the release is damaged: `{folder}`"
-        raise Failure("S0855", message, "see all of it: tripos verify DIR", SOME_FAILED) from error
+        raise TriposError("S0855", message, "see all of it: tripos verify DIR", ExitCode.SOME_FAILED) from error
 
 
 def _artefacts(
@@ -262,8 +262,8 @@ def artefacts_of(plan: Plan, about: ReleaseToml, given: Mapping[str, str], besid
     """Return the models of a release by role: those of `release.toml`, with paths relative to `beside`, overridden by
     `given` folders or digests.
 
-    Raises `Failure` S0881 for a role without a reward model, S0882 for a model that cannot be released, and S0852 for
-    its licence.
+    Raises `TriposError` S0881 for a role without a reward model, S0882 for a model that cannot be released, and S0852
+    for its licence.
     """
     taking = reward_roles(plan)
     named = sorted(about.artefacts.keys() | given.keys())
@@ -272,7 +272,7 @@ def artefacts_of(plan: Plan, about: ReleaseToml, given: Mapping[str, str], besid
             close = nearest(role, taking)
             there = f"these do: {', '.join(sorted(taking))}" if taking else "no scorer of it `gives reward`"
             hint = f"did you mean `{close}`?" if close else there
-            raise Failure("S0881", f"no role `{role}` of the benchmark takes a reward model", hint)
+            raise TriposError("S0881", f"no role `{role}` of the benchmark takes a reward model", hint)
     found = [(role, _terms(role, about.artefacts.get(role, ArtefactTerms()), given, beside)) for role in named]
     # Terms without a folder or digest apply to a given model, but name none.
     return tuple(_artefact(role, terms) for role, terms in found if terms.folder or terms.digest)
@@ -324,7 +324,7 @@ def _artefact(role: str, found: _Terms) -> Artefact:
         return Artefact(_pinned(role, held, terms, license_), {})
     if license_ is None:
         hint = f"release.toml: `license` below `[{ARTEFACTS}.{role}]`; or `copy = false` and its `source`"
-        raise Failure("S0852", f"the reward model of `{role}` is to be copied without a licence", hint)
+        raise TriposError("S0852", f"the reward model of `{role}` is to be copied without a licence", hint)
     files = {f"{ARTEFACTS}/{role}/{name}": path for name, path in sorted(_copied(folder))}
     size = sum(path.stat().st_size for path in files.values())
     path = f"{ARTEFACTS}/{role}"
@@ -346,5 +346,5 @@ def _pinned(role: str, digest: str, terms: ArtefactTerms, license_: str | None) 
     return ReleasedArtefact(role=role, digest=digest, source=terms.source, license=license_)
 
 
-def _unfit(role: str, why: str, hint: str) -> Failure:
-    return Failure("S0882", f"cannot release the reward model of `{role}`: {why}", hint)
+def _unfit(role: str, why: str, hint: str) -> TriposError:
+    return TriposError("S0882", f"cannot release the reward model of `{role}`: {why}", hint)

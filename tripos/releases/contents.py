@@ -15,7 +15,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from tripos.errors import Failure
 from tripos.releases.frozen import restore, withheld_by, withheld_of
 from tripos.releases.manifest import (
     DATA,
@@ -30,6 +29,7 @@ from tripos.releases.manifest import (
 )
 from tripos.releases.opening import Release, ReleaseFolders, open_release
 from tripos_compiler.compile import Compilation
+from tripos_compiler.errors import TriposError
 from tripos_compiler.language.rows import read_row
 from tripos_compiler.plan import Data, Dataset, GeneratedDataset, Plan
 from tripos_compiler.source.inputs import DataError, ResolvedFile, ResolvedRelease
@@ -41,18 +41,18 @@ from tripos_runtime.datasets.slots import data_sets_read
 
 
 def check_pinned(compilation: Compilation) -> None:
-    """Raise `Failure` S0870 if a spec extends a release without its digest, so that the release would not be
+    """Raise `TriposError` S0870 if a spec extends a release without its digest, so that the release would not be
     determined."""
     for release in compilation.unpinned:
         message = f"the spec extends {release.title} without its digest"
-        raise Failure("S0870", message, f'write it after its name: sha256 "{release.digest}"')
+        raise TriposError("S0870", message, f'write it after its name: sha256 "{release.digest}"')
 
 
 def vendor_releases(
     extended: Sequence[ResolvedRelease], about: ReleaseToml, folder: Path
 ) -> tuple[ExtendedRelease, ...]:
     """Copy the extended releases into a release's folder, if their terms allow it, and return how each is found again.
-    A release that another one contains is not copied separately. Raises `Failure` S0855 if a file was changed, and
+    A release that another one contains is not copied separately. Raises `TriposError` S0855 if a file was changed, and
     `OSError`."""
     found = []
     for release in sorted(extended, key=lambda each: each.name):
@@ -85,7 +85,7 @@ def _copy(release: Release, to: Path) -> None:
         shutil.copyfile(source, target)
         if file_digest(target) != file.sha256:
             hint = f"see all of it: tripos verify {release.folder}"
-            raise Failure("S0855", f"the release `{release.folder}` is damaged: `{file.path}` was changed", hint)
+            raise TriposError("S0855", f"the release `{release.folder}` is damaged: `{file.path}` was changed", hint)
     for name in UNLISTED:
         if (release.folder / name).is_file():
             shutil.copyfile(release.folder / name, to / name)
@@ -157,7 +157,7 @@ def contents_of(
     data folder, are copied only if `release.toml` allows it. A file with withheld items is never copied; `held` has the
     SHA-256 of these.
 
-    Raises `Failure` S0853 for data that a release could not find again.
+    Raises `TriposError` S0853 for data that a release could not find again.
     """
     root = spec_root(compilation, plan)
     main = Path(compilation.sources[0].path).resolve()
@@ -168,19 +168,19 @@ def contents_of(
         location = Path(used.found.location).resolve()
         if Path(used.source).is_absolute():
             message = f"data by an absolute path cannot be released: `{used.source}`"
-            raise Failure("S0853", message, "name it relative to the spec or to a data folder")
+            raise TriposError("S0853", message, "name it relative to the spec or to a data folder")
         terms = about.data.get(used.found.path) or about.data.get(used.source)
         lent = next(
             (each for each in compilation.releases if location.is_relative_to(Path(each.folder).resolve())), None
         )
         if lent is not None and used.found.sha256 in held:
             message = f"items are withheld that {lent.title} shows to everybody: `{used.found.path}`"
-            raise Failure("S0853", message, "withhold items of files of your own")
+            raise TriposError("S0853", message, "withhold items of files of your own")
         if lent is not None:
             continue
         if used.found.sha256 in held and used.shows:
             message = f"items with images, recordings or files cannot be withheld: `{used.found.path}`"
-            raise Failure("S0853", message, "release all of the items, or take their columns out")
+            raise TriposError("S0853", message, "release all of the items, or take their columns out")
         if used.found.sha256 in held:
             external.append(
                 ExternalFile(path=used.found.path, source=WITHHELD, sha256=used.found.sha256, rows=used.rows)
@@ -242,12 +242,12 @@ def _data_of(compilation: Compilation, plan: Plan, folders: DataFolders) -> Iter
             for found in files_of(folders, tree.source, spec_files, trees):
                 yield _UsedFile(found, tree.source, None)
     except DataError as error:
-        raise Failure("S0853", error.message, error.help) from error
+        raise TriposError("S0853", error.message, error.hint) from error
 
 
 def _named_in(data: ResolvedFile, dataset: Dataset, plan: Plan, folders: DataFolders) -> Iterator[_UsedFile]:
     """Yield the images and other files that the rows of a data file name, by path relative to the data file's root.
-    Raises `Failure` S0853 for a file outside of it."""
+    Raises `TriposError` S0853 for a file outside of it."""
     alone = replace(folders, media=KnownMedia())
     axes = {axis.name: axis for axis in plan.axes}
     for record in alone.rows(data):
@@ -256,7 +256,7 @@ def _named_in(data: ResolvedFile, dataset: Dataset, plan: Plan, folders: DataFol
     for path, sha256 in sorted(alone.media.files.items()):
         if not path.resolve().is_relative_to(root):
             message = f"a file that a row of `{data.path}` names lies elsewhere, and cannot be released: `{path}`"
-            raise Failure("S0853", message, "put it beside the data file")
+            raise TriposError("S0853", message, "put it beside the data file")
         found = ResolvedFile(path.resolve().relative_to(root).as_posix(), str(path), sha256, {}, None, data.origin)
         yield _UsedFile(found, dataset.source, None)
 
@@ -271,15 +271,16 @@ LEAST_BYTES = 20
 
 
 def check_leaks(folder: Path, source: CaseSource, extended: Sequence[ResolvedRelease] = ()) -> None:
-    """Raise `Failure` S0853 if a file of the release in `folder` contains a text of a withheld item: another data file,
-    a scenario over other rows, or a prompt. The withheld items are those of the plan, and those of extended releases
-    whose text is available. Texts that published items of the same data set share are ignored, and so is whitespace."""
+    """Raise `TriposError` S0853 if a file of the release in `folder` contains a text of a withheld item: another data
+    file, a scenario over other rows, or a prompt. The withheld items are those of the plan, and those of extended
+    releases whose text is available. Texts that published items of the same data set share are ignored, and so is
+    whitespace."""
     try:
         hidden = _withheld_texts(source, withheld_of(source))
         for release in extended:
             hidden |= _hidden_in(release, extended, source)
     except DataError as error:
-        raise Failure("S0853", error.message, error.help) from error
+        raise TriposError("S0853", error.message, error.hint) from error
     if not hidden:
         return
     for path in sorted(each for each in folder.rglob("*") if each.is_file()):
@@ -289,7 +290,7 @@ def check_leaks(folder: Path, source: CaseSource, extended: Sequence[ResolvedRel
             name = path.relative_to(folder).as_posix()
             quoted = found if len(found) <= 40 else found[:39] + "…"
             message = f"`{name}` would publish the text of an item that is withheld: “{quoted}”"
-            raise Failure("S0853", message, "take it out of that file, or withhold the item no longer")
+            raise TriposError("S0853", message, "take it out of that file, or withhold the item no longer")
 
 
 def _withheld_texts(source: CaseSource, held: AbstractSet[str]) -> set[str]:
@@ -320,7 +321,7 @@ def _hidden_in(release: ResolvedRelease, extended: Sequence[ResolvedRelease], so
         theirs = CaseSource(whole.plan, opened.data_folders(source.reader.folders), paths)
         restore(theirs, opened.folder)
         return _withheld_texts(theirs, held)
-    except (DataError, Failure):
+    except TriposError:
         return set()
 
 
@@ -362,7 +363,7 @@ def _texts(path: Path) -> Iterator[str]:
 
 def withheld_files(plan: Plan, source: CaseSource, held_back: frozenset[str] = frozenset()) -> set[str]:
     """Return the SHA-256 of the data files with withheld items. `held_back` are the items that extended releases
-    withhold. Raises `Failure` S0853 if generated rows would reveal such items."""
+    withhold. Raises `TriposError` S0853 if generated rows would reveal such items."""
     if not held_back and not any(subset.withheld for subset in plan.subsets):
         return set()
     held = withheld_datasets(source, held_back)
@@ -370,7 +371,7 @@ def withheld_files(plan: Plan, source: CaseSource, held_back: frozenset[str] = f
         of = next(iter(sorted(_made_from(made, plan) & held)), None)
         if of is not None:
             message = f"`{made.name}` is made from `{of}`, of which items are withheld"
-            raise Failure("S0853", message, "rows made from them would reveal them: withhold these rows too")
+            raise TriposError("S0853", message, "rows made from them would reveal them: withhold these rows too")
     return {file.sha256 for dataset in plan.datasets if dataset.name in held for file in dataset.every_file}
 
 
@@ -391,7 +392,7 @@ def withheld_datasets(source: CaseSource, held_back: frozenset[str] = frozenset(
             if scenario.rows is not None and any(case.item_id in held for case in source.of(scenario, Selection()))
         }
     except DataError as error:
-        raise Failure("S0853", error.message, error.help) from error
+        raise TriposError("S0853", error.message, error.hint) from error
 
 
 def separate_private(private: Path, release: Path) -> Path:

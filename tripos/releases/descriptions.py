@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from tripos.errors import Failure
 from tripos.releases.artefacts import open_roles
 from tripos.releases.manifest import (
     HUB_LICENSES,
@@ -24,6 +23,7 @@ from tripos.releases.manifest import (
     ReleasedItems,
     ReleaseToml,
 )
+from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Plan, Scenario
 
 CROISSANT = "croissant.json"
@@ -126,10 +126,10 @@ def missing_library() -> list[str]:
 
 
 def require_extra() -> None:
-    """Raise `Failure` S0857 if a library is missing; its hint is the command that installs it."""
+    """Raise `TriposError` S0857 if a library is missing; its hint is the command that installs it."""
     if found := missing_library():
         some = ", ".join(f"`{name}`" for name in found)
-        raise Failure("S0857", f"releasing needs {some}", "pip install 'tripos[release]'")
+        raise TriposError("S0857", f"releasing needs {some}", "pip install 'tripos[release]'")
 
 
 CITATION = "CITATION.cff"

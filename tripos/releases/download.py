@@ -21,11 +21,13 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
-from tripos.errors import SOME_FAILED, Failure, first_line
+from tripos.errors import first_line
 from tripos.files import read_untrusted
 from tripos.releases.manifest import MANIFEST, MOST_FILES, UNLISTED, digest_of, parse_manifest
 from tripos.releases.reach import NetworkPolicy
 from tripos_compiler.diagnostics.text_format import duration
+from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.files import atomic_path
 from tripos_compiler.source.data_classes import dataclass
 
 MOST_BYTES = 2 * 2**30
@@ -55,22 +57,24 @@ class Remote(Protocol):
 def download_release(url: str, folder: Path, reach: NetworkPolicy, sha256: str | None = None) -> None:
     """Download a release from a URL into a folder, and check its digest against `sha256` if given.
 
-    Raises `Failure` S0851 if there is none or it is too large, and S0879 for a forbidden address.
+    Raises `TriposError` S0851 if there is none or it is too large, and S0879 for a forbidden address.
     """
     download_from(_remote(url.rstrip("/"), reach), url, folder, sha256)
 
 
 def download_from(remote: Remote, url: str, folder: Path, sha256: str | None = None) -> None:
-    """Download a release from `remote` into a folder; messages call it `url`. Raises `Failure` as `download_release`
-    does."""
+    """Download a release from `remote` into a folder; messages call it `url`. Raises `TriposError` as
+    `download_release` does."""
     try:
         remote.save(MANIFEST, folder / MANIFEST, MOST_MANIFEST_BYTES)
         raw = read_untrusted(folder / MANIFEST)
     except (OSError, ValueError) as error:
-        raise Failure("S0851", f"there is no release at `{url}`: {first_line(error)}", _HINT) from error
+        raise TriposError("S0851", f"there is no release at `{url}`: {first_line(error)}", _HINT) from error
     if sha256 is not None and digest_of(raw) != sha256:
         message = f"the release at `{url}` has the digest {digest_of(raw)}, not {sha256}"
-        raise Failure("S0851", message, "get the release that is meant, or write the new digest", SOME_FAILED)
+        raise TriposError(
+            "S0851", message, "get the release that is meant, or write the new digest", ExitCode.SOME_FAILED
+        )
     try:
         names = [file.path for file in parse_manifest(raw).files]
     except ValueError:
@@ -84,10 +88,10 @@ def download_from(remote: Remote, url: str, folder: Path, sha256: str | None = N
         try:
             target = (folder / name).resolve()
             if root not in target.parents:
-                raise Failure("S0851", f"`{url}` names a file outside of it: `{name}`", _HINT, SOME_FAILED)
+                raise TriposError("S0851", f"`{url}` names a file outside of it: `{name}`", _HINT, ExitCode.SOME_FAILED)
             same = unicodedata.normalize("NFC", str(target.relative_to(root))).casefold()
             if same in seen:  # includes the manifest, which was checked against its digest
-                raise Failure("S0851", f"`{url}` has two files of the name `{name}`", _HINT, SOME_FAILED)
+                raise TriposError("S0851", f"`{url}` has two files of the name `{name}`", _HINT, ExitCode.SOME_FAILED)
             seen.add(same)
             if len(target.parts) - len(root.parts) > MOST_FOLDERS:
                 raise OSError(f"more than {MOST_FOLDERS} folders in each other")
@@ -96,31 +100,30 @@ def download_from(remote: Remote, url: str, folder: Path, sha256: str | None = N
         except FileNotFoundError:
             continue  # `tripos verify` reports it
         except (OSError, ValueError) as error:
-            raise Failure("S0851", f"cannot read `{url}/{name}`: {first_line(error)}", _HINT, SOME_FAILED) from error
+            raise TriposError(
+                "S0851", f"cannot read `{url}/{name}`: {first_line(error)}", _HINT, ExitCode.SOME_FAILED
+            ) from error
 
 
 def download_file(url: str, path: Path, reach: NetworkPolicy) -> None:
-    """Download a file to a path. Raises `Failure` as `download_release` does."""
+    """Download a file to a path. Raises `TriposError` as `download_release` does."""
     around, _, name = url.rpartition("/")
     try:
         _remote(around, reach).save(name, path, MOST_BYTES)
     except (OSError, ValueError) as error:
-        raise Failure("S0851", f"there is no release at `{url}`: {first_line(error)}", _HINT) from error
+        raise TriposError("S0851", f"there is no release at `{url}`: {first_line(error)}", _HINT) from error
 
 
 def save_file(remote: Remote, name: str, path: Path) -> None:
-    """Download one file to a path, atomically. Raises `Failure` S0851."""
+    """Download one file to a path, atomically. Raises `TriposError` S0851."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.part")
     try:
-        remote.save(name, part, MOST_BYTES)
-        part.replace(path)
+        with atomic_path(path) as new:
+            remote.save(name, new, MOST_BYTES)
     except (OSError, ValueError) as error:
-        raise Failure(
-            "S0851", f"cannot read `{name}`: {first_line(error)}", "check the address", SOME_FAILED
+        raise TriposError(
+            "S0851", f"cannot read `{name}`: {first_line(error)}", "check the address", ExitCode.SOME_FAILED
         ) from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _remote(url: str, reach: NetworkPolicy) -> Remote:
@@ -128,14 +131,14 @@ def _remote(url: str, reach: NetworkPolicy) -> Remote:
         parts = urlsplit(url)
         int(parts.port or 0)  # raises `ValueError` for an invalid port
     except ValueError as error:
-        raise Failure("S0851", f"`{url}` is no URL: {first_line(error)}", _HINT) from error
+        raise TriposError("S0851", f"`{url}` is no URL: {first_line(error)}", _HINT) from error
     if parts.scheme in ("http", "https"):
         return Web(url, reach)
     if parts.scheme == "file" and not (reach.private or reach.here):
         raise _refused(url, "is a folder of this machine")
     if parts.scheme in STORES:
         return _Bucket(url, reach)
-    raise Failure("S0851", f"there is no release at `{url}`: `{parts.scheme}` is not served", _HINT)
+    raise TriposError("S0851", f"there is no release at `{url}`: `{parts.scheme}` is not served", _HINT)
 
 
 @dataclass
@@ -174,7 +177,9 @@ class _Bucket:
             every = (each["path"] for batch in obstore.list(self._store()) for each in batch)
             found = list(islice(takewhile(lambda _: time.monotonic() < self.ends, every), MOST_FILES + 1))
             if len(found) > MOST_FILES:
-                raise Failure("S0851", f"`{self.url}` has more than {MOST_FILES:,} files", _HINT, SOME_FAILED)
+                raise TriposError(
+                    "S0851", f"`{self.url}` has more than {MOST_FILES:,} files", _HINT, ExitCode.SOME_FAILED
+                )
             return found
         return []
 
@@ -313,6 +318,6 @@ def _shut(sock: socket.socket) -> None:
         sock.shutdown(socket.SHUT_RDWR)
 
 
-def _refused(url: str, why: str) -> Failure:
+def _refused(url: str, why: str) -> TriposError:
     hint = "if you trust it, allow it: --allow-private"
-    return Failure("S0879", f"`{url}` is not fetched: it {why}", hint, SOME_FAILED)
+    return TriposError("S0879", f"`{url}` is not fetched: it {why}", hint, ExitCode.SOME_FAILED)

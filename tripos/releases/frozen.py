@@ -21,11 +21,12 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tripos.errors import SOME_FAILED, Failure, first_line
+from tripos.errors import first_line
 from tripos.files import read_untrusted_json, read_untrusted_lines
 from tripos.releases.locations import open_location
 from tripos.releases.manifest import ExternalFile, Manifest, set_digest
 from tripos.releases.opening import open_release
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.rows import item_id
 from tripos_compiler.plan import Dataset, Plan, Scenario
 from tripos_compiler.source.data_classes import dataclass
@@ -53,7 +54,7 @@ def write_public(
 ) -> dict[str, int]:
     """Write the rows of `datasets` that are not in `held` below a release's folder. Return their numbers by path.
 
-    Raises `Failure` S0854 for a value that would not be read back unchanged.
+    Raises `TriposError` S0854 for a value that would not be read back unchanged.
     """
     counts: dict[str, int] = {}
     for dataset in (each for each in source.plan.datasets if each.name in datasets):
@@ -76,8 +77,8 @@ def load_public(source: CaseSource, folder: Path, manifest: Manifest) -> None:
     """Make the public rows of a release available to `source`, for every data set whose own files are missing, and mark
     the others as withheld.
 
-    Raises `Failure` R0264 if the plan evaluates all rows of such a data set, so that the missing ones would change a
-    result.
+    Raises `TriposError` R0264 if the plan evaluates all rows of such a data set, so that the missing ones would change
+    a result.
     """
     plan = source.plan
     for dataset in plan.datasets:
@@ -85,7 +86,7 @@ def load_public(source: CaseSource, folder: Path, manifest: Manifest) -> None:
         if path.is_file() and not _is_available(source, dataset):
             if (place := evaluated_by(plan, dataset.name)) is not None:
                 message = f"`{dataset.name}` has rows that are withheld, and {place} looks into all of them"
-                raise Failure("R0264", message, "give the folder of the data: --data DIR")
+                raise TriposError("R0264", message, "give the folder of the data: --data DIR")
             source.sources.public[dataset.name] = tuple(_public_rows(path))
             withhold(source, manifest, dataset.name)
 
@@ -150,7 +151,7 @@ def whole(value: Any) -> Any:
 def _public_line(row: SourceRow, canary: str) -> bytes:
     values = plain(row.values)
     if item_id(whole(orjson.loads(orjson.dumps(values)))) != row.item_id:
-        raise Failure(
+        raise TriposError(
             "S0854", f"item `{row.item_id}` has a value that cannot be frozen", "report this as a bug of Tripos"
         )
     file, number = row.origin
@@ -166,12 +167,12 @@ def _public_rows(path: Path) -> Iterator[SourceRow]:
 
 @contextmanager
 def frozen_file(path: Path) -> Iterator[None]:
-    """Raise `Failure` S0855 for errors while a frozen file of a release is read."""
+    """Raise `TriposError` S0855 for errors while a frozen file of a release is read."""
     try:
         yield
     except (OSError, ValueError, KeyError, TypeError) as error:
         message = f"the release is damaged: `{path}` cannot be read: {first_line(error)}"
-        raise Failure("S0855", message, "get the release again", SOME_FAILED) from error
+        raise TriposError("S0855", message, "get the release again", ExitCode.SOME_FAILED) from error
 
 
 def _is_available(source: CaseSource, dataset: Dataset) -> bool:
@@ -335,7 +336,7 @@ def restore(source: CaseSource, folder: Path, only: Collection[str] | None = Non
     those in `only`. Withheld rows are read from the data folders of `source`; if they are missing there, `source` has
     the others and counts the missing ones.
 
-    Raises `Failure` R0264 if a file of withheld rows is unreadable or has other rows, or if the plan evaluates rows
+    Raises `TriposError` R0264 if a file of withheld rows is unreadable or has other rows, or if the plan evaluates rows
     that are missing.
     """
     manifest = open_release(folder).manifest
@@ -354,10 +355,10 @@ def restore(source: CaseSource, folder: Path, only: Collection[str] | None = Non
 
 
 def _mark_withheld(source: CaseSource, name: str, manifest: Manifest) -> None:
-    """Mark the withheld rows of a data set as missing. Raises `Failure` R0264 if the plan evaluates all of them."""
+    """Mark the withheld rows of a data set as missing. Raises `TriposError` R0264 if the plan evaluates all of them."""
     if (place := evaluated_by(source.plan, name)) is not None:
         message = f"items of `{name}` are withheld, their text is not here, and {place} looks into all of them"
-        raise Failure("R0264", message, "give the folder of the data: --data DIR")
+        raise TriposError("R0264", message, "give the folder of the data: --data DIR")
     withhold(source, manifest, name)
 
 
@@ -372,7 +373,7 @@ def _generated_rows(path: Path, private: Sequence[Path]) -> Iterator[GeneratedRo
                 said = held.get(line[WITHHELD])
                 if said is None and any(each.is_file() for each in private):
                     message = f"withheld items of `{path.stem}` are not among those that are given"
-                    raise Failure("R0264", message, "give the file that was written with the release, or none")
+                    raise TriposError("R0264", message, "give the file that was written with the release, or none")
                 if said is None:
                     yield None
                     continue
@@ -390,7 +391,7 @@ def _held(private: Sequence[Path]) -> dict[str, Any]:
                 found |= {item_id(whole(row["values"])): row for row in rows}
             except (OSError, ValueError, KeyError, TypeError) as error:
                 hint = "give the file that was written with the release"
-                raise Failure("R0264", f"the withheld items in `{path}` cannot be read", hint) from error
+                raise TriposError("R0264", f"the withheld items in `{path}` cannot be read", hint) from error
     return found
 
 
@@ -400,7 +401,7 @@ def load_generated_from_store(
     """Make the rows of all generated data sets available to `source`, as the latest run of a store that needed them
     left them. Return the time of each item, by data set. `releases` are the folders of extended releases.
 
-    Raises `Failure` S0854 if the store has no such run, or rows are missing.
+    Raises `TriposError` S0854 if the store has no such run, or rows are missing.
     """
     made = [each for each in plan.made if each.name not in source.sources.made.frozen]
     if not made:
@@ -417,11 +418,11 @@ def load_generated_from_store(
             for name, item, at in connection.execute(query).fetchall():
                 times.setdefault(name, {})[item] = at
     except StoreError as error:
-        raise Failure("S0854", f"the items are made by models: {error.message}", _HINT) from error
+        raise TriposError("S0854", f"the items are made by models: {error.message}", _HINT) from error
     needed = set().union(*(each.fingerprints for each in made))
     found = next((told for *told, prints in runs if needed <= set(prints)), None)
     if found is None:
-        raise Failure("S0854", f"the items are made by models, and no run in `{store}` made them", _HINT)
+        raise TriposError("S0854", f"the items are made by models, and no run in `{store}` made them", _HINT)
     _make(plan, source, _binding(plan, *found), kept, releases)
     return times
 
@@ -436,24 +437,24 @@ def _binding(plan: Plan, roles: str, models: list[str], identities: str | None) 
     try:
         return replace(bind(plan, tuple(models), others), identities=orjson.loads(identities or "{}"))
     except BindingError as error:
-        raise Failure("S0854", f"the run that made the items does not fit: {error.message}", _HINT) from error
+        raise TriposError("S0854", f"the run that made the items does not fit: {error.message}", _HINT) from error
 
 
 def _make(plan: Plan, source: CaseSource, binding: RoleBinding, store: Store, releases: Mapping[str, str]) -> None:
     """Replay the generation from the store, without calling any model."""
-    from tripos_runtime.asking.functions.plugins import PluginError, load_plugins
+    from tripos_runtime.asking.functions.plugins import load_plugins
     from tripos_warehouse.ledger.replies import CommittedResults
 
     maker = data_maker(plan, source, Selection(), binding, CommittedResults(store, plan.fingerprints))
     try:
         maker.functions = load_plugins(plan, Path(source.spec_files[0]).parent, releases, source.trust, programs=None)
         maker.go_through()
-    except (PluginError, StoreError) as error:
-        raise Failure("S0854", error.message, error.hint) from error
+    except TriposError as error:
+        raise TriposError("S0854", error.message, error.hint) from error
     for name, each in maker.makers.items():
         if each.open:
             message = f"{len(each.open):,} rows of `{name}` are yet to be made"
-            raise Failure("S0854", message, "finish the run that makes them, without --limit")
+            raise TriposError("S0854", message, "finish the run that makes them, without --limit")
 
 
 def snapshot_rows(
@@ -467,7 +468,7 @@ def snapshot_rows(
     """Write the generated rows below a release's folder. For an item in `held`, that file has only the id, and a file
     at the same path below `private` has the content.
 
-    Raises `Failure` S0854 for a value that would not be read back unchanged.
+    Raises `TriposError` S0854 for a value that would not be read back unchanged.
     """
     counts: dict[str, int] = {}
     outer: list[ExternalFile] = []
@@ -524,7 +525,7 @@ def copy_frozen_rows(plan: Plan, extended: Sequence[ResolvedRelease], folder: Pa
 def _generated_line(row: GeneratedRow, item: str, at: datetime | None, canary: str) -> bytes:
     values = plain(row.values)
     if item_id(whole(orjson.loads(orjson.dumps(values)))) != item:
-        raise Failure("S0854", f"item `{item}` has a value that cannot be frozen", "report this as a bug of Tripos")
+        raise TriposError("S0854", f"item `{item}` has a value that cannot be frozen", "report this as a bug of Tripos")
     said = {
         "place": row.place,
         "values": values,

@@ -23,11 +23,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
 
-from tripos.errors import SOME_FAILED, Failure, first_line
+from tripos.errors import first_line
 from tripos.files import opened_regular, read_untrusted
 from tripos.releases.manifest import FORMAT, HUB, MANIFEST, MOST_FILES, UNLISTED
 from tripos.releases.reach import USER_GIVEN, NetworkPolicy
 from tripos.source_files import BROKEN_ZIP, member_faults
+from tripos_compiler.errors import ExitCode, TriposError
+from tripos_compiler.files import atomic_path
 from tripos_compiler.source.inputs import DataError
 from tripos_runtime.datasets.data_files import HUB as DATA_FILES_HUB, PROGRAM
 
@@ -103,7 +105,7 @@ def open_location(given: str, reach: NetworkPolicy = USER_GIVEN) -> Path | None:
     """Return the folder of a command's argument if it is a release, or None. A zip or a URL is unpacked into a
     temporary folder, once for each process; `reach` limits the download.
 
-    Raises `Failure` S0851 if a zip or URL cannot be read, and for the Hub as `push_to_hub` does.
+    Raises `TriposError` S0851 if a zip or URL cannot be read, and for the Hub as `push_to_hub` does.
     """
     path = Path(given)
     if "://" not in given and not (path.suffix == ZIP and path.is_file()):
@@ -123,14 +125,12 @@ def pack(folder: Path) -> Path:
     import zipfile
 
     target = folder.with_name(folder.name + ZIP)
-    new = target.with_name(f".{target.name}.new")
-    with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    with atomic_path(target) as new, zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, path in _files(folder):
             entry = zipfile.ZipInfo(f"{folder.name}/{name}", _LONG_AGO)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o100644 << 16
             archive.writestr(entry, path.read_bytes())
-    new.replace(target)
     return target
 
 
@@ -138,7 +138,7 @@ def push(folder: Path, url: str) -> str:
     """Upload a release to `URL/NAME-VERSION`, and return that address. The manifest comes last, so that an incomplete
     release is not visible. On the Hub, `hf://OWNER/NAME`, it becomes the head of a data set.
 
-    Raises `Failure` S0850 if a file exists with other content, or if the store refuses.
+    Raises `TriposError` S0850 if a file exists with other content, or if the store refuses.
     """
     if url.startswith(HUB):
         return push_to_hub(folder, url)
@@ -159,14 +159,16 @@ def push(folder: Path, url: str) -> str:
                 except AlreadyExistsError as error:
                     if bytes(obstore.get(store, name).bytes()) != content:
                         message = f"`{place}/{name}` is there already, with other content"
-                        raise Failure("S0850", message, "a release is never changed: push it elsewhere") from error
+                        raise TriposError("S0850", message, "a release is never changed: push it elsewhere") from error
     except (BaseError, ValueError, OSError) as error:
-        raise Failure("S0850", f"cannot write to `{place}`: {first_line(error)}", _HINT, SOME_FAILED) from error
+        raise TriposError(
+            "S0850", f"cannot write to `{place}`: {first_line(error)}", _HINT, ExitCode.SOME_FAILED
+        ) from error
     return place
 
 
 def fetch_release(url: str, reach: NetworkPolicy, sha256: str | None = None) -> Path:
-    """Download a release into a temporary folder, and return it. Raises `Failure` as `download_release` does."""
+    """Download a release into a temporary folder, and return it. Raises `TriposError` as `download_release` does."""
     if url.startswith(HUB):
         folder = temporary(PurePosixPath(parse_hub_address(url).name).name)
         fetch_from_hub(url, folder, reach, sha256)
@@ -188,7 +190,7 @@ def _unpacked(path: Path) -> Path:
         return unpack(path, temporary(path.stem))
     except BAD_ZIP as error:
         hint = "download it again"
-        raise Failure("S0851", f"cannot read the zip `{path}`: {error}", hint, SOME_FAILED) from error
+        raise TriposError("S0851", f"cannot read the zip `{path}`: {error}", hint, ExitCode.SOME_FAILED) from error
 
 
 def temporary(name: str) -> Path:
@@ -238,14 +240,14 @@ class HubDataset:
 
 
 def parse_hub_address(given: str) -> HubDataset:
-    """Parse an address on the Hub. Raises `Failure` R0202 if it is invalid.
+    """Parse an address on the Hub. Raises `TriposError` R0202 if it is invalid.
 
     >>> parse_hub_address("hf://lab/quiz@1.0.0"), parse_hub_address("hf://datasets/lab/quiz").revision
     (HubDataset(name='lab/quiz', revision='1.0.0'), None)
     """
     found = _PLACE.fullmatch(given)
     if found is None:
-        raise Failure("R0202", f"`{given}` is no place on the Hub", _HUB_ADDRESS_HINT)
+        raise TriposError("R0202", f"`{given}` is no place on the Hub", _HUB_ADDRESS_HINT)
     return HubDataset(found["name"], found["revision"])
 
 
@@ -253,12 +255,12 @@ def push_to_hub(folder: Path, given: str) -> str:
     """Upload a release in one commit as the head of a data set, tag it with its version, and return its address. A
     tagged version is never changed, and content other than a release is never replaced.
 
-    Raises `Failure` S0850 if something else is there, S0876 if the Hub refuses, S0877 if it cannot be reached, and
+    Raises `TriposError` S0850 if something else is there, S0876 if the Hub refuses, S0877 if it cannot be reached, and
     S0857 without its library.
     """
     place = parse_hub_address(given)
     if place.revision is not None:
-        raise Failure("R0202", f"`{given}` names a version, which is that of the release", "write hf://OWNER/NAME")
+        raise TriposError("R0202", f"`{given}` names a version, which is that of the release", "write hf://OWNER/NAME")
     api = _api()
     from huggingface_hub.errors import RepositoryNotFoundError
 
@@ -293,7 +295,7 @@ def fetch_from_hub(given: str, to: Path, reach: NetworkPolicy, sha256: str | Non
     """Download a release of the Hub into a folder, within the limits of all downloads. The user's token is sent only if
     `reach` is `signed`. The Hub's library only lists the files.
 
-    Raises `Failure` as `push_to_hub` and `download_release` do, and S0851 if there is no release.
+    Raises `TriposError` as `push_to_hub` and `download_release` do, and S0851 if there is no release.
     """
     from tripos.releases.download import Web, download_from
 
@@ -308,16 +310,18 @@ def fetch_from_hub(given: str, to: Path, reach: NetworkPolicy, sha256: str | Non
             names = api.list_repo_files(place.name, repo_type=_KIND, revision=commit)
         except RevisionNotFoundError as error:
             hint = "see the tags of the data set: a release has its version"
-            raise Failure("S0851", f"`{place.name}` has no version `{place.revision}` on the Hub", hint) from error
+            raise TriposError("S0851", f"`{place.name}` has no version `{place.revision}` on the Hub", hint) from error
         except RepositoryNotFoundError as error:
             hint = "see the name; where it is private, put a token into HF_TOKEN, and use --signed"
-            raise Failure("S0851", f"the Hub has no data set `{place.name}` that you may read", hint) from error
+            raise TriposError("S0851", f"the Hub has no data set `{place.name}` that you may read", hint) from error
         if MANIFEST not in names:
-            raise Failure("S0851", f"there is no release at `{given}`: it has no {MANIFEST}", _HUB_ADDRESS_HINT)
+            raise TriposError("S0851", f"there is no release at `{given}`: it has no {MANIFEST}", _HUB_ADDRESS_HINT)
         headers = api._build_hf_headers() if reach.signed else {}
         url = hf_hub_url(place.name, "", repo_type=_KIND, revision=commit, endpoint=api.endpoint).rstrip("/")
     if len(names) > MOST_FILES:
-        raise Failure("S0851", f"`{given}` has more than {MOST_FILES:,} files", _HUB_ADDRESS_HINT, SOME_FAILED)
+        raise TriposError(
+            "S0851", f"`{given}` has more than {MOST_FILES:,} files", _HUB_ADDRESS_HINT, ExitCode.SOME_FAILED
+        )
     # A Hub other than the public one is the user's choice, and may be in a private network.
     far = reach if not os.environ.get(_ENDPOINT) else replace(reach, private=True)
     sent = {name: value for name, value in headers.items() if name.lower() == "authorization"}
@@ -328,7 +332,7 @@ def fetch_from_hub(given: str, to: Path, reach: NetworkPolicy, sha256: str | Non
 def list_hub_files(given: str, reach: NetworkPolicy) -> tuple[str, list[str]]:
     """Return the commit of a data set on the Hub, at the revision of `given` or the head, and the paths of its files.
 
-    Raises `Failure` as `fetch_from_hub` does.
+    Raises `TriposError` as `fetch_from_hub` does.
     """
     return _listed(_api(reach.signed), parse_hub_address(given))
 
@@ -343,14 +347,14 @@ def _listed(api: HfApi, place: HubDataset) -> tuple[str, list[str]]:
         except (RepositoryNotFoundError, RevisionNotFoundError) as error:
             hint = "see the name and the revision; where it is private, put a token into HF_TOKEN, and use --signed"
             named = place.name if place.revision is None else f"{place.name}@{place.revision}"
-            raise Failure("S0851", f"the Hub has no data set `{named}` that you may read", hint) from error
+            raise TriposError("S0851", f"the Hub has no data set `{named}` that you may read", hint) from error
 
 
 def fetch_file_from_hub(place: HubDataset, path: str, to: Path, reach: NetworkPolicy) -> list[str]:
     """Download the files of a data set that match a path into a folder, within the limits of all downloads, and return
     their paths. `*` and a name in braces match within one name.
 
-    Raises `Failure` as `fetch_from_hub` does.
+    Raises `TriposError` as `fetch_from_hub` does.
     """
     from tripos.releases.download import Web, save_file
 
@@ -365,7 +369,7 @@ def fetch_file_from_hub(place: HubDataset, path: str, to: Path, reach: NetworkPo
     wanted = re.compile("".join("[^/]*" if place % 2 else re.escape(part) for place, part in enumerate(parts)))
     found = [name for name in names if wanted.fullmatch(name) and not {"", ".", ".."} & {*name.split("/")}]
     if not found:
-        raise Failure("S0851", f"the data set `{place.name}` has no file `{path}`", "see the files on its page")
+        raise TriposError("S0851", f"the data set `{place.name}` has no file `{path}`", "see the files on its page")
     far = reach if not os.environ.get(_ENDPOINT) else replace(reach, private=True)
     sent = {name: value for name, value in headers.items() if name.lower() == "authorization"}
     web = Web(url, far, headers=sent)
@@ -421,9 +425,10 @@ def _read(api: HfApi, place: HubDataset, revision: str) -> bytes | None:
 
 
 def _api(signed: bool = True) -> HfApi:
-    """Return the client of the Hub, at the address of the environment. Raises `Failure` S0857 without its library."""
+    """Return the client of the Hub, at the address of the environment. Raises `TriposError` S0857 without its
+    library."""
     if importlib.util.find_spec("huggingface_hub") is None:
-        raise Failure("S0857", "the Hub needs `huggingface_hub`", "pip install 'tripos[release]'")
+        raise TriposError("S0857", "the Hub needs `huggingface_hub`", "pip install 'tripos[release]'")
     from huggingface_hub import HfApi
     from huggingface_hub.utils import disable_progress_bars, logging
 
@@ -435,7 +440,7 @@ def _api(signed: bool = True) -> HfApi:
 
 @contextmanager
 def _hub_failures(place: HubDataset) -> Iterator[None]:
-    """Convert exceptions of the library to `Failure`."""
+    """Convert exceptions of the library to `TriposError`."""
     failures: tuple[type[Exception], ...] = (*_transport_errors(), OSError, ValueError, RuntimeError)
     try:
         yield
@@ -453,42 +458,46 @@ def _transport_errors() -> tuple[type[Exception], ...]:
     return tuple(import_module(name).HTTPError for name in ("httpx", "httpx2") if find_spec(name) is not None)
 
 
-def _failure(where: str, error: BaseException) -> Failure:
+def _failure(where: str, error: BaseException) -> TriposError:
     """Return the failure for an exception. It never contains the text of a request, which may include a key."""
     from huggingface_hub.errors import HfHubHTTPError
 
     if isinstance(error, _transport_errors()) and not isinstance(error, HfHubHTTPError):
         message = f"the Hub cannot be reached: {type(error).__name__}"
-        return Failure("S0877", message, f"see the network, and {_ENDPOINT} if you set it", SOME_FAILED)
+        return TriposError("S0877", message, f"see the network, and {_ENDPOINT} if you set it", ExitCode.SOME_FAILED)
     match error:
         case HfHubHTTPError(response=response) if response.status_code in (401, 403):
             hint = "put a token that may write there into HF_TOKEN, or log in: hf auth login"
-            return Failure("S0876", f"the Hub refuses {where}: {_why(response.status_code)}", hint)
+            return TriposError("S0876", f"the Hub refuses {where}: {_why(response.status_code)}", hint)
         case HfHubHTTPError(response=response) if response.status_code == 404:
             hint = "see that the owner exists, and that your token may write there"
-            return Failure("S0876", f"the Hub knows no {where}, or you may not see it", hint)
+            return TriposError("S0876", f"the Hub knows no {where}, or you may not see it", hint)
         case HfHubHTTPError(response=response) if response.status_code in (409, 412):
-            return Failure("S0850", f"{where} was changed while this was pushed", "push again", SOME_FAILED)
+            return TriposError(
+                "S0850", f"{where} was changed while this was pushed", "push again", ExitCode.SOME_FAILED
+            )
         case HfHubHTTPError(response=response):
             message = f"the Hub failed at {where}: HTTP {response.status_code}"
-            return Failure("S0877", message, "try again later", SOME_FAILED)
+            return TriposError("S0877", message, "try again later", ExitCode.SOME_FAILED)
         case OSError():
             message = f"the Hub cannot be reached: {type(error).__name__}"
-            return Failure("S0877", message, f"see the network, and {_ENDPOINT} if you set it", SOME_FAILED)
+            return TriposError(
+                "S0877", message, f"see the network, and {_ENDPOINT} if you set it", ExitCode.SOME_FAILED
+            )
         case ValueError():
             told = next(iter(str(error).strip().splitlines()), "it gave no reason")
-            return Failure("S0876", f"the Hub does not take {where}: {told}", "see the card, README.md")
+            return TriposError("S0876", f"the Hub does not take {where}: {told}", "see the card, README.md")
     message = f"sending to {where} failed: {type(error).__name__}"
-    return Failure("S0877", message, "try again later", SOME_FAILED)
+    return TriposError("S0877", message, "try again later", ExitCode.SOME_FAILED)
 
 
 def _why(status: int) -> str:
     return "it knows no such token, or there is none" if status == 401 else "your token may not write there"
 
 
-def _already_there(where: str, what: str) -> Failure:
+def _already_there(where: str, what: str) -> TriposError:
     hint = "a release is never changed: raise the version, or push it elsewhere"
-    return Failure("S0850", f"`{where}` {what}", hint, SOME_FAILED)
+    return TriposError("S0850", f"`{where}` {what}", hint, ExitCode.SOME_FAILED)
 
 
 # Data that a spec names
@@ -529,7 +538,7 @@ class DataFetcher:
     brought: dict[str, Path] = field(default_factory=dict)
 
     def bring(self, source: str, beside: Path, target: Path) -> None:
-        """Download a source to a path. Raises `DataError`, and `Failure` if it cannot be downloaded."""
+        """Download a source to a path. Raises `DataError`, and `TriposError` if it cannot be downloaded."""
         from tripos.releases.download import Web, save_file
 
         program = PROGRAM.fullmatch(source)

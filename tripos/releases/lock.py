@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from tripos.errors import SOME_FAILED, Failure
 from tripos.files import read_untrusted
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Canonical, Plan
 from tripos_runtime.models.base import Price
 from tripos_runtime.program.binding import RoleBinding
@@ -106,33 +106,33 @@ def served_in(store: Path, run_id: str | None = None) -> dict[str, list[str]]:
 
 
 def read_lock(path: Path) -> Lock:
-    """Return the lock of a file. Raises `Failure` R0260 if it is missing or invalid."""
+    """Return the lock of a file. Raises `TriposError` R0260 if it is missing or invalid."""
     try:
         return Lock.model_validate_json(read_untrusted(path))
     except (OSError, ValidationError) as error:
         reason = getattr(error, "strerror", None) or "it is no lock of this version of Tripos"
-        raise Failure("R0260", f"cannot read the lock `{path}`: {reason}", "write one: tripos lock PATH") from error
+        raise TriposError("R0260", f"cannot read the lock `{path}`: {reason}", "write one: tripos lock PATH") from error
 
 
 def check_lock(lock: Lock, now: Lock) -> None:
-    """Raise `Failure` R0260 if the dependencies of a run differ from the pinned ones."""
+    """Raise `TriposError` R0260 if the dependencies of a run differ from the pinned ones."""
     told = list(_drift(lock, now))
     if told:
         more = f"; and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
         hint = "restore the pinned state, or pin the current one: tripos lock"
-        raise Failure("R0260", f"the run would drift from its lock: {'; '.join(told[:MOST_TOLD])}{more}", hint)
+        raise TriposError("R0260", f"the run would drift from its lock: {'; '.join(told[:MOST_TOLD])}{more}", hint)
 
 
 def check_served(lock: Lock, served: Mapping[str, Sequence[str]]) -> None:
-    """Raise `Failure` R0261 if an endpoint served another model than the pinned one. A model that was not called before
-    the lock was written is not pinned."""
+    """Raise `TriposError` R0261 if an endpoint served another model than the pinned one. A model that was not called
+    before the lock was written is not pinned."""
     for model, names in sorted(served.items()):
         pinned = lock.models[model].served if model in lock.models else ()
         other = [name for name in names if pinned and name not in pinned]
         if other:
             message = f"`{model}` was served as `{other[0]}`, and `{pinned[0]}` is pinned"
             hint = "the replies are kept; their figures are of another model than those before"
-            raise Failure("R0261", message, hint, SOME_FAILED)
+            raise TriposError("R0261", message, hint, ExitCode.SOME_FAILED)
 
 
 def _drift(lock: Lock, now: Lock) -> Iterator[str]:

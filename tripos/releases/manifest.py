@@ -15,9 +15,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from tripos.errors import Failure
 from tripos.settings.environment import read_toml
 from tripos.source_files import colliding_names, is_inside
+from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Canonical
 from tripos_compiler.source.data_classes import dataclass
 
@@ -283,13 +283,13 @@ HUB_LICENSES = frozenset(
 
 
 def check_license(expression: str | None, what: str) -> str:
-    """Return a licence as a normalized SPDX expression. Raises `Failure` S0852 if it is missing or unknown to SPDX.
+    """Return a licence as a normalized SPDX expression. Raises `TriposError` S0852 if it is missing or unknown to SPDX.
 
     >>> check_license("Apache-2.0 or mit", "the benchmark")
     'Apache-2.0 OR MIT'
     """
     if not expression:
-        raise Failure("S0852", f"{what} has no licence", 'say it in the spec, such as `license "CC-BY-4.0"`')
+        raise TriposError("S0852", f"{what} has no licence", 'say it in the spec, such as `license "CC-BY-4.0"`')
     from license_expression import get_spdx_licensing
 
     spdx = get_spdx_licensing()
@@ -302,7 +302,7 @@ def check_license(expression: str | None, what: str) -> str:
     if bad:
         named = ", ".join(f"`{each}`" for each in unknown) or f"`{expression}`"
         hint = "use the names of spdx.org/licenses, joined with AND, OR and WITH; LicenseRef-NAME for one of your own"
-        raise Failure("S0852", f"the licence of {what} is no SPDX expression: {named}", hint)
+        raise TriposError("S0852", f"the licence of {what} is no SPDX expression: {named}", hint)
     return str(spdx.parse(expression).render())
 
 
@@ -421,8 +421,8 @@ class ReleaseToml(BaseModel):
 
 
 def read_release_toml(folder: Path) -> ReleaseToml:
-    """Return the `release.toml` of a spec's folder, or its defaults if there is none. Raises `Failure` R0203 if it is
-    invalid."""
+    """Return the `release.toml` of a spec's folder, or its defaults if there is none. Raises `TriposError` R0203 if it
+    is invalid."""
     path = folder / RELEASE_TOML
     if not path.exists():
         return ReleaseToml()
@@ -436,6 +436,8 @@ def read_release_toml(folder: Path) -> ReleaseToml:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])).replace("copy_it", "copy")
-        raise Failure("R0203", f"{path}: `{place}`: {first['msg'].lower()}", "see docs/releases.md") from error
+        raise TriposError(
+            "R0203", f"{path}: `{place}`: {first['msg'].lower()}", "see docs/how-to/publish-a-release.md"
+        ) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, TypeError) as error:
-        raise Failure("R0203", f"cannot read {path}: {error}", "mend the file; it is TOML in UTF-8") from error
+        raise TriposError("R0203", f"cannot read {path}: {error}", "mend the file; it is TOML in UTF-8") from error

@@ -19,7 +19,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tripos.errors import SOME_FAILED, Failure
 from tripos.files import read_untrusted, read_untrusted_json
 from tripos.releases.locations import ZIP, fetch_release, is_release, open_location
 from tripos.releases.manifest import (
@@ -37,6 +36,7 @@ from tripos.releases.manifest import (
 )
 from tripos.releases.reach import NetworkPolicy
 from tripos_compiler.compile import Compilation, compile_spec
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.plan_diff import version_order
 from tripos_compiler.plan import Plan
 from tripos_compiler.source.data_classes import dataclass
@@ -185,7 +185,8 @@ class Release:
         return DataFolders(folders, access_of(self.main, folders, own=(self.folder,), trust=self.trust))
 
     def plan(self) -> Plan:
-        """Return the frozen plan. Raises `Failure` S0855 if the plan, or another file that a run needs, was changed."""
+        """Return the frozen plan. Raises `TriposError` S0855 if the plan, or another file that a run needs, was
+        changed."""
         self.check_files()
         try:
             raw = read_untrusted(self.folder / "plan.json")
@@ -199,7 +200,7 @@ class Release:
 
     def compilation(self, releases: ReleaseFinder) -> Compilation:
         """Return the frozen plan as a compilation. `releases` finds the extended releases that are not inside. Raises
-        `Failure` S0855, and S0871 if an extended release is not found."""
+        `TriposError` S0855, and S0871 if an extended release is not found."""
         plan = self.plan()
         extended = tuple(self._extended(plan, releases))
         return Compilation(plan, (), tuple(_sources(self, extended)), releases=extended)
@@ -218,7 +219,7 @@ class Release:
                 error = _find_or_error(releases, asked, places[0])
                 assert isinstance(error, UnfitRelease)
                 message = f"{self.manifest.name} extends {each.name} {each.version}: {error.message}"
-                raise Failure("S0871", message, error.help) from error
+                raise TriposError("S0871", message, error.hint) from error
             yield release
 
     def check_files(self) -> None:
@@ -237,19 +238,19 @@ class Release:
 
 
 def open_release(folder: Path, trust: Trust = TRUSTED) -> Release:
-    """Return the release in a folder. Raises `Failure` S0851 if its manifest is missing, invalid, or from a newer
+    """Return the release in a folder. Raises `TriposError` S0851 if its manifest is missing, invalid, or from a newer
     Tripos."""
     try:
         raw = read_untrusted(folder / MANIFEST)
     except OSError as error:
         hint = "give the folder that `tripos release` wrote, such as releases/NAME-1.0.0"
-        raise Failure("S0851", f"`{folder}` is no release: it has no {MANIFEST}", hint) from error
+        raise TriposError("S0851", f"`{folder}` is no release: it has no {MANIFEST}", hint) from error
     try:
         return Release(folder, parse_manifest(raw), digest_of(raw), trust)
     except ValueError as error:
         hint = "it was changed, or is of a newer Tripos: get it again, or update Tripos"
         message = f"the manifest of `{folder}` cannot be read: {manifest_fault(error)}"
-        raise Failure("S0851", message, hint, SOME_FAILED) from error
+        raise TriposError("S0851", message, hint, ExitCode.SOME_FAILED) from error
 
 
 def recompiled_digest(
@@ -261,7 +262,7 @@ def recompiled_digest(
 
 
 def recompile(release: Release, outer: Sequence[Path] = (), releases: ReleaseFinder | None = None) -> Compilation:
-    """Compile a release's own sources. `releases` finds the releases that it extends. Raises `Failure` S0855 if its
+    """Compile a release's own sources. `releases` finds the releases that it extends. Raises `TriposError` S0855 if its
     main file cannot be read."""
     try:
         folders = release.data_folders(outer)
@@ -298,9 +299,12 @@ def _find_or_error(releases: ReleaseFinder, asked: ReleaseRequest, near: str) ->
         return error
 
 
-def _damaged(folder: Path, what: str) -> Failure:
-    return Failure(
-        "S0855", f"the release `{folder}` is damaged: {what}", f"see all of it: tripos verify {folder}", SOME_FAILED
+def _damaged(folder: Path, what: str) -> TriposError:
+    return TriposError(
+        "S0855",
+        f"the release `{folder}` is damaged: {what}",
+        f"see all of it: tripos verify {folder}",
+        ExitCode.SOME_FAILED,
     )
 
 
@@ -353,8 +357,8 @@ class ReleaseFolders:
         there = asked.place if "://" in asked.place else _join(Path(near).parent, asked.place)
         try:
             folder = self._fetched(there, asked, near) if "://" in there else open_location(there)
-        except Failure as failure:
-            raise UnfitRelease("E0912", failure.message, failure.hint or "") from failure
+        except TriposError as failure:
+            raise UnfitRelease("E0912", failure.message, failure.hint) from failure
         candidate = None if folder is None else _candidate(folder)
         if candidate is None:
             raise UnfitRelease("E0912", f"there is no release at `{there}`", "give its folder, its zip, or its URL")
@@ -367,7 +371,7 @@ class ReleaseFolders:
 
     def _fetched(self, url: str, asked: ReleaseRequest, near: str) -> Path:
         """Return the folder of a downloaded release, after downloading it if allowed. Raises `UnfitRelease` and
-        `Failure`."""
+        `TriposError`."""
         for place in self._places(near):
             digest = read_pins(place).get(url)
             if digest is None or asked.sha256 not in (None, digest):
@@ -425,7 +429,7 @@ def _candidate(folder: Path) -> _Candidate | None:
 
     try:
         release = open_release(folder)
-    except Failure:
+    except TriposError:
         return None
     manifest = release.manifest
     return _Candidate(folder, manifest.benchmark, manifest.version, release.digest, manifest.main, manifest.languages)
@@ -447,8 +451,8 @@ def _found(candidate: _Candidate, asked: ReleaseRequest) -> ResolvedRelease:
     folder = candidate.folder
     try:
         data = _data_of(folder.resolve(), candidate.digest)
-    except Failure as failure:
-        raise UnfitRelease("E0914", f"`{asked.text}`: {failure.message}", failure.hint or "") from failure
+    except TriposError as failure:
+        raise UnfitRelease("E0914", f"`{asked.text}`: {failure.message}", failure.hint) from failure
     main = (folder / candidate.main).as_posix()
     return ResolvedRelease(
         candidate.name, candidate.version, candidate.digest, folder.as_posix(), main, candidate.languages, data
@@ -501,7 +505,7 @@ def read_pins(folder: Path) -> dict[str, str]:
 def store_fetched(found: Path, url: str, into: Path) -> Path:
     """Copy a downloaded release into a folder, and record the digest of its address. Return its new folder.
 
-    Raises `Failure` S0851 if it is not a release, and S0850 if another release has its name or the folder cannot be
+    Raises `TriposError` S0851 if it is not a release, and S0850 if another release has its name or the folder cannot be
     written.
     """
 
@@ -513,12 +517,14 @@ def store_fetched(found: Path, url: str, into: Path) -> Path:
         if target.exists():
             if open_release(target).digest != release.digest:
                 hint = "remove the other one, or fetch into another folder: --to DIR"
-                raise Failure("S0850", f"`{target}` is there already, with other content", hint, SOME_FAILED)
+                raise TriposError(
+                    "S0850", f"`{target}` is there already, with other content", hint, ExitCode.SOME_FAILED
+                )
         else:
             shutil.copytree(found, target)
         pins = {**read_pins(into), url: release.digest}
         (into / PINS).write_text(json.dumps(pins, indent=2, sort_keys=True) + "\n", "utf-8")
     except OSError as error:
         message = f"cannot write to `{into}`: {error.strerror or error}"
-        raise Failure("S0850", message, "fetch into another folder: --to DIR", SOME_FAILED) from error
+        raise TriposError("S0850", message, "fetch into another folder: --to DIR", ExitCode.SOME_FAILED) from error
     return target

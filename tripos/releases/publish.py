@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from tripos.errors import SOME_FAILED, Failure
 from tripos.releases.artefacts import Artefact, artefacts_of, inherited_models, with_inherited
 from tripos.releases.contents import (
     WITHHELD,
@@ -73,6 +72,7 @@ from tripos.releases.opening import Release, ReleaseFolders, open_release, recom
 from tripos.releases.signing import sign
 from tripos.version import __version__
 from tripos_compiler.compile import Compilation
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.plan_diff import (
     Change,
     are_comparable,
@@ -110,8 +110,8 @@ def find_parent(plan: Plan, among: Path) -> Release | None:
 
 
 def check_siblings(plan: Plan, among: Path) -> None:
-    """Raise `Failure` E0901 if a release in a folder has a version that claims comparable figures although the plans
-    differ in what counts, or has this very version with another plan."""
+    """Raise `TriposError` E0901 if a release in a folder has a version that claims comparable figures although the
+    plans differ in what counts, or has this very version with another plan."""
     version = plan.benchmark.version
     for each in _releases(plan, among):
         other = each.manifest.version
@@ -119,7 +119,7 @@ def check_siblings(plan: Plan, among: Path) -> None:
             told = _first([change.text for change in found if change.part == found[0].part])
             message = f"version {version} is released already, and changed since: {told}"
             least = least_version(version, found[0].part)
-            raise Failure("E0901", message, f"call it {least} or higher; see `tripos diff {each.folder} SPEC`")
+            raise TriposError("E0901", message, f"call it {least} or higher; see `tripos diff {each.folder} SPEC`")
         if other == version or not are_comparable(other, version):
             continue
         there = each.plan()
@@ -128,11 +128,11 @@ def check_siblings(plan: Plan, among: Path) -> None:
         if major:
             message = f"version {version} says that its figures compare with those of {other}, and they do not: "
             hint = f"raise the major part of the version; see `tripos diff {each.folder} SPEC`"
-            raise Failure("E0901", message + _first(major), hint)
+            raise TriposError("E0901", message + _first(major), hint)
 
 
 def check_comparable_scores(manifest: Manifest, plan: Plan, among: Path, parent: Manifest | None = None) -> None:
-    """Raise `Failure` E0901 if a release claims figures comparable with its `parent` or another release, but uses
+    """Raise `TriposError` E0901 if a release claims figures comparable with its `parent` or another release, but uses
     another reward model or other generated items. The plan determines neither of these."""
     others = [each.manifest for each in _releases(plan, among)] + ([] if parent is None else [parent])
     made = {each.name for each in plan.made}
@@ -155,7 +155,7 @@ def check_comparable_scores(manifest: Manifest, plan: Plan, among: Path, parent:
         if told:
             message = f"version {manifest.version} says that its figures compare with those of {other.version}, "
             hint = "raise the major part of the version, or release with the models and items of before"
-            raise Failure("E0901", f"{message}and they do not: {_first(told)}", hint)
+            raise TriposError("E0901", f"{message}and they do not: {_first(told)}", hint)
 
 
 def _releases(plan: Plan, among: Path) -> list[Release]:
@@ -169,24 +169,24 @@ def _releases(plan: Plan, among: Path) -> list[Release]:
 def follow(parent: Release, plan: Plan) -> Lineage:
     """Return the lineage of a plan that follows a release.
 
-    Raises `Failure` E0901 if the version understates the changes, and E0902 if it is not above that of the parent.
+    Raises `TriposError` E0901 if the version understates the changes, and E0902 if it is not above that of the parent.
     """
     before = parent.plan()
     manifest, version = parent.manifest, plan.benchmark.version
     if manifest.benchmark != plan.benchmark.name:
         message = f"`{plan.benchmark.name}` cannot follow a release of `{manifest.benchmark}`"
-        raise Failure("E0902", message, "give a release of the same benchmark with --parent")
+        raise TriposError("E0902", message, "give a release of the same benchmark with --parent")
     found = find_changes(before, plan)
     least = least_version(manifest.version, found[0].part if found else "patch")
     if not found and version_order(version) <= version_order(manifest.version):
         message = f"nothing changed since {manifest.version}, and {version} is not above it"
-        raise Failure("E0902", message, f"call it {least} or higher, or cite the release that there is")
+        raise TriposError("E0902", message, f"call it {least} or higher, or cite the release that there is")
     if found and version_numbers(version) < version_numbers(least):
         told = _first([each.text for each in found if each.part == found[0].part])
         message = f"version {version} understates what changed since {manifest.version}: {told}"
-        raise Failure("E0901", message, f"call it {least} or higher; see `tripos diff {parent.folder} SPEC`")
+        raise TriposError("E0901", message, f"call it {least} or higher; see `tripos diff {parent.folder} SPEC`")
     if found and version_order(version) <= version_order(manifest.version):
-        raise Failure("E0902", f"version {version} is not above {manifest.version}", f"call it {least} or higher")
+        raise TriposError("E0902", f"version {version} is not above {manifest.version}", f"call it {least} or higher")
     return Lineage(Parent(version=manifest.version, digest=parent.digest), tuple(found), _read_change_log(parent))
 
 
@@ -244,7 +244,7 @@ class WrittenRelease:
 def make_release(wanted: ReleaseInput, to: Path) -> WrittenRelease:
     """Write the release `to/NAME-VERSION`.
 
-    Raises `Failure`:
+    Raises `TriposError`:
     - E0901 for a version that understates the changes
     - S0850 if something else is there
     - S0852 for a licence
@@ -394,7 +394,7 @@ def _items(
                 )
             )
     except DataError as error:
-        raise Failure("S0854", f"cannot freeze the items: {error.message}", error.help) from error
+        raise TriposError("S0854", f"cannot freeze the items: {error.message}", error.hint) from error
     return made
 
 
@@ -414,7 +414,7 @@ def _license_text(wanted: ReleaseInput, about: ReleaseToml, license_: str) -> by
     if named.is_file():
         return named.read_bytes()
     if about.license_file is not None:
-        raise Failure("S0852", f"there is no licence file `{named}`", "mend `license_file` in release.toml")
+        raise TriposError("S0852", f"there is no licence file `{named}`", "mend `license_file` in release.toml")
     title = wanted.plan.benchmark.title
     return f"SPDX-License-Identifier: {license_}\n\n{title} is under the licence that this names.\n".encode()
 
@@ -431,7 +431,7 @@ def _new_change_log(wanted: ReleaseInput, about: ReleaseToml) -> str:
 
 
 def _check(folder: Path, wanted: ReleaseInput, contents: Contents) -> None:
-    """Check that the written sources compile to the plan. Raises `Failure` S0858."""
+    """Check that the written sources compile to the plan. Raises `TriposError` S0858."""
     outer = list(_outer(wanted))
     releases = ReleaseFolders(tuple(Path(each.folder) for each in wanted.compilation.releases))
     if any(each.source == WITHHELD for each in contents.external):
@@ -440,7 +440,7 @@ def _check(folder: Path, wanted: ReleaseInput, contents: Contents) -> None:
     found = recompiled_digest(open_release(folder), outer, releases)
     if found != wanted.plan.digest:
         message = "the release would not compile to its own plan"
-        raise Failure("S0858", message, "see that every data file lies in the spec's folder or in one data folder")
+        raise TriposError("S0858", message, "see that every data file lies in the spec's folder or in one data folder")
 
 
 def _outer(wanted: ReleaseInput) -> Sequence[Path]:
@@ -461,11 +461,11 @@ def _move_into_place(building: Path, target: Path, manifest: Manifest) -> Writte
                 if (building / name).exists():
                     os.replace(building / name, target / name)  # noqa: PTH105
             return WrittenRelease(target, digest, manifest, was_there=True)
-        raise Failure(
+        raise TriposError(
             "S0850",
             f"`{target}` is there already, with other content",
             "a release is never changed: raise the version of the benchmark, or release to another folder",
-            SOME_FAILED,
+            ExitCode.SOME_FAILED,
         )
     for path in building.rglob("*"):
         if path.is_file():
@@ -475,7 +475,7 @@ def _move_into_place(building: Path, target: Path, manifest: Manifest) -> Writte
     return WrittenRelease(target, digest, manifest, was_there=False)
 
 
-def _unwritable(to: Path, error: OSError) -> Failure:
-    return Failure(
-        "S0850", f"cannot write to `{to}`: {error.strerror or error}", "release to another folder", SOME_FAILED
+def _unwritable(to: Path, error: OSError) -> TriposError:
+    return TriposError(
+        "S0850", f"cannot write to `{to}`: {error.strerror or error}", "release to another folder", ExitCode.SOME_FAILED
     )

@@ -24,10 +24,10 @@ from typing import Any, Literal
 import orjson
 from pydantic import Field, ValidationError
 
-from tripos.errors import Failure
 from tripos.releases.lock import served_in
 from tripos.releases.manifest import Digest, ReleaseCheck, file_digest
 from tripos.version import __version__
+from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Canonical, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
@@ -54,8 +54,8 @@ _SSH_KEYS = ("ssh-", "ecdsa-", "sk-")
 def sign(signed: Path, key: Path, name: str, environ: Mapping[str, str], namespace: str = NAMESPACE) -> str:
     """Sign a file with a secret key, and return the name of the signature file next to it.
 
-    The same key gives the same bytes: minisign's trusted comment has the name and no date. Raises `Failure` S0856 if
-    the key cannot be used.
+    The same key gives the same bytes: minisign's trusted comment has the name and no date. Raises `TriposError` S0856
+    if the key cannot be used.
     """
     try:
         text = key.read_bytes()
@@ -103,7 +103,7 @@ def _sign_ssh(signed: Path, key: Path, namespace: str) -> str:
 
 def signature_checks(signed: Path, key: str | None, namespace: str = NAMESPACE) -> list[ReleaseCheck]:
     """Return the checks of the signatures next to a file, with a public key if given: a file, or its content. Raises
-    `Failure` S0856 if the key is invalid."""
+    `TriposError` S0856 if the key is invalid."""
     raw = _bytes(signed)
     places = {ending: signed.with_name(signed.name + ending) for ending in (MINISIG, SSHSIG)}
     there = [ending for ending, path in places.items() if path.exists()]
@@ -163,7 +163,7 @@ def _check_ssh(path: Path, raw: bytes, public: str | None, namespace: str) -> Re
 
 
 def _public(key: str) -> str:
-    """Return a public key on one line, from a file or the text itself. Raises `Failure` S0856."""
+    """Return a public key on one line, from a file or the text itself. Raises `TriposError` S0856."""
     try:
         text = Path(key).read_text("utf-8") if Path(key).is_file() else key
     except (OSError, UnicodeDecodeError) as error:
@@ -193,7 +193,7 @@ def _is_minisign(line: str) -> bool:
 
 
 def _ssh_keygen(arguments: list[str], raw: bytes) -> subprocess.CompletedProcess[bytes]:
-    """Run ssh-keygen. Raises `Failure` S0856 if it is missing or fails to start."""
+    """Run ssh-keygen. Raises `TriposError` S0856 if it is missing or fails to start."""
     environ = {**os.environ, "LC_ALL": "C", "SSH_ASKPASS_REQUIRE": "never"}
     try:
         return subprocess.run(
@@ -212,11 +212,11 @@ def _bytes(path: Path) -> bytes:
 
 def _need_minisign() -> None:
     if importlib.util.find_spec("minisign") is None:
-        raise Failure("S0857", "signing with minisign needs `minisign`", "pip install 'tripos[release]'")
+        raise TriposError("S0857", "signing with minisign needs `minisign`", "pip install 'tripos[release]'")
 
 
-def _refused(message: str, hint: str) -> Failure:
-    return Failure("S0856", message, hint)
+def _refused(message: str, hint: str) -> TriposError:
+    return TriposError("S0856", message, hint)
 
 
 # Attestations of results
@@ -304,13 +304,13 @@ class ResultStatement(Canonical):
 def attest(store: Store, run_id: str | None, lock: Path | None = None) -> ResultStatement:
     """Return the statement about a run, by default the latest.
 
-    Raises `StoreError` if the store cannot be read, and `Failure` S0602 for an unfinished run.
+    Raises `StoreError` if the store cannot be read, and `TriposError` S0602 for an unfinished run.
     """
     connection, run = connect_run(store, run_id)
     with connection:
         if run.finished_at is None or not run.ended:
             message = f"run `{run.run_id}` is {run.status}: there is no result yet"
-            raise Failure("S0602", message, "the same command goes on with it; attest it once it is finished")
+            raise TriposError("S0602", message, "the same command goes on with it; attest it once it is finished")
         plan = get_selected(connection, run)
         tables = {name: table_digest(connection, run, name) for name in ATTESTED}
         [(tool,)] = connection.execute("select tool_version from main.runs where run_id = ?", [run.run_id]).fetchall()
@@ -377,21 +377,23 @@ def figures_of(connection: Connection, plan: Plan, run: RunRecord) -> tuple[Resu
 
 
 def read_statement(path: Path) -> ResultStatement:
-    """Return the statement in a file. Raises `Failure` S0856 if it is invalid."""
+    """Return the statement in a file. Raises `TriposError` S0856 if it is invalid."""
     try:
         return ResultStatement.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise Failure("S0856", f"cannot read `{path}`: {error.strerror}", "give a file of `tripos attest`") from error
+        raise TriposError(
+            "S0856", f"cannot read `{path}`: {error.strerror}", "give a file of `tripos attest`"
+        ) from error
     except ValidationError as error:
         told = error.errors(include_url=False)[0]
         where = ".".join(map(str, told["loc"])) or "the file"
         message = f"`{path}` is no statement about a result: {where}: {told['msg']}"
-        raise Failure("S0856", message, "give a file of `tripos attest`") from error
+        raise TriposError("S0856", message, "give a file of `tripos attest`") from error
 
 
 def check_result(path: Path, store: Store | None, key: str | None) -> tuple[ResultStatement, list[ReleaseCheck]]:
     """Return a statement and its checks: the signature, and every table and figure compared with a store. Raises
-    `Failure` S0856, and `StoreError` if the store cannot be read."""
+    `TriposError` S0856, and `StoreError` if the store cannot be read."""
     statement = read_statement(path)
     checks = signature_checks(path, key, RESULT_NAMESPACE)
     if store is None:

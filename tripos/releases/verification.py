@@ -20,7 +20,6 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tripos.errors import SOME_FAILED, Failure
 from tripos.files import read_untrusted
 from tripos.releases.artefacts import artefact_checks, inherited_models
 from tripos.releases.descriptions import CROISSANT, croissant_faults, missing_library
@@ -46,6 +45,7 @@ from tripos.releases.manifest import (
 from tripos.releases.opening import Release, ReleaseFolders, open_release, recompile
 from tripos.version import __version__
 from tripos_compiler.compile import Compilation
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Plan, Plugin
 from tripos_compiler.source.inputs import DataError, ReleaseFinder, ResolvedRelease
 from tripos_runtime.datasets.cases import CaseSource
@@ -58,7 +58,7 @@ _UNPRINTED = re.compile(r"\\[ntr]|\\|\s|[{}]")
 
 
 def check_sources(release: Release, compilation: Compilation, outer: Sequence[Path], releases: ReleaseFinder) -> None:
-    """Raise `Failure` S0855 if the frozen plan of a release differs from its sources."""
+    """Raise `TriposError` S0855 if the frozen plan of a release differs from its sources."""
     plan = compilation.plan
     assert plan is not None
     if (fault := next(_unlisted(release, plan, compilation.releases), None)) is not None:
@@ -197,9 +197,11 @@ def _is_this_version(release: Release) -> bool:
     return release.manifest.tool == f"tripos {__version__}"
 
 
-def _refused(release: Release, what: str) -> Failure:
+def _refused(release: Release, what: str) -> TriposError:
     hint = f"do not use it; see all of it: tripos verify {release.folder}"
-    return Failure("S0855", f"the release `{release.folder}` differs from its sources: {what}", hint, SOME_FAILED)
+    return TriposError(
+        "S0855", f"the release `{release.folder}` differs from its sources: {what}", hint, ExitCode.SOME_FAILED
+    )
 
 
 # The whole release
@@ -233,7 +235,7 @@ def _same_license(said: str, meant: str | None) -> bool:
         return True
     try:
         return check_license(meant, "the plan") == said
-    except (Failure, ImportError):
+    except (TriposError, ImportError):
         return False
 
 
@@ -364,7 +366,7 @@ def _of_content(
         yield ReleaseCheck(CROISSANT, "wrong", faults[0]) if faults else ReleaseCheck(CROISSANT, "good", "")
     try:
         plan = release.plan()
-    except Failure as failure:
+    except TriposError as failure:
         yield ReleaseCheck("plan", "wrong", failure.message)
         return
     for told in disagreements(manifest, plan):
@@ -377,7 +379,7 @@ def _of_content(
         compilation = release.compilation(releases)
         extended = compilation.releases
         lent = inherited_models(plan, extended)
-    except Failure as failure:
+    except TriposError as failure:
         yield ReleaseCheck("plan", "unchecked", f"{failure.message}; {failure.hint}")
         return
     yield from (ReleaseCheck(f"extends {each.title}", "good", each.digest) for each in extended)
@@ -392,7 +394,7 @@ def _of_content(
     source = CaseSource(plan, release.data_folders(outer), tuple(each.path for each in compilation.sources))
     try:
         restore(source, release.folder)
-    except Failure as failure:
+    except TriposError as failure:
         yield ReleaseCheck("items", "wrong", failure.message)
         return
     listed = {each.scenario: each for each in manifest.items}

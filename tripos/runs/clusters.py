@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tripos.errors import EXPECTATION_FAILED, SOME_FAILED, USAGE, Failure, first_line
+from tripos.errors import first_line
 from tripos.settings.config import Config
 from tripos.settings.environment import set_variables
 from tripos.settings.options import (
@@ -37,6 +37,7 @@ from tripos.settings.options import (
     RunParameters,
 )
 from tripos.settings.secrets import without_keys
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.store.paths import address_of
 
@@ -77,8 +78,8 @@ class Sharding:
 
 
 def shard_command(arguments: Sequence[str], secrets: Iterable[str]) -> tuple[str, ...]:
-    """Return the words of a command without the options for the cluster. Raises `Failure` R0207 if a word contains an
-    API key.
+    """Return the words of a command without the options for the cluster. Raises `TriposError` R0207 if a word contains
+    an API key.
 
     >>> shard_command(["run", "quiz", "--on", "slurm", "--shards=9", "--submit", "--model", "mock/a"], ())
     ('run', 'quiz', '--model', 'mock/a')
@@ -95,7 +96,9 @@ def shard_command(arguments: Sequence[str], secrets: Iterable[str]) -> tuple[str
     for number, word in enumerate(shard_words):
         if without_keys(word, secrets) != word:
             message = f"word {number + 1} of the command holds what looks like a key, and it would be written down"
-            raise Failure("R0207", message, "put the key into an environment variable, and leave it out of the command")
+            raise TriposError(
+                "R0207", message, "put the key into an environment variable, and leave it out of the command"
+            )
     return tuple(shard_words)
 
 
@@ -108,15 +111,15 @@ GRACE_S = 120
 # Kubernetes
 def job_manifest(sharding: Sharding, store: str, environ: Mapping[str, str]) -> dict[str, Any]:
     """Return the Kubernetes Job of a run whose results go to `store`. Settings of the environment are copied into it,
-    except API keys, which the Secret provides. Raises `Failure` R0202 if there is no image, or no storage that all pods
-    share."""
+    except API keys, which the Secret provides. Raises `TriposError` R0202 if there is no image, or no storage that all
+    pods share."""
     config = sharding.config
     if IMAGE.setting_in(config) is None:
         message = "`--on k8s` needs an image with Tripos and the benchmark"
-        raise Failure("R0202", message, "give --image IMAGE, or write image under [cluster] into tripos.toml")
+        raise TriposError("R0202", message, "give --image IMAGE, or write image under [cluster] into tripos.toml")
     if CLAIM.setting_in(config) is None and not address_of(store):
         hint = "give --store s3://BUCKET/PREFIX, or write claim = NAME of a volume under [cluster] into tripos.toml"
-        raise Failure("R0202", f"the pods have no folder in common for the store `{store}`", hint)
+        raise TriposError("R0202", f"the pods have no folder in common for the store `{store}`", hint)
     name = _label(sharding.name)
     asked = {"cpu": str(CPUS.setting_in(config)), "memory": f"{MEMORY_MB.setting_in(config)}Mi"}
     container: dict[str, Any] = {
@@ -150,7 +153,7 @@ def job_manifest(sharding: Sharding, store: str, environ: Mapping[str, str]) -> 
                 {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]},
                 {
                     "action": "FailIndex",  # an error in the command or the spec, which a restart would repeat
-                    "onExitCodes": {"containerName": "tripos", "operator": "In", "values": [USAGE]},
+                    "onExitCodes": {"containerName": "tripos", "operator": "In", "values": [ExitCode.USAGE]},
                 },
             ]
         },
@@ -243,19 +246,19 @@ SUBMISSION_ERROR = "R0412"
 
 # Submission
 def submit(program: Sequence[str], text: str) -> str:
-    """Pass a text to a program on its standard input, and return its output. Raises `Failure` R0412 if the program is
-    missing or fails."""
+    """Pass a text to a program on its standard input, and return its output. Raises `TriposError` R0412 if the program
+    is missing or fails."""
     try:
         done = subprocess.run(program, input=text, capture_output=True, text=True, check=False, encoding="utf-8")
     except OSError as error:
         hint = "submit on a machine that has it; `--write FILE` writes what is submitted"
-        raise Failure(
-            SUBMISSION_ERROR, f"`{program[0]}` cannot be started: {error.strerror}", hint, SOME_FAILED
+        raise TriposError(
+            SUBMISSION_ERROR, f"`{program[0]}` cannot be started: {error.strerror}", hint, ExitCode.SOME_FAILED
         ) from error
     if done.returncode:
         reason = first_line(RuntimeError(done.stderr or done.stdout or f"exit code {done.returncode}"))
         hint = "`--write FILE` writes what is submitted, so that you can submit it with other options"
-        raise Failure(SUBMISSION_ERROR, f"`{program[0]}` refused the run: {reason}", hint, SOME_FAILED)
+        raise TriposError(SUBMISSION_ERROR, f"`{program[0]}` refused the run: {reason}", hint, ExitCode.SOME_FAILED)
     return done.stdout.strip()
 
 
@@ -277,12 +280,12 @@ class ShardEnd:
     @property
     def is_good(self) -> bool:
         """True if its results are in the store. A failed expectation on one shard does not matter."""
-        return self.code in (0, EXPECTATION_FAILED)
+        return self.code in (0, ExitCode.EXPECTATION_FAILED)
 
 
 def run_shards(sharding: Sharding, folder: Path) -> Iterator[ShardEnd]:
     """Run every shard on the cluster of `RAY_ADDRESS`, or on a new local one, and yield each result when the shard
-    ends. Raises `Failure` R0412 if Ray is not installed or no cluster is available."""
+    ends. Raises `TriposError` R0412 if Ray is not installed or no cluster is available."""
     with _cluster() as ray:
         task = ray.remote(num_cpus=CPUS.setting_in(sharding.config), max_retries=MOST_RESTARTS)(_run_shard)
         count = SHARDS.setting_in(sharding.config)
@@ -293,8 +296,8 @@ def run_shards(sharding: Sharding, folder: Path) -> Iterator[ShardEnd]:
                 yield ray.get(done[0])
         except ray.exceptions.RayError as error:
             message = f"a shard could not be run: {first_line(error)}"
-            raise Failure(
-                SUBMISSION_ERROR, message, "the same command goes on with what is left", SOME_FAILED
+            raise TriposError(
+                SUBMISSION_ERROR, message, "the same command goes on with what is left", ExitCode.SOME_FAILED
             ) from error
         finally:
             for each in left:
@@ -308,14 +311,14 @@ def _cluster() -> Iterator[ModuleType]:
         import ray
     except ImportError as error:
         hint = 'install it on every machine of the cluster: pip install "tripos[ray]"'
-        raise Failure(SUBMISSION_ERROR, "`--on ray` needs Ray, which is not installed", hint) from error
+        raise TriposError(SUBMISSION_ERROR, "`--on ray` needs Ray, which is not installed", hint) from error
     os.environ.setdefault(NICENESS_VARIABLE, "0")
     try:
         ray.init(log_to_driver=False, logging_level="ERROR", configure_logging=True)
     except (ConnectionError, RuntimeError, ValueError) as error:
         message = f"Ray has no cluster for us: {first_line(error)}"
-        raise Failure(
-            SUBMISSION_ERROR, message, "set RAY_ADDRESS to one that runs, or unset it", SOME_FAILED
+        raise TriposError(
+            SUBMISSION_ERROR, message, "set RAY_ADDRESS to one that runs, or unset it", ExitCode.SOME_FAILED
         ) from error
     try:
         yield ray

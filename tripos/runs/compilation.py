@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tripos.errors import Failure, disk_failure
+from tripos.errors import disk_failure
 from tripos.files import read_untrusted
 from tripos.releases.locations import open_location
 from tripos.releases.manifest import RELEASES
@@ -19,6 +19,7 @@ from tripos.settings.trust import refuse_if_untrusted
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics.diagnostic import deny
 from tripos_compiler.diagnostics.text_format import not_utf8
+from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.datasets.data_files import DataFolders, access_of
@@ -68,7 +69,7 @@ class SpecSource:
         `against` is the plan of an earlier version, whose version number must reflect the changes. Without `secrecy`
         the spec may reveal secrets to the compared role.
 
-        Raises `Failure` if the main file cannot be read.
+        Raises `TriposError` if the main file cannot be read.
         """
         if self.release is not None and against is None:
             from tripos.releases.verification import check_sources
@@ -101,11 +102,11 @@ class SpecSource:
             reason = getattr(own, "strerror", None)
             if isinstance(own, UnicodeDecodeError):
                 reason, hint = not_utf8(own.object, str(self.path))
-            return Failure("E0108", f"cannot read {self.path}: {reason}", hint)
+            return TriposError("E0108", f"cannot read {self.path}: {reason}", hint)
         if (full := disk_failure(error)) is not None:
             return full
         if isinstance(error, OSError) and error.filename is not None:
-            return Failure("E0307", f"cannot read {error.filename}: {error.strerror}", hint)
+            return TriposError("E0307", f"cannot read {error.filename}: {error.strerror}", hint)
         return error
 
     def _read(self, path: str) -> str:
@@ -132,12 +133,14 @@ def find_spec(
     Data files are searched in `data`, which must exist, and in the folders of `standing` (from `tripos.toml`) that
     exist. Releases that the spec extends are searched next to it and in `releases`; with `fetch`, also at the address
     in the spec. The spec may read files of its folder, its project and `data`; with `allow_outside`, any file. `trust`
-    restricts it, and `reach` limits from where a release at a URL is fetched. Raises `Failure`.
+    restricts it, and `reach` limits from where a release at a URL is fetched. Raises `TriposError`.
     """
     refuse_if_untrusted(trust, path, *releases, outside=allow_outside, fetch=fetch is not None)
     for folder in data:
         if not Path(folder).is_dir():
-            raise Failure("E0307", f"there is no data folder `{folder}`", "give a folder that exists with --data DIR")
+            raise TriposError(
+                "E0307", f"there is no data folder `{folder}`", "give a folder that exists with --data DIR"
+            )
     folders = DataFolders(tuple(Path(folder) for folder in (*data, *standing)))
     extended = ReleaseFolders(tuple(Path(folder) for folder in releases))
     released = open_location(path, reach)
@@ -151,7 +154,7 @@ def find_spec(
         shipped = shipped_spec(path)
         if shipped is None:
             hint = "give a .tripos file or a folder that holds one"
-            raise Failure("E0108", f"there is no spec at `{path}`", hint)
+            raise TriposError("E0108", f"there is no spec at `{path}`", hint)
         given = shipped
     main = given if given.is_file() else _main_file(given)
     named = tuple(Path(folder) for folder in data)
@@ -189,7 +192,7 @@ def _main_file(folder: Path) -> Path:
     if len(mains) == 1:
         return mains[0]
     found = f"it holds {len(mains)} benchmarks: {', '.join(m.name for m in mains)}" if mains else "it holds none"
-    raise Failure("E0108", f"which benchmark of `{folder}`? {found}", "name the .tripos file")
+    raise TriposError("E0108", f"which benchmark of `{folder}`? {found}", "name the .tripos file")
 
 
 def has_benchmark(path: Path) -> bool:
@@ -227,11 +230,11 @@ def earlier_spec(
     trust: Trust = TRUSTED,
     reach: NetworkPolicy = USER_GIVEN,
 ) -> CompiledSpec:
-    """Compile one of several versions: a spec or a release. Raises `Failure`."""
+    """Compile one of several versions: a spec or a release. Raises `TriposError`."""
     source = find_spec(path, data, standing, releases, trust=trust, reach=reach)
     compilation = source.compile()
     if compilation.plan is None:
-        raise Failure("E0108", f"`{path}` does not compile", f"see `tripos check {path}`")
+        raise TriposError("E0108", f"`{path}` does not compile", f"see `tripos check {path}`")
     return CompiledSpec(path, compilation, compilation.plan, source.folders)
 
 
@@ -245,7 +248,7 @@ def earlier_plan(
     reach: NetworkPolicy = USER_GIVEN,
 ) -> Plan:
     """Return the plan of an earlier version: of a spec, a release, or the output of `tripos plan --json`. Raises
-    `Failure`."""
+    `TriposError`."""
     if not path.endswith(".json"):
         return earlier_spec(path, data, standing, releases, trust=trust, reach=reach).plan
     try:
@@ -253,4 +256,4 @@ def earlier_plan(
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is no plan of this version of Tripos"
         hint = "give a spec, or what `tripos plan --json` printed"
-        raise Failure("E0108", f"cannot read `{path}`: {reason}", hint) from error
+        raise TriposError("E0108", f"cannot read `{path}`: {reason}", hint) from error

@@ -19,8 +19,8 @@ from itertools import combinations, product
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from tripos.errors import Failure
 from tripos.runs.records import find_store
+from tripos_compiler.errors import TriposError
 from tripos_compiler.language.sequential_stopping import (
     DECIDABLE_OPERATORS,
     SequentialFigure,
@@ -33,7 +33,6 @@ from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.selection import Selection, StopRule
 from tripos_runtime.drivers.sequential_stopping import ItemScore
 from tripos_runtime.forecast.estimates import EstimateSpan
-from tripos_warehouse.errors import StoreError
 from tripos_warehouse.sql import name as quoted, texts
 from tripos_warehouse.store.schemas import HUMAN
 from tripos_warehouse.views.connect import connect
@@ -293,7 +292,7 @@ class ModelComparison:
 # The stopping rule
 @dataclass
 class EarlyStopper:
-    """The stopping rule of one run: follows its figures. Raises `Failure` R0202 if none of them can settle."""
+    """The stopping rule of one run: follows its figures. Raises `TriposError` R0202 if none of them can settle."""
 
     plan: Plan
     models: Sequence[str]
@@ -328,13 +327,13 @@ class EarlyStopper:
         self.unsupported_measures = tuple(name for name, _ in measures if name in why)
         headline = next((name for name in self.plan.benchmark.headline if name in why), None)
         if headline is not None and not self.rule.declared:
-            raise Failure(
+            raise TriposError(
                 "R0202", "the headline cannot be settled before the last item", self._hint({headline: why[headline]})
             )
         self._follow(dict(candidates))
         self._open, self.items = list(self.models), dict.fromkeys(self.models, 0)
         if not self.rule.declared and not self.asks:
-            raise Failure("R0202", "nothing of this benchmark can be settled before its last item", self._hint(why))
+            raise TriposError("R0202", "nothing of this benchmark can be settled before its last item", self._hint(why))
 
     @property
     def asks(self) -> bool:
@@ -536,20 +535,17 @@ def forecast_early_stopping(
     source: CaseSource, selection: Selection, asked: Sequence[str], blank: EarlyStoppingForecast, store_path: str
 ) -> EarlyStoppingForecast:
     """Forecast how far a run of the models `asked` would go before it is settled, by the latest scores in a store.
-    `blank` has the size of the whole run. Raises `Failure` R0202 if nothing can be settled."""
-    try:
-        store = find_store(store_path)
-        if store is None:
-            return replace(blank, unknown="there is no store yet")
-        with connect(store) as connection:
-            runs = [run for run in all_runs(connection) if run.benchmark == source.plan.benchmark.name]
-            if not runs:
-                return replace(blank, unknown="the store has no run of this benchmark")
-            models = _models(runs, asked)
-            kept = get_selected(connection, runs[0])
-            known = _scores(connection, kept, models)
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    `blank` has the size of the whole run. Raises `TriposError` R0202 if nothing can be settled."""
+    store = find_store(store_path)
+    if store is None:
+        return replace(blank, unknown="there is no store yet")
+    with connect(store) as connection:
+        runs = [run for run in all_runs(connection) if run.benchmark == source.plan.benchmark.name]
+        if not runs:
+            return replace(blank, unknown="the store has no run of this benchmark")
+        models = _models(runs, asked)
+        kept = get_selected(connection, runs[0])
+        known = _scores(connection, kept, models)
     seen = {score.model for scores in known.values() for score in scores}
     models = tuple(model for model in models if model in seen)
     if not models:

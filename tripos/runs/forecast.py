@@ -15,12 +15,10 @@ from typing import Any
 
 import orjson
 
-from tripos.errors import USAGE, Failure
 from tripos.runs.records import find_store, open_others
 from tripos.settings.config import Config
 from tripos.settings.runtime import LOCAL_PREFIXES, endpoints_of, prices_of
 from tripos_compiler.plan import Plan
-from tripos_compiler.source.inputs import DataError
 from tripos_runtime.asking.ledger import NO_OTHERS, OtherReplies
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
@@ -29,7 +27,7 @@ from tripos_runtime.forecast.driver import NothingKept
 from tripos_runtime.forecast.estimates import Estimate
 from tripos_runtime.forecast.reasons import NO_HISTORY, Earlier, History, Place, Usage
 from tripos_runtime.forecast.run_forecast import BatchForecast, Forecast, batch_forecast, forecast
-from tripos_runtime.models.base import FREE, ModelError, Price
+from tripos_runtime.models.base import FREE, Price
 from tripos_runtime.models.baselines import CONSTANT
 from tripos_runtime.models.families import check_name
 from tripos_runtime.program.binding import RoleBinding
@@ -337,15 +335,12 @@ MOCK_PRICE = Price(0.0, 0.0, most_out=4_096)
 # The forecast
 def forecast_run(prepared: PreparedRun, config: Config, tell: DamageListener) -> Forecast:
     """Forecast a prepared run. Recorded models cost nothing. `tell` receives the damage in stores whose replies are
-    reused. Raises `Failure`."""
+    reused. Raises `TriposError`."""
     prices = {
         **known_prices(prepared.binding, config, batch=prepared.wiring.batch),
         **dict.fromkeys(prepared.wiring.recorded, FREE),
     }
-    try:
-        others = open_others(config.reuse, config.store, tell)
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    others = open_others(config.reuse, config.store, tell)
     return forecast_plan(
         prepared.plan, prepared.source, prepared.selection, prepared.binding, config.store, prices, others
     )
@@ -369,13 +364,10 @@ def forecast_batches(estimate: Forecast, prepared: PreparedRun, config: Config) 
 
 
 def check_model_names(names: Sequence[str], config: Config) -> None:
-    """Raise `Failure` R0103 for a model whose name no run could open."""
+    """Raise `TriposError` R0103 for a model whose name no run could open."""
     endpoints = endpoints_of(config)
-    try:
-        for name in names:
-            check_name(name, endpoints)
-    except ModelError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    for name in names:
+        check_name(name, endpoints)
 
 
 def forecast_plan(
@@ -387,22 +379,17 @@ def forecast_plan(
     prices: Mapping[str, Price | None],
     others: OtherReplies = NO_OTHERS,
 ) -> Forecast:
-    """Return the forecast of a run. Raises `Failure`."""
+    """Return the forecast of a run. Raises `TriposError`."""
+    store = find_store(store_path)
+    if store is None:
+        return forecast(plan, source, selection, binding, NothingKept(), prices, NO_HISTORY, others)
+    history = read_history(store, plan.benchmark.name)
+    ledger = _open(store, plan.fingerprints)
     try:
-        store = find_store(store_path)
-        if store is None:
-            return forecast(plan, source, selection, binding, NothingKept(), prices, NO_HISTORY, others)
-        history = read_history(store, plan.benchmark.name)
-        ledger = _open(store, plan.fingerprints)
-        try:
-            return forecast(plan, source, selection, binding, ledger, prices, history, others)
-        finally:
-            if isinstance(ledger, RunLedger):
-                ledger.close()
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
-    except DataError as error:
-        raise Failure("E0307", error.message, error.help, USAGE) from error
+        return forecast(plan, source, selection, binding, ledger, prices, history, others)
+    finally:
+        if isinstance(ledger, RunLedger):
+            ledger.close()
 
 
 def known_prices(binding: RoleBinding, config: Config, *, batch: bool = False) -> dict[str, Price | None]:

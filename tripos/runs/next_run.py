@@ -6,17 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tripos.errors import Failure
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.forecast import RunRow, forecast_run, forecast_values, read_runs
 from tripos.runs.preparation import RunWarning, damage_warning, prepare
 from tripos.runs.records import find_store
 from tripos.runs.selection import RunRequest, names_any_model
 from tripos.settings.config import Config
+from tripos_compiler.errors import TriposError
 from tripos_compiler.language.sequential_stopping import has_stopping_rule
 from tripos_compiler.plan import Plan
 from tripos_runtime.forecast.run_forecast import Forecast
-from tripos_warehouse.errors import StoreError
 
 
 @dataclass(frozen=True)
@@ -55,18 +54,15 @@ def forecast_next_run(
     """Forecast the run of a spec that repeats the stored runs of the version `before`: with their models, unless
     `given` replaces them, and over their items.
 
-    Raises `Failure` R0201 if the models are unknown, and as `prepare` and `forecast_run` do.
+    Raises `TriposError` R0201 if the models are unknown, and as `prepare` and `forecast_run` do.
     """
-    try:
-        store = find_store(config.store)
-        runs = [] if store is None else read_runs(store, before.benchmark.name)
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    store = find_store(config.store)
+    runs = [] if store is None else read_runs(store, before.benchmark.name)
     repeated = _comparable_runs(runs, before)
     choices = request if not repeated else _repeated_request(repeated, before, spec.plan, request)
     if not names_any_model(choices, config):
         message = f"the store has no run of {before.benchmark.name}, so nobody knows which models are asked next"
-        raise Failure("R0201", message, "give them: --model PROVIDER/MODEL")
+        raise TriposError("R0201", message, "give them: --model PROVIDER/MODEL")
     prepared = prepare(spec, choices, config, approved=False)
     estimate = forecast_run(prepared, config, lambda error: warn(damage_warning(error)))
     asked = prepared.binding.of(prepared.binding.compared)

@@ -14,7 +14,6 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from tripos.errors import Failure
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.preparation import RunWarning, damage_warning, family_warning, media_warning, settings_warning
 from tripos.runs.records import find_store
@@ -22,7 +21,8 @@ from tripos.runs.selection import RunRequest, bind_roles, names_any_model, selec
 from tripos.settings.config import Config
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.text_format import usd
-from tripos_compiler.language.aggregates import AGGREGATES
+from tripos_compiler.errors import TriposError
+from tripos_compiler.language.aggregates import declared_aggregate
 from tripos_compiler.language.contexts import Clustering
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.scored_values import ScoredStep, element_name, scored_inputs, scored_values_of
@@ -46,7 +46,6 @@ from tripos_compiler.source.inputs import DataError
 from tripos_runtime.datasets.cases import Case, CaseSource, PlannedStepCalls, planned_steps
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.forecast.estimates import EstimateSpan
-from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.study_design import (
     LabelGain,
     LabelVariance,
@@ -351,8 +350,7 @@ def _mean_of(plan: Plan, figure: Figure) -> Aggregate | None:
 
 
 def _is_mean(figure: Aggregate) -> bool:
-    found = AGGREGATES.get(figure.function)
-    return found is not None and found.of_rows
+    return declared_aggregate(figure.function).mean_of == "rows"
 
 
 def _is_nodes(dim: str) -> bool:
@@ -529,7 +527,7 @@ class RunPlan:
 
     def prompts(self, items: int = 1) -> Sequence[PromptPreview]:
         """Return the whole prompts for the first items of each scenario, with ⟨⟩ in place of parts that replies will
-        fill. No store is read, and no call is made. Raises `Failure`."""
+        fill. No store is read, and no call is made. Raises `TriposError`."""
         binding = None if self.prepared is None else self.prepared.binding
         return _prompts(self.plan, self.source, self.selection, binding, items)
 
@@ -561,14 +559,11 @@ def plan_run(
     spec: CompiledSpec, choices: RunRequest, config: Config, warn: Callable[[RunWarning | None], None]
 ) -> RunPlan:
     """Plan a run; without models, for one model in each role. `warn` receives the warnings about the models. Raises
-    `Failure`."""
+    `TriposError`."""
     plan = spec.plan
     if not names_any_model(choices, config):
         source, selection = select_cases(spec, choices)
-        try:
-            roles, items, slots = _one_model_each(plan), source.counts(selection), source.slot_counts(selection)
-        except DataError as error:
-            raise Failure("E0307", error.message, error.help) from error
+        roles, items, slots = _one_model_each(plan), source.counts(selection), source.slot_counts(selection)
         steps = tuple(planned_steps(selection.under(plan), items, roles, slots))
         told = RunPlan(plan, source, selection, items, slots, roles, steps, clusterings=source.clusterings(selection))
         return _with_settling(told, config)
@@ -627,7 +622,7 @@ class RunPreview:
 
 
 def preview_run(spec: CompiledSpec, choices: RunRequest, config: Config, items: int) -> RunPreview:
-    """Return the prompts of the first items of each scenario, without a forecast. Raises `Failure`."""
+    """Return the prompts of the first items of each scenario, without a forecast. Raises `TriposError`."""
     source, selection = select_cases(spec, choices)
     binding = None
     if names_any_model(choices, config):
@@ -649,12 +644,9 @@ def _prompts(
 ) -> Sequence[PromptPreview]:
     from tripos_runtime.forecast.prompts import placeholder_models, preview_prompts
 
-    try:
-        known = binding or placeholder_models(plan)
-        seen: list[Case] = [] if unasked is None else unasked
-        return list(preview_prompts(plan, source, selection, known, items, seen.append))
-    except DataError as error:
-        raise Failure("E0307", error.message, error.help) from error
+    known = binding or placeholder_models(plan)
+    seen: list[Case] = [] if unasked is None else unasked
+    return list(preview_prompts(plan, source, selection, known, items, seen.append))
 
 
 def _one_model_each(plan: Plan) -> dict[str, int]:
@@ -687,7 +679,7 @@ def design_prices(
     """Return the unit of costs, and the prices per item: of both models' replies, of each judge, and of a person who
     grades both replies.
 
-    Raises `Failure` R0404 if a price is unknown and costs must be in USD: with `must` or a label price.
+    Raises `TriposError` R0404 if a price is unknown and costs must be in USD: with `must` or a label price.
     """
     if unit == "USD":
         by_usd = _usd(run_plan, places)
@@ -697,11 +689,11 @@ def design_prices(
         if label is not None:
             who = ", ".join(run_plan.unpriced) or "these models"
             told = f"a label costs money, and no price is known of {who}"
-            raise Failure("R0404", told, "write its price into tripos.toml, or leave out `--label-price`")
+            raise TriposError("R0404", told, "write its price into tripos.toml, or leave out `--label-price`")
         if must:
             who = ", ".join(run_plan.unpriced) or "these models"
             hint = "write its price into tripos.toml, or give a number of calls: --spend 1000calls"
-            raise Failure("R0404", f"no price is known of {who}", hint)
+            raise TriposError("R0404", f"no price is known of {who}", hint)
     return "calls", _calls(run_plan, places)
 
 
@@ -896,36 +888,33 @@ def learned_components(
     """Return a measure of a plan, and its variance components as estimated from the latest results in the store.
 
     The default measure is the first headline. With `labelled`, components of human grades are estimated too; for a
-    measure that human grades correct, those of the judges are then estimated without the correction. Raises `Failure`
-    S0602 if the plan has no such measure.
+    measure that human grades correct, those of the judges are then estimated without the correction. Raises
+    `TriposError` S0602 if the plan has no such measure.
     """
     measure = _measure(plan, name)
     if measure is None:
         return StoreEstimates(None, NotEstimable("no measure comes to one value for each model"))
     if scored_step(plan, measure) is None:
         return StoreEstimates(measure, NotEstimable(f"`{measure.name}` is no mean of scores"))
-    try:
-        store = find_store(store_path)
-        if store is None:
-            return StoreEstimates(measure, NotEstimable("there is no store yet"))
-        with connect(store) as connection:
-            runs = [run for run in all_runs(connection) if run.benchmark == plan.benchmark.name]
-            if not runs:
-                return StoreEstimates(measure, NotEstimable("the store has no run of this benchmark"))
-            stored_plan = get_selected(connection, max(runs, key=lambda run: (run.started_at, run.run_id)))
-            same = next((each for each in stored_plan.measures if each.name == measure.name), None)
-            if same is None or same.figure != measure.figure:
-                return StoreEstimates(measure, NotEstimable(f"the last run had another measure `{measure.name}`"))
-            every = {model for run in runs for model in run.models}
-            own = tuple(model for model in models if model in every)
-            judged = same.model_copy(update={"corrected": False}) if labelled else same
-            components = measure_components(connection, stored_plan, judged, own if len(own) > 1 else ())
-            costs = call_costs(connection, stored_plan)
-            if not labelled:
-                return StoreEstimates(measure, components, costs)
-            return StoreEstimates(measure, components, costs, label_components(connection, stored_plan, judged, own))
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    store = find_store(store_path)
+    if store is None:
+        return StoreEstimates(measure, NotEstimable("there is no store yet"))
+    with connect(store) as connection:
+        runs = [run for run in all_runs(connection) if run.benchmark == plan.benchmark.name]
+        if not runs:
+            return StoreEstimates(measure, NotEstimable("the store has no run of this benchmark"))
+        stored_plan = get_selected(connection, max(runs, key=lambda run: (run.started_at, run.run_id)))
+        same = next((each for each in stored_plan.measures if each.name == measure.name), None)
+        if same is None or same.figure != measure.figure:
+            return StoreEstimates(measure, NotEstimable(f"the last run had another measure `{measure.name}`"))
+        every = {model for run in runs for model in run.models}
+        own = tuple(model for model in models if model in every)
+        judged = same.model_copy(update={"corrected": False}) if labelled else same
+        components = measure_components(connection, stored_plan, judged, own if len(own) > 1 else ())
+        costs = call_costs(connection, stored_plan)
+        if not labelled:
+            return StoreEstimates(measure, components, costs)
+        return StoreEstimates(measure, components, costs, label_components(connection, stored_plan, judged, own))
 
 
 def expected_labels(plan: Plan, store_path: str) -> list[LabelGain]:
@@ -933,25 +922,22 @@ def expected_labels(plan: Plan, store_path: str) -> list[LabelGain]:
     store; none without human grades."""
     if not any(measure.corrected for measure in headlines(plan)):
         return []
-    try:
-        store = find_store(store_path)
-        if store is None:
+    store = find_store(store_path)
+    if store is None:
+        return []
+    with connect(store) as connection:
+        runs = [run for run in all_runs(connection) if run.benchmark == plan.benchmark.name]
+        if not runs:
             return []
-        with connect(store) as connection:
-            runs = [run for run in all_runs(connection) if run.benchmark == plan.benchmark.name]
-            if not runs:
-                return []
-            stored_plan = get_selected(connection, max(runs, key=lambda run: (run.started_at, run.run_id)))
-            same = [each for each in headlines(stored_plan) if each in plan.measures]
-            return [more for measure in same for more in find_label_gains(connection, stored_plan, measure)]
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+        stored_plan = get_selected(connection, max(runs, key=lambda run: (run.started_at, run.run_id)))
+        same = [each for each in headlines(stored_plan) if each in plan.measures]
+        return [more for measure in same for more in find_label_gains(connection, stored_plan, measure)]
 
 
 def design_run(run_plan: RunPlan, config: Config, question: DesignQuestion) -> DesignPlan:
     """Return the cheapest designs that detect a difference, or the most precise ones for an amount.
 
-    Costs are those of two models on every item, from the forecast in `found`. Raises `Failure` S0602 for an unknown
+    Costs are those of two models on every item, from the forecast in `found`. Raises `TriposError` S0602 for an unknown
     measure, R0404 if an amount of money is given and a price is unknown, R0202 if nothing is known about the
     variance.
     """
@@ -962,7 +948,7 @@ def design_run(run_plan: RunPlan, config: Config, question: DesignQuestion) -> D
         reason = learned.reason if isinstance(learned, NotEstimable) else None
         if measure is None or measure.low is None or measure.high is None:
             message = f"nothing says how much scores vary: {reason}, and the scale has no ends"
-            raise Failure("R0202", message, "run 20 items first, and ask again: tripos run … --limit 20")
+            raise TriposError("R0202", message, "run 20 items first, and ask again: tripos run … --limit 20")
     scored = scored_step(run_plan.plan, measure)
     scenarios = run_plan.plan.scenarios if scored is None else scored.scenarios
     samples = max(
@@ -1039,7 +1025,7 @@ def _measure(plan: Plan, wanted: str | None) -> Measure | None:
     if wanted not in known:
         close = nearest(wanted, tuple(known))
         hint = f"did you mean `{close}`?" if close else f"its measures are {', '.join(known)}"
-        raise Failure("S0602", f"`{plan.benchmark.name}` has no measure `{wanted}`", hint)
+        raise TriposError("S0602", f"`{plan.benchmark.name}` has no measure `{wanted}`", hint)
     return known[wanted]
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from tripos.errors import Failure
 from tripos.releases.artefacts import open_artefact
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.records import Recording
@@ -17,10 +16,11 @@ from tripos.settings.config import Config, programs_of
 from tripos.settings.options import TIMEOUT
 from tripos.settings.runtime import budget_share, check_divisible, endpoints_of, limits_of, limits_share, prices_of
 from tripos_compiler.diagnostics.diagnostic import ALL_WARNINGS
+from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.progress import RunProgress
-from tripos_runtime.datasets.selection import NotApproved, Shard
+from tripos_runtime.datasets.selection import Shard
 from tripos_runtime.drivers.prepared import PreparedRun, RunInputs, prepare_run
 from tripos_runtime.models.base import Model
 from tripos_runtime.models.catalog import PROVIDERS, variables_of
@@ -32,8 +32,8 @@ from tripos_runtime.models.families import (
     ignores_nothing,
     open_model,
 )
-from tripos_runtime.program.binding import BindingError, NoEmbedding, RoleBinding
-from tripos_runtime.scheduling.budget import Budget, BudgetError
+from tripos_runtime.program.binding import RoleBinding
+from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.limits import Limits
 from tripos_warehouse.errors import StoreError
 
@@ -50,19 +50,16 @@ class LockFile:
     config: Config
 
     def check(self, plan: Plan, binding: RoleBinding) -> None:
-        """Raise `Failure` R0260 if the run differs from the lock file."""
+        """Raise `TriposError` R0260 if the run differs from the lock file."""
         from tripos.releases.lock import check_lock
 
         check_lock(self._lock, make_lock(plan, binding, self.config))
 
     def check_served(self, run_id: str) -> None:
-        """Raise `Failure` R0261 if replies of a run came from models other than the locked ones."""
+        """Raise `TriposError` R0261 if replies of a run came from models other than the locked ones."""
         from tripos.releases.lock import check_served, served_in
 
-        try:
-            check_served(self._lock, served_in(Path(self.config.store), run_id))
-        except StoreError as error:
-            raise Failure(error.code, error.message, error.hint) from error
+        check_served(self._lock, served_in(Path(self.config.store), run_id))
 
     @cached_property
     def _lock(self) -> Lock:
@@ -73,16 +70,13 @@ class LockFile:
 
 def make_lock(plan: Plan, binding: RoleBinding, config: Config, *, served: bool = False) -> Lock:
     """Return the lock of a run in its current state; with `served`, also with the model snapshots that the store knows.
-    Raises `Failure`."""
+    Raises `TriposError`."""
     from tripos.releases.lock import lock_of, served_in
     from tripos.runs.forecast import known_prices
 
     addresses = known_addresses(binding.every, config)
-    try:
-        known = served_in(Path(config.store)) if served else {}
-        return lock_of(plan, binding, known_prices(binding, config), addresses, known)
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    known = served_in(Path(config.store)) if served else {}
+    return lock_of(plan, binding, known_prices(binding, config), addresses, known)
 
 
 def known_addresses(models: Iterable[str], config: Config, environ: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -159,9 +153,9 @@ def damage_note(tally: RunProgress) -> DamageListener:
 
 
 def check_denied(warning: RunWarning, denied: Mapping[str, str]) -> None:
-    """Raise `Failure` if the warning counts as an error."""
+    """Raise `TriposError` if the warning counts as an error."""
     if {warning.code, ALL_WARNINGS} & set(denied):
-        raise Failure(warning.code, warning.message, f"{warning.places[0]}; {warning.hint}")
+        raise TriposError(warning.code, warning.message, f"{warning.places[0]}; {warning.hint}")
 
 
 def _warning(code: str, message: str, places: list[str], hint: str) -> RunWarning | None:
@@ -183,7 +177,7 @@ def prepare(
     `people` maps the names of persons to models that reply for them. `budget` is one that earlier runs have spent from.
     `locked` is the path of a lock file. Without `approved`, a plan with an unreviewed draft is accepted.
 
-    Raises `Failure`.
+    Raises `TriposError`.
     """
     plan, releases = spec.plan, spec.compilation.releases
     binding, recording = bind_roles(choices, spec.path, config, plan, releases)
@@ -191,24 +185,21 @@ def prepare(
     check_people(people.keys(), binding, choices)
     source, selection = select_cases(spec, choices)
     shard = selection.shard if choices.divide else None
-    try:
-        if shard is not None and budget is not None:
-            message = "`--divide` does not divide one budget of several benchmarks"
-            raise Failure("R0202", message, "run one benchmark after another, each with a budget")
-        if shard is not None:
-            budget = budget_share(config.budget, shard.number - 1, shard.count)
-        return prepare_run(
-            plan,
-            source,
-            selection,
-            binding,
-            _wiring(spec, config, recording, people, artefacts, shard, batch=choices.batch),
-            budget=config.budget if budget is None else budget,
-            lock=None if locked is None else LockFile(Path(locked), config),
-            approved=approved,
-        )
-    except (NotApproved, NoEmbedding, BudgetError, BindingError) as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    if shard is not None and budget is not None:
+        message = "`--divide` does not divide one budget of several benchmarks"
+        raise TriposError("R0202", message, "run one benchmark after another, each with a budget")
+    if shard is not None:
+        budget = budget_share(config.budget, shard.number - 1, shard.count)
+    return prepare_run(
+        plan,
+        source,
+        selection,
+        binding,
+        _wiring(spec, config, recording, people, artefacts, shard, batch=choices.batch),
+        budget=config.budget if budget is None else budget,
+        lock=None if locked is None else LockFile(Path(locked), config),
+        approved=approved,
+    )
 
 
 def _wiring(

@@ -17,8 +17,8 @@ from typing import Any
 
 import orjson
 
-from tripos.errors import Failure
 from tripos.version import __version__
+from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Ask, Compare, Converse, DeclaredSettings, Grade, Plan, Scenario, Settings, Verdict
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.ledger import NO_OTHERS, OtherReplies
@@ -205,56 +205,55 @@ def open_recording(model_name: str, store_root: str | Path) -> Recording | None:
     """Return the recording that a model name denotes, or None for any other model.
 
     `replay/RUN` is a run of the store at `store_root`, or the beginning of its id. `replay/DIR` is the last run of the
-    store in that folder, and `replay/DIR:RUN` another run of it. Raises `Failure` if there is no such store or run.
+    store in that folder, and `replay/DIR:RUN` another run of it. Raises `TriposError` if there is no such store or run.
 
     >>> open_recording("openai/gpt-4o", "results") is None
     True
     >>> open_recording("replay/", "results")
     Traceback (most recent call last):
-    tripos.errors.Failure: `replay/` names no run
+    tripos_compiler.errors.TriposError: R0202: `replay/` names no run
+      help: write replay/RUN; `tripos list` shows the runs
     """
     if not model_name.startswith(REPLAY_PREFIX):
         return None
     which = model_name.removeprefix(REPLAY_PREFIX)
     if not which.strip():
-        raise Failure("R0202", f"`{model_name}` names no run", "write replay/RUN; `tripos list` shows the runs")
+        raise TriposError("R0202", f"`{model_name}` names no run", "write replay/RUN; `tripos list` shows the runs")
     root, run = _place(which, Path(store_root))
     if run == which and not address_of(root) and not (root / MARKER).is_file():
         message = f"`{model_name}` is no folder with a store, and there is no store at `{root}` with a run of that name"
-        raise Failure("S0101", message, "name the folder of the recording, or with --store the store of the run")
+        raise TriposError("S0101", message, "name the folder of the recording, or with --store the store of the run")
+    store = Store.open(root, create=False)
+    connection = connect(store)
     try:
-        store = Store.open(root, create=False)
-        connection = connect(store)
-        try:
-            return Recording(store, find_run(connection, run))
-        finally:
-            connection.close()
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+        return Recording(store, find_run(connection, run))
+    finally:
+        connection.close()
 
 
 def find_recording(
     compared: Sequence[str], others: Mapping[str, Sequence[str]], store_root: str | Path
 ) -> Recording | None:
     """Return the recording that the models of the compared role denote, or None for other models. `others` are the
-    models of other roles. Raises `Failure` if a recording is combined with a model, or given for another role.
+    models of other roles. Raises `TriposError` if a recording is combined with a model, or given for another role.
 
     >>> find_recording(["openai/gpt-4o"], {}, "results") is None
     True
     >>> find_recording(["openai/gpt-4o", "replay/2026"], {}, "results")
     Traceback (most recent call last):
-    tripos.errors.Failure: `replay/2026` is a whole run and cannot stand beside `openai/gpt-4o`
+    tripos_compiler.errors.TriposError: R0202: `replay/2026` is a whole run and cannot stand beside `openai/gpt-4o`
+      help: replay it alone, with --model replay/2026, and run the other into the same store
     """
     for role, names in others.items():
         for name in names:
             if name.startswith(REPLAY_PREFIX):
                 hint = f"give it with --model {name}: the recorded models then fill every role"
-                raise Failure("R0202", f"`{name}` is a whole run and cannot fill the role `{role}`", hint)
+                raise TriposError("R0202", f"`{name}` is a whole run and cannot fill the role `{role}`", hint)
     recordings = [name for name in compared if name.startswith(REPLAY_PREFIX)]
     if recordings and len(compared) > 1:
         beside = next(name for name in compared if name != recordings[0])
         hint = f"replay it alone, with --model {recordings[0]}, and run the other into the same store"
-        raise Failure("R0202", f"`{recordings[0]}` is a whole run and cannot stand beside `{beside}`", hint)
+        raise TriposError("R0202", f"`{recordings[0]}` is a whole run and cannot stand beside `{beside}`", hint)
     return open_recording(recordings[0], store_root) if recordings else None
 
 

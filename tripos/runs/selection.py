@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import field, replace
 from pathlib import Path
 
-from tripos.errors import Failure
 from tripos.releases.artefacts import artefact_folders, with_artefacts
 from tripos.releases.frozen import restore_given
 from tripos.runs.compilation import CompiledSpec
@@ -16,6 +15,7 @@ from tripos.settings.config import Config
 from tripos.settings.option import listed_names
 from tripos.settings.runtime import with_identities
 from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.errors import TriposError
 from tripos_compiler.language.sequential_stopping import has_stopping_rule
 from tripos_compiler.plan import Plan, Subset
 from tripos_compiler.source.data_classes import dataclass
@@ -23,7 +23,7 @@ from tripos_compiler.source.inputs import ResolvedRelease
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection, Shard, StopRule
 from tripos_runtime.models.trained_rewards import pinned_name
-from tripos_runtime.program.binding import BindingError, RoleBinding, bind
+from tripos_runtime.program.binding import RoleBinding, bind
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class RunRequest:
 
 
 def request_of(options: Namespace) -> RunRequest:
-    """Return the request in the options of a command. Raises `Failure` for a `--role` without a model."""
+    """Return the request in the options of a command. Raises `TriposError` for a `--role` without a model."""
     return RunRequest(
         models=tuple(listed_names(options.model)),
         roles=_role_flags(options),
@@ -87,20 +87,20 @@ def bind_roles(
     """Return the models of every role, and the recording that they reply from, if any.
 
     Options take precedence over the recording, and the recording over `tripos.toml`. Reward models of a release, and of
-    `extended` releases, fill their roles. Raises `Failure` if a role has no model.
+    `extended` releases, fill their roles. Raises `TriposError` if a role has no model.
     """
     flags = choices.roles
     compared = next(role.name for role in plan.roles if role.kind == "compared")
     if choices.models and compared in flags:
         message = f"`--model` and `--role {compared}=…` fill the same role"
-        raise Failure("R0202", message, "give one of them")
+        raise TriposError("R0202", message, "give one of them")
     models = choices.models or flags.get(compared) or config.models or config.roles.get(compared, ())
     # tripos.toml may serve several benchmarks, so roles that this one lacks are ignored there, but not in options.
     known = {role.name for role in plan.roles}
     for name in config.roles.keys() - known:
         close = nearest(name, known - config.roles.keys())
         if close is not None:
-            raise Failure(
+            raise TriposError(
                 "R0203",
                 f"tripos.toml has a model for a role `{name}`, which this benchmark does not have",
                 f"did you mean `{close}`?",
@@ -114,10 +114,7 @@ def bind_roles(
     others = {name: tuple(map(pinned_name, each)) for name, each in {**shared, **others}.items() if name != compared}
     by_hand = flags if recording is None else others
     others = with_artefacts(path, plan, extended, others, by_hand)
-    try:
-        binding = bind(plan, models, others)
-    except BindingError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    binding = bind(plan, models, others)
     binding = with_identities(binding, config)
     if recording is not None:
         own = {name: by for name, by in binding.identities.items() if name not in recording.models}
@@ -135,8 +132,8 @@ def local_artefacts(
 
 
 def check_people(people: AbstractSet[str], binding: RoleBinding, choices: RunRequest) -> None:
-    """Raise `Failure` R0201 if a person in the compared role would also fill other roles by default, as a model does.
-    A person who tags, writes or grades has seen texts that are secret from the compared role."""
+    """Raise `TriposError` R0201 if a person in the compared role would also fill other roles by default, as a model
+    does. A person who tags, writes or grades has seen texts that are secret from the compared role."""
     named = set(choices.roles)
     empty = [
         name
@@ -146,7 +143,7 @@ def check_people(people: AbstractSet[str], binding: RoleBinding, choices: RunReq
     if empty:
         text = f"no model fills the role{'s' if len(empty) > 1 else ''} {', '.join(f'`{name}`' for name in empty)}"
         flags = " ".join(f"--role {name}=PROVIDER/MODEL" for name in empty)
-        raise Failure("R0201", text, f"you would see hidden texts; give {flags}")
+        raise TriposError("R0201", text, f"you would see hidden texts; give {flags}")
 
 
 def names_any_model(choices: RunRequest, config: Config) -> bool:
@@ -159,14 +156,14 @@ def _role_flags(options: Namespace) -> dict[str, tuple[str, ...]]:
     for text in options.role:
         name, equals, models = text.partition("=")
         if not equals or not listed_names([models]):
-            raise Failure("R0202", f"`--role {text}` names no model", "write --role NAME=PROVIDER/MODEL")
+            raise TriposError("R0202", f"`--role {text}` names no model", "write --role NAME=PROVIDER/MODEL")
         flags[name] = (*flags.get(name, ()), *listed_names([models]))
     return flags
 
 
 # Cases
 def select_cases(spec: CompiledSpec, choices: RunRequest) -> tuple[CaseSource, Selection]:
-    """Open the data of a spec, and select the cases of a run. Raises `Failure`."""
+    """Open the data of a spec, and select the cases of a run. Raises `TriposError`."""
     source = CaseSource(spec.plan, spec.folders, tuple(each.path for each in spec.compilation.sources))
     restore_given(source, spec.path, spec.compilation.releases)
     selection = with_subset(choices.cases, source, chosen_cases(choices.cases, spec.plan))
@@ -175,14 +172,14 @@ def select_cases(spec: CompiledSpec, choices: RunRequest) -> tuple[CaseSource, S
         selection = replace(selection, shard=_shard(choices.shard))
         if source.has_ungenerated(selection):
             message = f"`--shard {choices.shard}` would write the data sets of this benchmark once for every shard"
-            raise Failure("R0202", message, "leave it out, use --workers N, or release the benchmark with its rows")
+            raise TriposError("R0202", message, "leave it out, use --workers N, or release the benchmark with its rows")
     return source, selection
 
 
 def _stop_rule(choices: RunRequest, plan: Plan) -> StopRule | None:
-    """Return the rule for early stopping, or None. Raises `Failure` R0202 if the request is inconsistent."""
+    """Return the rule for early stopping, or None. Raises `TriposError` R0202 if the request is inconsistent."""
     if choices.margin is not None and choices.until != "settled":
-        raise Failure("R0202", "`--margin` says when a run is settled, and it does not stop", "add --until settled")
+        raise TriposError("R0202", "`--margin` says when a run is settled, and it does not stop", "add --until settled")
     declared = choices.until is None and has_stopping_rule(plan)
     if choices.until != "settled" and not declared:
         return None
@@ -192,30 +189,30 @@ def _stop_rule(choices: RunRequest, plan: Plan) -> StopRule | None:
         if declared:
             hint = f"leave out {name}, and share the run with --workers, or give --until end"
         option = "the `until settled` of the spec" if declared else "`--until settled`"
-        raise Failure("R0202", f"`{name}` asks for items at once that {option} asks in turn", hint)
+        raise TriposError("R0202", f"`{name}` asks for items at once that {option} asks in turn", hint)
     return StopRule(choices.margin, choices.seed or 0, declared)
 
 
 def _shard(text: str) -> Shard:
-    """Parse `--shard`. Raises `Failure` R0202."""
+    """Parse `--shard`. Raises `TriposError` R0202."""
     number, slash, count = text.partition("/")
     if slash and number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count):
         return Shard(int(number), int(count))
-    raise Failure("R0202", f"`--shard {text}` is no shard", "write --shard 1/3 for the first of three")
+    raise TriposError("R0202", f"`--shard {text}` is no shard", "write --shard 1/3 for the first of three")
 
 
 def chosen_cases(options: Namespace, plan: Plan) -> Selection:
-    """Return the selected cases. Raises `Failure` for an unknown scenario."""
+    """Return the selected cases. Raises `TriposError` for an unknown scenario."""
     scenarios = chosen_scenarios(options, plan)
     until = getattr(options, "until", None)
     draws = until == "settled" or (hasattr(options, "until") and until is None and has_stopping_rule(plan))
     if options.seed is not None and options.limit is None and not draws:
-        raise Failure("R0202", "`--seed` draws items, but their number is missing", "give --limit N too")
+        raise TriposError("R0202", "`--seed` draws items, but their number is missing", "give --limit N too")
     return Selection(scenarios, options.limit, options.seed, filters_of(options, plan))
 
 
 def chosen_subset(name: str, plan: Plan) -> Subset:
-    """Return the subset of `--subset`. Raises `Failure` R0202 if it is unknown."""
+    """Return the subset of `--subset`. Raises `TriposError` R0202 if it is unknown."""
     found = next((subset for subset in plan.subsets if subset.name == name), None)
     if found is not None:
         return found
@@ -224,7 +221,7 @@ def chosen_subset(name: str, plan: Plan) -> Subset:
     there = (
         f"its subsets are {', '.join(known)}" if known else "declare one with `subset NAME { take 10 per scenario }`"
     )
-    raise Failure("R0202", f"the benchmark has no subset `{name}`", f"did you mean `{close}`?" if close else there)
+    raise TriposError("R0202", f"the benchmark has no subset `{name}`", f"did you mean `{close}`?" if close else there)
 
 
 def with_subset(options: Namespace, source: CaseSource, selection: Selection) -> Selection:
@@ -233,23 +230,23 @@ def with_subset(options: Namespace, source: CaseSource, selection: Selection) ->
 
 
 def chosen_scenarios(options: Namespace, plan: Plan) -> tuple[str, ...]:
-    """Return the scenarios of `--scenario`. Raises `Failure` if one is unknown."""
+    """Return the scenarios of `--scenario`. Raises `TriposError` if one is unknown."""
     known = [scenario.name for scenario in plan.scenarios]
     for name in options.scenario:
         if name not in known:
             close = nearest(name, known)
             hint = f"did you mean `{close}`?" if close else f"its scenarios are {', '.join(known)}"
-            raise Failure("R0202", f"the benchmark has no scenario `{name}`", hint)
+            raise TriposError("R0202", f"the benchmark has no scenario `{name}`", hint)
     return tuple(options.scenario)
 
 
 def filters_of(options: Namespace, plan: Plan) -> dict[str, tuple[str, ...]]:
-    """Return the values of axes and arms in `--only`. Raises `Failure` if one is unknown."""
+    """Return the values of axes and arms in `--only`. Raises `TriposError` if one is unknown."""
     return parse_filters(options.only, plan)
 
 
 def parse_filters(texts: Sequence[str], plan: Plan) -> dict[str, tuple[str, ...]]:
-    """Parse values of axes and arms from texts such as `tone=warm,plain`. Raises `Failure` if one is unknown."""
+    """Parse values of axes and arms from texts such as `tone=warm,plain`. Raises `TriposError` if one is unknown."""
     only: dict[str, tuple[str, ...]] = {}
     axes = {axis.name: [value.name for value in axis.values] for axis in plan.axes}
     axes |= {arm.name: [value.name for value in arm.values] for arm in plan.arms}
@@ -261,15 +258,15 @@ def parse_filters(texts: Sequence[str], plan: Plan) -> dict[str, tuple[str, ...]
             known = ", ".join(axis.name for axis in plan.axes)
             its = f"its axes are {known}, and its arms {', '.join(arms)}" if arms else f"its axes are {known}"
             hint = f"did you mean `{close}`?" if close else its
-            raise Failure("R0202", f"the benchmark has no axis{' or arm' if arms else ''} `{axis}`", hint)
+            raise TriposError("R0202", f"the benchmark has no axis{' or arm' if arms else ''} `{axis}`", hint)
         named = listed_names([values])
         for value in named:
             if value not in axes[axis]:
                 close = nearest(value, axes[axis])
                 hint = f"did you mean `{close}`?" if close else f"its values are {', '.join(axes[axis][:12])}"
                 kind = "arm" if axis in arms else "axis"
-                raise Failure("R0202", f"{kind} `{axis}` has no value `{value}`", hint)
+                raise TriposError("R0202", f"{kind} `{axis}` has no value `{value}`", hint)
         if not named:
-            raise Failure("R0202", f"`--only {text}` names no value", "write --only AXIS=VALUE[,VALUE]")
+            raise TriposError("R0202", f"`--only {text}` names no value", "write --only AXIS=VALUE[,VALUE]")
         only[axis] = (*only.get(axis, ()), *named)
     return only

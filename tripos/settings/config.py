@@ -23,11 +23,11 @@ from pydantic import (
     model_validator,
 )
 
-from tripos.errors import Failure
 from tripos.settings.option import Option, listed_names
 from tripos.settings.options import ALLOW_PROGRAM, DENY, MAX_CONNECTIONS, MAX_RETRIES, SETTINGS, STORE
 from tripos_compiler.diagnostics.codes import CODES
 from tripos_compiler.diagnostics.diagnostic import ALL_WARNINGS, nearest
+from tripos_compiler.errors import TriposError
 from tripos_runtime.asking.functions.settings import AllowedPrograms, ProgramLimits
 from tripos_warehouse.store.paths import address_of, why_no_folder
 
@@ -240,7 +240,7 @@ def find_file(folder: Path) -> Path | None:
 # Programs
 def with_programs(config: Config, allowed: Iterable[str], unsandboxed: Iterable[str] = ()) -> Config:
     """Return the settings with programs that the user allows, each as `NAME` or `NAME=URL`, and with those that may
-    execute code of models without a sandbox. Raises `Failure` R0202 if a text is malformed.
+    execute code of models without a sandbox. Raises `TriposError` R0202 if a text is malformed.
 
     >>> found = with_programs(Config(), ["run_tests.py", "unit-tests 1.4=http://127.0.0.1:8000"]).programs
     >>> list(found), found["unit-tests 1.4"].url
@@ -254,7 +254,7 @@ def with_programs(config: Config, allowed: Iterable[str], unsandboxed: Iterable[
             programs[name] = ProgramConfig.model_validate({**programs.get(name, ProgramConfig()).model_dump(), **given})
         except ValidationError as error:
             message = f"`{ALLOW_PROGRAM} {text}` names no address of a service"
-            raise Failure("R0202", message, "write NAME, or NAME=http://127.0.0.1:8000") from error
+            raise TriposError("R0202", message, "write NAME, or NAME=http://127.0.0.1:8000") from error
     for name in unsandboxed:
         programs[name] = programs.get(name, ProgramConfig()).model_copy(update={"unsandboxed": True})
     return config.model_copy(update={"programs": programs})
@@ -271,13 +271,13 @@ UNDENIABLE = ("W0824", "W0875", "W1208")
 
 # Warnings that count as errors
 def chosen_denials(options: Namespace, config: Config) -> dict[str, str]:
-    """Return the denied codes, or `warnings`, each with the setting or option that denies it. Raises `Failure` for an
-    unknown code."""
+    """Return the denied codes, or `warnings`, each with the setting or option that denies it. Raises `TriposError` for
+    an unknown code."""
     return denied_codes(listed_names(options.deny), config, DENY.flag)
 
 
 def denied_codes(given: Sequence[str], config: Config, by: str = "deny") -> dict[str, str]:
-    """Return the denied codes, or `warnings`, each with what denies it. Raises `Failure` for an unknown code."""
+    """Return the denied codes, or `warnings`, each with what denies it. Raises `TriposError` for an unknown code."""
     by_file = dict.fromkeys(DENY.setting_in(config), f"`deny` in {SETTINGS_FILE}")
     return {_known(code, source): source for code, source in (by_file | dict.fromkeys(given, by)).items()}
 
@@ -289,5 +289,5 @@ def _known(code: str, by: str) -> str:
     if found is None:
         close = nearest(code, known)
         hint = f"did you mean `{close}`?" if close else f"give codes such as W0309, or `{ALL_WARNINGS}` for all"
-        raise Failure("R0202", f"{by}: there is no code `{code}` of a warning", hint)
+        raise TriposError("R0202", f"{by}: there is no code `{code}` of a warning", hint)
     return found

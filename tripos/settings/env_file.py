@@ -14,7 +14,6 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from tripos.errors import Failure
 from tripos.files import read_untrusted
 from tripos.settings.config import find_file
 from tripos.settings.environment import (
@@ -26,6 +25,7 @@ from tripos.settings.environment import (
 )
 from tripos.settings.options import VARIABLES
 from tripos.terminal import show_diagnostic
+from tripos_compiler.errors import TriposError
 from tripos_runtime.datasets.trust import TRUSTED, Trust
 from tripos_runtime.models.catalog import (
     NATIVE_PROVIDERS,
@@ -64,14 +64,14 @@ def _is_in_folder(path: Path) -> bool:
 
 def _read(path: Path) -> dict[str, str]:
     """Return the variables of a `.env` file, without expanding references such as `${HOME}`. Warn once of lines that
-    set nothing. Raises `Failure` R0203."""
+    set nothing. Raises `TriposError` R0203."""
     from dotenv.parser import parse_stream  # imported late: few folders have such a file
 
     try:
         text = read_untrusted(path, MOST_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise Failure("R0203", f"cannot read {path}: {reason}", "mend the file, or take it away") from error
+        raise TriposError("R0203", f"cannot read {path}: {reason}", "mend the file, or take it away") from error
     found = list(parse_stream(StringIO(text)))
     if (odd := next((each.original.line for each in found if each.error), None)) and (path, odd) not in _warned:
         _warned.add((path, odd))
@@ -85,8 +85,8 @@ def load_env(folder: Path, trust: Trust = TRUSTED) -> dict[str, str]:
     """Return the environment with the allowed variables of the `.env` files. Variables of the environment take
     precedence.
 
-    In an untrusted folder no file is read. Warn on standard error of variables that are not allowed. Raises `Failure`
-    R0203.
+    In an untrusted folder no file is read. Warn on standard error of variables that are not allowed. Raises
+    `TriposError` R0203.
     """
     taken = []
     for path in () if trust.untrusted else _env_file_in(folder):
@@ -137,7 +137,7 @@ def _hint(name: str) -> str:
         )
     if name in key_names() or is_allowed_in_env_file(name, ""):
         return "a file may set it, but not to the name of a file or of another variable: export it"
-    return "export those that you need; what a file `.env` may set is listed in docs/settings.md"
+    return "export those that you need; what a file `.env` may set is listed in docs/reference/settings.md"
 
 
 _warned: set[tuple[Path | str | int, ...]] = set()
@@ -146,7 +146,7 @@ _warned: set[tuple[Path | str | int, ...]] = set()
 
 def split_env(path: Path, folder: Path) -> tuple[dict[str, str], list[str]]:
     """Return the variables of a `.env` file that count in a folder, and the names of those that do not. Raises
-    `Failure` R0203."""
+    `TriposError` R0203."""
     said, keys = _read(path), key_names() | _own_keys(folder)
     names = {name for name, text in said.items() if name in keys and not text.startswith(REFERENCES)}
     for provider in (*PROVIDERS.values(), *NATIVE_PROVIDERS.values()):

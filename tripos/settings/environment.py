@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tripos.errors import Failure
 from tripos.settings.options import MODEL, PROFILE, VARIABLES
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.i18n import LANGUAGE, LANGUAGES, named_language
+from tripos_compiler.errors import TriposError
 from tripos_compiler.source.inputs import DataError
 
 PREFIX = "TRIPOS_"
@@ -80,11 +80,11 @@ def variable_of(place: tuple[str, ...], environ: Mapping[str, str]) -> str | Non
 
 
 def check_language(environ: Mapping[str, str]) -> None:
-    """Raise `Failure` if `TRIPOS_LANG` names a language that Tripos has no messages in."""
+    """Raise `TriposError` if `TRIPOS_LANG` names a language that Tripos has no messages in."""
     said = environ.get(LANGUAGE, "").strip()
     if said and named_language(said) is None:
         known = " or ".join(f"`{each}`" for each in LANGUAGES)
-        raise Failure(
+        raise TriposError(
             "R0203", f"`{LANGUAGE}` cannot be `{said}`", f"it is {known}, or not set: then the system says it"
         )
 
@@ -103,7 +103,7 @@ def unknown_variables(environ: Mapping[str, str]) -> list[tuple[str, str]]:
         if name.startswith(ROLE) and len(name) > len(ROLE):
             continue
         close = nearest(name.removeprefix(PREFIX), [each.removeprefix(PREFIX) for each in (*known, f"{ROLE}NAME")])
-        hint = f"did you mean `{PREFIX}{close}`?" if close else "the variables are listed in docs/settings.md"
+        hint = f"did you mean `{PREFIX}{close}`?" if close else "the variables are listed in docs/reference/settings.md"
         found.append((name, hint))
     return found
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from tripos.errors import Failure
 from tripos.settings.config import SHORT_FORMS, TYPED_BY_USER, Config, ProfileSettings, expand_short_forms, find_file
 from tripos.settings.env_file import UNKNOWN_VARIABLE, load_env
 from tripos.settings.environment import find_line, read_toml, settings_in, unknown_variables, variable_of
@@ -27,6 +26,7 @@ from tripos.terminal import show_diagnostic
 from tripos_compiler.constructs.table import place_of_setting
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.text_format import not_utf8
+from tripos_compiler.errors import TriposError
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.datasets.trust import TRUSTED, Trust
 
@@ -55,7 +55,7 @@ def load_config(
     trust: Trust = TRUSTED,
 ) -> Config:
     """Return the effective settings of a folder: of the nearest `tripos.toml` in it or above, of the profile, and of
-    the environment (by default `os.environ`). Raises `Failure`.
+    the environment (by default `os.environ`). Raises `TriposError`.
 
     >>> load_config(Path("/"), environ={"TRIPOS_STORE": "/tmp/kept", "TRIPOS_MODEL": "mock/careful"}).store
     '/tmp/kept'
@@ -66,7 +66,7 @@ def load_config(
 
 def chosen_settings(options: Namespace, folder: Path | None = None) -> ChosenSettings:
     """Return the settings of a command, including `.env` and its options. Warn on standard error of unknown variables
-    that look like ours. Raises `Failure`."""
+    that look like ours. Raises `TriposError`."""
     folder, trust = folder or Path.cwd(), trust_of(options)
     environ = load_env(folder, trust)
     chosen = load_settings(folder, profile=PROFILE.of(options), environ=environ, trust=trust)
@@ -76,25 +76,25 @@ def chosen_settings(options: Namespace, folder: Path | None = None) -> ChosenSet
 
 
 def project_settings(folder: Path, profile: str | None = None, trust: Trust = TRUSTED) -> ChosenSettings:
-    """Return the settings of a folder, including `.env`. Raises `Failure`."""
+    """Return the settings of a folder, including `.env`. Raises `TriposError`."""
     return load_settings(folder, profile=profile, environ=load_env(folder, trust), trust=trust)
 
 
 def with_options(config: Config, options: Namespace) -> Config:
-    """Return the settings with the options that replace one. Raises `Failure` R0202 if a value is out of bounds."""
+    """Return the settings with the options that replace one. Raises `TriposError` R0202 if a value is out of bounds."""
     replaced = [option for option in SETTINGS.values() if not option.combined and not option.file_only]
     config = with_values(config, {option: option.of(options) for option in replaced if option.is_in(options)})
     return allowing_programs(config, ALLOW_PROGRAM.of(options), ALLOW_UNSANDBOXED.of(options))
 
 
 def with_values(config: Config, values: Mapping[Option[Any], Any], *, python: bool = False) -> Config:
-    """Return the settings with other values of some. Raises `Failure` R0202 if a value is out of bounds. The message
-    names the option, or with `python` the keyword."""
+    """Return the settings with other values of some. Raises `TriposError` R0202 if a value is out of bounds; it names
+    the option, or with `python` the keyword."""
     update: dict[str, Any] = {}
     for option, value in values.items():
         name = option.keyword if python else option.flag
         if fault := option.kind.fault(value, name):
-            raise Failure("R0202", fault, f"give another `{name}`")
+            raise TriposError("R0202", fault, f"give another `{name}`")
         table, _, key = option.setting.rpartition(".")
         number = option.kind.python in (int, float)
         inner = {key: tuple(value) if option.repeated else option.kind.python(value) if number else value}
@@ -119,14 +119,14 @@ def load_settings(
 ) -> ChosenSettings:
     """Return the effective settings of a folder. In an untrusted folder, use the environment alone.
 
-    Raises `Failure` R0203 if a file cannot be read, or a setting is unknown or invalid, and R0207 if the file contains
-    an API key.
+    Raises `TriposError` R0203 if a file cannot be read, or a setting is unknown or invalid, and R0207 if the file
+    contains an API key.
     """
     path = None if trust.untrusted else find_file(folder)
     text, table = _read(path) if path is not None else ("", {})
     for place in keys_in(table):
         line = find_line(text, place)
-        raise Failure(
+        raise TriposError(
             "R0207",
             f"{_at(path, line)}: `{_shown(place)}` holds what looks like a key",
             'set an environment variable or a line in `.env` to it, and name that: api_key_env = "MY_KEY"; '
@@ -164,7 +164,7 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
         hint = "mend the file; it is TOML in UTF-8"
         if isinstance(error, UnicodeDecodeError):
             reason, hint = not_utf8(error.object, str(path))
-        raise Failure("R0203", f"cannot read {path}: {reason}", hint) from error
+        raise TriposError("R0203", f"cannot read {path}: {reason}", hint) from error
 
 
 def _resolve_paths(table: Mapping[str, Any], base: Path) -> dict[str, Any]:
@@ -210,10 +210,13 @@ def _validate(model: type[BaseModel], table: Mapping[str, Any], path: Path | Non
             hint = place_of_setting(place[-1]) or hint
             message = f"there is no setting `{_shown(place)}`{others}"
         else:
-            message, hint = f"`{_shown(place)}` {value_fault(first)}{others}", "docs/settings.md shows every setting"
+            message, hint = (
+                f"`{_shown(place)}` {value_fault(first)}{others}",
+                "docs/reference/settings.md shows every setting",
+            )
             if not place:
                 message = value_fault(first)
-        raise Failure("R0203", f"{_at(path, line)}: {message}", hint) from error
+        raise TriposError("R0203", f"{_at(path, line)}: {message}", hint) from error
 
 
 def known_settings(place: tuple[str, ...]) -> list[str]:
@@ -260,13 +263,13 @@ def value_fault(error: Any) -> str:
     return f"does not fit: {without_keys(str(error['msg']).lower())}"
 
 
-def _of_environment(error: ValidationError, environ: Mapping[str, str]) -> Failure:
+def _of_environment(error: ValidationError, environ: Mapping[str, str]) -> TriposError:
     first = error.errors()[0]
     name = variable_of(tuple(str(part) for part in first["loc"]), environ) or "the environment"
-    return Failure("R0203", f"`{name}` {value_fault(first)}", f"set {name} to another value, or unset it")
+    return TriposError("R0203", f"`{name}` {value_fault(first)}", f"set {name} to another value, or unset it")
 
 
-def _unknown_profile(wanted: str, by: str, profiles: Mapping[str, Any], path: Path | None) -> Failure:
+def _unknown_profile(wanted: str, by: str, profiles: Mapping[str, Any], path: Path | None) -> TriposError:
     close = nearest(wanted, profiles)
     if close:
         hint = f"did you mean `{close}`?"
@@ -275,7 +278,7 @@ def _unknown_profile(wanted: str, by: str, profiles: Mapping[str, Any], path: Pa
     else:
         hint = f"write a table [profiles.{wanted if wanted.isidentifier() else 'NAME'}] into tripos.toml"
     where = f"{path} has no profile" if path is not None else "without a tripos.toml there is no profile"
-    return Failure("R0203", f"{by}: {where} `{HIDDEN if is_key_like(wanted) else wanted}`", hint)
+    return TriposError("R0203", f"{by}: {where} `{HIDDEN if is_key_like(wanted) else wanted}`", hint)
 
 
 def _at(path: Path | None, line: int | None) -> str:

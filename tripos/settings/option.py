@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, overload
 
-from tripos.errors import Failure
+from tripos_compiler.errors import TriposError
 
 T = TypeVar("T")
 
@@ -376,7 +376,7 @@ class Parameters:
 
     @classmethod
     def check_needs(cls, given: Callable[[Option[Any]], bool], *, python: bool = False) -> None:
-        """Raise `Failure` R0202 for an option that is given without any of those that it needs. With `python` the
+        """Raise `TriposError` R0202 for an option that is given without any of those that it needs. With `python` the
         message names keywords."""
         named = {option.name: option for option in cls.options}
         for option in cls.options:
@@ -384,12 +384,12 @@ class Parameters:
             if needed and given(option) and not any(map(given, needed)):
                 shown = option.keyword if python else option.flag
                 others = " or ".join(f"`{each.keyword if python else each.usage}`" for each in needed)
-                raise Failure("R0202", f"`{shown}` needs {others}", "give both, or leave it out")
+                raise TriposError("R0202", f"`{shown}` needs {others}", "give both, or leave it out")
 
     @classmethod
     def check_kind(cls, options: object, kind: str) -> None:
-        """Raise `Failure` R0202 for an option that is for other values of the first argument than `kind`."""
+        """Raise `TriposError` R0202 for an option that is for other values of the first argument than `kind`."""
         for option in cls.options:
             if option.only_for and kind not in option.only_for and option.is_in(options):
                 kinds = " and ".join(option.only_for)
-                raise Failure("R0202", f"`{option}` has no meaning for `{kind}`", f"it is for {kinds}")
+                raise TriposError("R0202", f"`{option}` has no meaning for `{kind}`", f"it is for {kinds}")

@@ -333,7 +333,9 @@ class InitParameters(Parameters):
     shipped = option(
         SPEC_PATH, "begin with a benchmark that comes with Tripos, such as gallery/simpleqa", written="from"
     )
-    model = MODEL.but("models under test in the settings; several are separated by commas (default: mock models)")
+    model = repeated(
+        MODEL_NAMES, "models under test in the settings; several are separated by commas (default: mock models)"
+    )
     yes = flag("ask nothing: take the defaults", short="y")
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tripos.errors import Failure
 from tripos.settings.config import Config
 from tripos.settings.options import (
     MAX_CONNECTIONS,
@@ -19,7 +18,8 @@ from tripos.settings.options import (
     TIMEOUT,
     TOKENS_PER_MINUTE,
 )
-from tripos_runtime.models.base import Endpoint, Model, ModelError, Price
+from tripos_compiler.errors import TriposError
+from tripos_runtime.models.base import Endpoint, Model, Price
 from tripos_runtime.models.families import identity_of
 from tripos_runtime.models.rewards import BatchedReward
 from tripos_runtime.program.binding import RoleBinding
@@ -42,12 +42,9 @@ def endpoints_of(config: Config) -> dict[str, Endpoint]:
 
 def with_identities(binding: RoleBinding, config: Config) -> RoleBinding:
     """Return the binding with the identity behind each model's name, if the name alone does not determine it. Raises
-    `Failure` R0101 for an invalid address."""
+    `TriposError` R0101 for an invalid address."""
     endpoints = endpoints_of(config)
-    try:
-        found = {name: identity_of(name, endpoints) for name in binding.every}
-    except ModelError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    found = {name: identity_of(name, endpoints) for name in binding.every}
     return replace(binding, identities={name: by for name, by in found.items() if by != name})
 
 
@@ -109,7 +106,7 @@ def _connections(config: Config, models: Mapping[str, Model]) -> dict[str, int]:
 
 # Division among processes
 def check_divisible(limits: Limits, parts: int, by: str = "workers") -> None:
-    """Raise `Failure` R0202 if a limit of concurrent calls would leave some worker or shard without any."""
+    """Raise `TriposError` R0202 if a limit of concurrent calls would leave some worker or shard without any."""
     least, where = min(
         [
             (limits.max_connections, f"`{MAX_CONNECTIONS}`"),
@@ -118,7 +115,7 @@ def check_divisible(limits: Limits, parts: int, by: str = "workers") -> None:
     )
     if least < parts:
         message = f"{parts} {by} cannot divide {least} connection{'' if least == 1 else 's'} of {where}"
-        raise Failure("R0202", message, f"give --{by} {least}, or more connections")
+        raise TriposError("R0202", message, f"give --{by} {least}, or more connections")
 
 
 def limits_share(limits: Limits, number: int, parts: int) -> Limits:
@@ -143,7 +140,7 @@ def limits_share(limits: Limits, number: int, parts: int) -> Limits:
 
 def budget_share(texts: Sequence[str], number: int, parts: int) -> Budget | None:
     """Return the budget of one part, counted from 0, or None without a budget. Raises `BudgetError` R0401 for an
-    invalid amount, and `Failure` R0202 if some part would have nothing.
+    invalid amount, and `TriposError` R0202 if some part would have nothing.
 
     >>> [budget_share(["1usd", "10calls"], number, 4).calls for number in range(4)]
     [3, 3, 2, 2]
@@ -153,7 +150,7 @@ def budget_share(texts: Sequence[str], number: int, parts: int) -> Budget | None
     budget = Budget.parse(texts)
     for amount, unit in ((budget.tokens, "tokens"), (budget.calls, "calls")):
         if amount is not None and amount < parts:
-            raise Failure(
+            raise TriposError(
                 "R0202", f"{parts} shards cannot divide a budget of {amount} {unit}", "give a larger --budget"
             )
     return Budget(

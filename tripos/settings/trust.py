@@ -8,16 +8,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
-from tripos.errors import Failure
 from tripos.settings import options
-from tripos_runtime.datasets.trust import TRUSTED, UNTRUSTED, Trust, TrustError
+from tripos_compiler.errors import TriposError
+from tripos_runtime.datasets.trust import TRUSTED, UNTRUSTED, Trust
 
 YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
 def trust_in(option: bool, environ: Mapping[str, str]) -> Trust:
-    """Return the trust set by the option or the environment. Raises `Failure` R0203 if the variable is neither yes nor
-    no.
+    """Return the trust set by the option or the environment. Raises `TriposError` R0203 if the variable is neither yes
+    nor no.
 
     >>> trust_in(False, {}).untrusted, trust_in(False, {"TRIPOS_UNTRUSTED": "1"}).untrusted
     (False, True)
@@ -25,7 +25,7 @@ def trust_in(option: bool, environ: Mapping[str, str]) -> Trust:
     variable = options.UNTRUSTED.variable
     value = environ.get(variable, "").strip().casefold()
     if value not in (*YES, *NO):
-        raise Failure("R0203", f"`{variable}` is neither yes nor no", f"set {variable} to 1, or unset it")
+        raise TriposError("R0203", f"`{variable}` is neither yes nor no", f"set {variable} to 1, or unset it")
     return UNTRUSTED if option or value in YES else TRUSTED
 
 
@@ -37,23 +37,20 @@ def trust_of(options: Namespace) -> Trust:
 
 
 def refuse_if_untrusted(trust: Trust, *places: str, outside: bool = False, fetch: bool = False) -> None:
-    """Raise `Failure` R0270 if an untrusted benchmark is given access to any file, or to places in the network."""
-    try:
-        if outside:
-            trust.check("`--allow-outside`", "copy the file beside the spec, or name its folder: --data DIR")
-        if fetch:
-            trust.check("a connection", "fetch the release first: tripos fetch, without --untrusted")
-        for place in places:
-            if "://" in place:
-                trust.check(f"a connection to `{place}`", f"fetch it first, without --untrusted: tripos fetch {place}")
-    except TrustError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+    """Raise `TriposError` R0270 if an untrusted benchmark is given access to any file, or to places in the network."""
+    if outside:
+        trust.check("`--allow-outside`", "copy the file beside the spec, or name its folder: --data DIR")
+    if fetch:
+        trust.check("a connection", "fetch the release first: tripos fetch, without --untrusted")
+    for place in places:
+        if "://" in place:
+            trust.check(f"a connection to `{place}`", f"fetch it first, without --untrusted: tripos fetch {place}")
 
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[None]:
-    """Stop the block after a time in seconds. Raises `Failure` R0271 in the main thread. On Windows, which has no such
-    alarm, there is no limit.
+    """Stop the block after a time in seconds. Raises `TriposError` R0271 in the main thread. On Windows, which has no
+    such alarm, there is no limit.
 
     The alarm is repeated every second, because a reader of damaged files may catch any exception as damage.
     """
@@ -63,7 +60,7 @@ def time_limit(seconds: float | None) -> Iterator[None]:
 
     def stop(number: int, frame: FrameType | None) -> None:
         message = f"this takes more than {seconds:g} seconds, which `--untrusted` allows"
-        raise Failure("R0271", message, "run it without --untrusted, if you trust the benchmark")
+        raise TriposError("R0271", message, "run it without --untrusted, if you trust the benchmark")
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)

@@ -13,8 +13,8 @@ from typing import Any
 
 import orjson
 
-from tripos.errors import Failure
 from tripos.files import MOST_DATA_BYTES, read_untrusted, read_untrusted_json
+from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import digest
 from tripos_warehouse.files import provenance_path
 
@@ -43,7 +43,7 @@ def as_tokens(tokenizer: Any, chat: Chat) -> Tokens:
     """Return a chat in the tokenizer's template. Prompt and reply are tokenized separately, since at inference the
     prompt is tokenized before a reply exists.
 
-    Raises `Failure` S0814 if the template refuses the chat, or changes the prompt once it has a reply.
+    Raises `TriposError` S0814 if the template refuses the chat, or changes the prompt once it has a reply.
     """
     before = _written(tokenizer, chat.prompt, asked=True)
     whole = _written(tokenizer, (*chat.prompt, {"role": "assistant", "content": chat.reply}), asked=False)
@@ -52,7 +52,7 @@ def as_tokens(tokenizer: Any, chat: Chat) -> Tokens:
         before = _written(tokenizer, chat.prompt, asked=False)
     if not whole.startswith(before) or len(whole) == len(before):
         hint = "use another model, or give its tokenizer a template that continues after the prompt"
-        raise Failure("S0814", "the model's chat template writes a prompt otherwise once it has a reply", hint)
+        raise TriposError("S0814", "the model's chat template writes a prompt otherwise once it has a reply", hint)
     prompt = _ids(tokenizer, before)
     return Tokens((*prompt, *_ids(tokenizer, whole[len(before) :])), len(prompt))
 
@@ -80,7 +80,7 @@ def _written(tokenizer: Any, messages: Iterable[Message], *, asked: bool) -> str
     except Exception as error:  # a template may raise any exception
         told = (str(error).strip().splitlines() or [type(error).__name__])[0]
         hint = "take another model, or ask without a system message"
-        raise Failure("S0814", f"the model's chat template refuses a chat: {told}", hint) from error
+        raise TriposError("S0814", f"the model's chat template refuses a chat: {told}", hint) from error
 
 
 def loss_of(model: Any, tokens: Sequence[Tokens], at_once: int, pad: int) -> float | None:
@@ -153,13 +153,13 @@ class Chats:
 def read_chats(path: Path) -> Chats:
     """Read JSON Lines with `messages` that end with the assistant's, or with `prompt` and `completion`.
 
-    Raises `Failure` S0813 for an unreadable file, a line of another form, and a provenance of other content.
+    Raises `TriposError` S0813 for an unreadable file, a line of another form, and a provenance of other content.
     """
     try:
         content = read_untrusted(path, MOST_DATA_BYTES)
     except OSError as error:
         hint = "`tripos export distillation -o FILE` writes one"
-        raise Failure("S0813", f"cannot read `{path}`: {error.strerror or error}", hint) from error
+        raise TriposError("S0813", f"cannot read `{path}`: {error.strerror or error}", hint) from error
     sha256 = hashlib.sha256(content).hexdigest()
     provenance = _provenance(path, sha256)
     lines = [(number, line) for number, line in enumerate(content.splitlines(), 1) if line.strip()]
@@ -181,24 +181,24 @@ def _provenance(path: Path, sha256: str) -> Mapping[str, Any] | None:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         hint = "export again, or take it away: then lines are kept together by their prompts"
-        raise Failure("S0813", f"`{provenance_path(path)}` is not the provenance of training data", hint) from error
+        raise TriposError("S0813", f"`{provenance_path(path)}` is not the provenance of training data", hint) from error
     if told.get("sha256") != sha256 or told.get("kind") not in ("distillation", None) or not isinstance(items, list):
         if told.get("kind") == "preferences":
             hint = "export `distillation`, or an `export` of the spec with `best of`"
-            raise Failure("S0813", f"`{path}` has pairs of replies, and no chats", hint)
+            raise TriposError("S0813", f"`{path}` has pairs of replies, and no chats", hint)
         raise _other_bytes(path)
     return dict(told)
 
 
-def _other_bytes(path: Path) -> Failure:
+def _other_bytes(path: Path) -> TriposError:
     hint = "export again; or, if the change was intended, delete the provenance"
-    return Failure("S0813", f"`{path}` was changed after `{provenance_path(path).name}` was written", hint)
+    return TriposError("S0813", f"`{path}` was changed after `{provenance_path(path).name}` was written", hint)
 
 
 def _chat(path: Path, number: int, line: bytes) -> tuple[tuple[Message, ...], str]:
-    def wrong(what: str) -> Failure:
+    def wrong(what: str) -> TriposError:
         hint = "a line has `messages` that end with the assistant's, or `prompt` and `completion`"
-        return Failure("S0813", f"{path}:{number}: {what}", hint)
+        return TriposError("S0813", f"{path}:{number}: {what}", hint)
 
     try:
         read = orjson.loads(line)

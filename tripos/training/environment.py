@@ -12,8 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from tripos.errors import Failure
 from tripos.releases.manifest import file_digest
+from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import digest
 from tripos_warehouse.files import provenance_path, write_lines
 
@@ -63,12 +63,14 @@ class Device:
 
 
 def choose_device(wanted: str = "auto") -> Device:
-    """Return the device of a kind; `auto` prefers a GPU. Raises `Failure` S0816 if it is not available."""
+    """Return the device of a kind; `auto` prefers a GPU. Raises `TriposError` S0816 if it is not available."""
     import torch
 
     there = torch.cuda.is_available()
     if wanted == "cuda" and not there:
-        raise Failure("S0816", "there is no GPU that torch can use", "`--device cpu`, or a build of torch for the GPU")
+        raise TriposError(
+            "S0816", "there is no GPU that torch can use", "`--device cpu`, or a build of torch for the GPU"
+        )
     if wanted != "cpu" and there:
         return Device("cuda", str(torch.cuda.get_device_name()), bool(torch.cuda.is_bf16_supported()))
     return Device("cpu", f"{torch.get_num_threads()} threads", False)
@@ -87,8 +89,8 @@ class GroupSplit:
 def split_by_group(groups: Sequence[str], share: float, seed: int) -> GroupSplit:
     """Hold out a `share` of the groups, at least one if it is above 0: those with the smallest seeded digests. `groups`
     has the group of every line. All lines of a group are on one side, so that nothing held out was learned in another
-    form. A group keeps its side when others are added, unless it is at the boundary. Raises `Failure` S0815 if nothing
-    is left to learn.
+    form. A group keeps its side when others are added, unless it is at the boundary. Raises `TriposError` S0815 if
+    nothing is left to learn.
 
     >>> split_by_group(["a", "a", "b", "c"], 0.3, seed=0)
     GroupSplit(learned=(2, 3), held_out=(0, 1), groups_learned=2, groups_held_out=1)
@@ -98,7 +100,7 @@ def split_by_group(groups: Sequence[str], share: float, seed: int) -> GroupSplit
     if count >= len(order):
         found = f"{len(order)} item" + ("" if len(order) == 1 else "s")
         hint = "train on more items, or on all of them: `--held-out 0`"
-        raise Failure("S0815", f"the data have {found}: nothing is left to learn where {count} is held out", hint)
+        raise TriposError("S0815", f"the data have {found}: nothing is left to learn where {count} is held out", hint)
     held = set(order[:count])
     return GroupSplit(
         tuple(place for place, group in enumerate(groups) if group not in held),
@@ -112,11 +114,11 @@ LIBRARIES = ("torch", "transformers", "trl", "datasets", "accelerate", "peft")
 
 
 def require_extra(libraries: Sequence[str] = LIBRARIES) -> None:
-    """Raise `Failure` S0812 if one of `libraries` is missing; its hint is the command that installs them."""
+    """Raise `TriposError` S0812 if one of `libraries` is missing; its hint is the command that installs them."""
     lacking = [name for name in libraries if importlib.util.find_spec(name) is None]
     if lacking:
         some = ", ".join(f"`{name}`" for name in lacking)
-        raise Failure("S0812", f"training needs {some}", "pip install 'tripos[train]'")
+        raise TriposError("S0812", f"training needs {some}", "pip install 'tripos[train]'")
 
 
 def versions(libraries: Sequence[str] = LIBRARIES) -> dict[str, str]:

@@ -15,9 +15,9 @@ from typing import Any
 
 import orjson
 
-from tripos.errors import Failure
 from tripos.training.reward_pairs import FORMAT, HELD_OUT_REASON, held_out_texts, prompt_of, replies_of
 from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.errors import TriposError
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.near_duplicates import (
     NEAR_DUPLICATE_OVERLAP,
@@ -98,8 +98,8 @@ which questions share. If a row has no longer text, its longest one is compared 
 
 
 def find_examples(plan: Plan, names: Sequence[str]) -> list[Pairing] | None:
-    """Return the exports with these names if the first one makes examples, or else None. Raises `Failure` S0601 for a
-    name that does not."""
+    """Return the exports with these names if the first one makes examples, or else None. Raises `TriposError` S0601 for
+    a name that does not."""
     known = {each.name: each for each in plan.exports if isinstance(each, Pairing) and each.kind == "examples"}
     if not names or names[0] not in known:
         return None
@@ -107,7 +107,7 @@ def find_examples(plan: Plan, names: Sequence[str]) -> list[Pairing] | None:
         if name not in known:
             close = nearest(name, known)
             hint = f"did you mean `{close}`?" if close else f"there is {', '.join(f'`{each}`' for each in known)}"
-            raise Failure("S0601", f"the spec makes no examples called `{name}`", hint)
+            raise TriposError("S0601", f"the spec makes no examples called `{name}`", hint)
     return [known[name] for name in names]
 
 
@@ -116,7 +116,7 @@ def write_examples(plan: Plan, exports: Sequence[Pairing], source: CaseSource, p
 
     A line has `messages`: the question, and the answer by the assistant. Lines of several exports are mixed evenly. The
     provenance has the export and item of every line, the numbers of rows left out by reason, and the similar questions.
-    Raises `Failure` E0301 if a row has no value for an export's expression, S0821 if there is no example, and
+    Raises `TriposError` E0301 if a row has no value for an export's expression, S0821 if there is no example, and
     `StoreError` S0604 if the file cannot be written.
     """
     asked = ScenarioTexts.of(plan, source)
@@ -126,7 +126,7 @@ def write_examples(plan: Plan, exports: Sequence[Pairing], source: CaseSource, p
     if not any(made):
         hint = "check `where` and `beside`, and that the rows are not items of a scenario"
         named = " and ".join(f"`{each.name}`" for each in exports)
-        raise Failure("S0821", f"no row gives {named} an example", hint)
+        raise TriposError("S0821", f"no row gives {named} an example", hint)
     lines = _mixed(made)
     written = write_lines(path, (each.line for each in lines))
     datasets = dict.fromkeys(export.dataset for export in exports)
@@ -200,7 +200,7 @@ def _examples(
             replies = [told for reply in export.replies for told in replies_of(reply, names)]
         except Unavailable as error:
             message = f"row {number} of `{export.dataset}` gives export `{export.name}` no value: {error}"
-            raise Failure("E0301", message, "mend the row, or guard the value") from error
+            raise TriposError("E0301", message, "mend the row, or guard the value") from error
         like = next((found for each in rows.values() if (found := asked.like(each)) is not None), None)
         if like is not None:
             left_out["asked, or nearly so"] += 1

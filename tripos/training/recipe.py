@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
-from tripos.errors import Failure
+from tripos_compiler.errors import TriposError
 
 FULL_RATE, LORA_RATE = 2e-5, 2e-4
 """Default learning rates. Adapters are small and start at zero, so they tolerate ten times as much."""
@@ -36,8 +36,8 @@ RECIPES: Mapping[str, PublishedRecipe] = MappingProxyType(
 
 
 def settings_of(name: str | None, lora: int) -> dict[str, Any]:
-    """Return the settings of a named recipe, for adapters of rank `lora` or all weights. Raises `Failure` R0202 if its
-    paper trains no adapters.
+    """Return the settings of a named recipe, for adapters of rank `lora` or all weights. Raises `TriposError` R0202 if
+    its paper trains no adapters.
 
     >>> settings_of("cjeval", 8)["epochs"], settings_of("edubench", 0)["batch"], settings_of(None, 0)
     (5.0, 8, {})
@@ -48,7 +48,7 @@ def settings_of(name: str | None, lora: int) -> dict[str, Any]:
     told = found.lora if lora else found.full
     if told is None:
         message = f"the recipe `{name}` trains all weights, and `--lora` adapters"
-        raise Failure("R0202", message, "leave out one of them")
+        raise TriposError("R0202", message, "leave out one of them")
     return dict(told)
 
 

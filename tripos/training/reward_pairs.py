@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import orjson
 
-from tripos.errors import Failure
 from tripos.files import MOST_DATA_BYTES, read_untrusted, read_untrusted_json
 from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.errors import TriposError
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.near_duplicates import HeldOutTexts, training_texts
 from tripos_compiler.language.rendering import render
@@ -38,20 +38,20 @@ class HeldOutPairs:
 def hold_out_topics(learned: Preferences, tested: Preferences) -> HeldOutPairs:
     """Exclude every tested pair that shares a grouping value with a learned pair.
 
-    Raises `Failure` S0822 if nothing is left to test on.
+    Raises `TriposError` S0822 if nothing is left to test on.
     """
     seen = frozenset().union(*learned.keys)
     kept = [place for place, keys in enumerate(tested.keys) if not keys & seen]
     shared = {key for keys in tested.keys for key in keys & seen}
     if not kept:
         hint = "test on other topics, or take `group` out of one of the exports"
-        raise Failure("S0822", "every pair of the test shares a topic with what is learned", hint)
+        raise TriposError("S0822", "every pair of the test shares a topic with what is learned", hint)
     return HeldOutPairs(tested.only(kept).trimmed(), len(tested) - len(kept), len(shared))
 
 
 def exclude_authors(pairs: Preferences, sources: Sequence[str]) -> Preferences:
-    """Return the pairs without a reply by any of these authors. Raises `Failure` S0831 for an unknown author, and S0815
-    if no pair is left."""
+    """Return the pairs without a reply by any of these authors. Raises `TriposError` S0831 for an unknown author, and
+    S0815 if no pair is left."""
     if not sources:
         return pairs
     wrote = sorted({name for by in pairs.by for name in by if name})
@@ -59,12 +59,12 @@ def exclude_authors(pairs: Preferences, sources: Sequence[str]) -> Preferences:
         if name not in wrote:
             close = nearest(name, wrote)
             some = ", ".join(f"`{each}`" for each in wrote[:8]) or "nobody, for `by` says no name"
-            raise Failure(
+            raise TriposError(
                 "S0831", f"no reply is by `{name}`", f"did you mean `{close}`?" if close else f"there is {some}"
             )
     kept = [place for place, by in enumerate(pairs.by) if not set(by) & set(sources)]
     if not kept:
-        raise Failure("S0815", "every pair has a reply by one of these", "leave out fewer")
+        raise TriposError("S0815", "every pair has a reply by one of these", "leave out fewer")
     left = pairs.only(kept).trimmed()
     return replace(left, told={**left.told, "pairs": len(kept), "replies": len(left.texts), "without": list(sources)})
 
@@ -120,14 +120,14 @@ class Preferences:
 def read_pairs(path: Path) -> Preferences:
     """Read JSON Lines with `prompt`, `chosen` and `rejected`, each a text or messages, and optionally `margin`.
 
-    Groups come from the provenance next to the file, or else from the prompts. Raises `Failure` S0821 for an unreadable
-    or changed file, and for a line that is not a pair.
+    Groups come from the provenance next to the file, or else from the prompts. Raises `TriposError` S0821 for an
+    unreadable or changed file, and for a line that is not a pair.
     """
     try:
         content = read_untrusted(path, MOST_DATA_BYTES)
     except OSError as error:
         hint = "`tripos export NAME --spec SPEC -o FILE` writes one"
-        raise Failure("S0821", f"cannot read `{path}`: {error.strerror or error}", hint) from error
+        raise TriposError("S0821", f"cannot read `{path}`: {error.strerror or error}", hint) from error
     sha256 = hashlib.sha256(content).hexdigest()
     lines = [(number, line) for number, line in enumerate(content.splitlines(), 1) if line.strip()]
     said = _provenance(path, sha256, len(lines))
@@ -148,7 +148,7 @@ def read_pairs(path: Path) -> Preferences:
             if met is not None:
                 criteria.setdefault(place, tuple(map(bool, met)))
     if not lines:
-        raise Failure("S0821", f"`{path}` has no pairs", "`tripos export NAME --spec SPEC -o FILE` writes some")
+        raise TriposError("S0821", f"`{path}` has no pairs", "`tripos export NAME --spec SPEC -o FILE` writes some")
     told = {name: (said or {}).get(name) for name in ("benchmark", "version", "plan_digest", "exports", "licence")}
     told = {"file": path.name, "sha256": sha256, "pairs": len(lines), "replies": len(places), **told}
     told["grouped_by"] = "prompt" if said is None else "group"
@@ -204,13 +204,13 @@ def _provenance(path: Path, sha256: str, count: int) -> Mapping[str, Any] | None
         return None
     except (OSError, ValueError) as error:
         hint = "export again, or take it away: then pairs are kept together by their prompts"
-        raise Failure("S0821", f"`{provenance_path(path)}` is not the provenance of training data", hint) from error
+        raise TriposError("S0821", f"`{provenance_path(path)}` is not the provenance of training data", hint) from error
     if not isinstance(said, dict) or said.get("kind") != "preferences":
         hint = "export `preferences`, or an `export` of the spec with `pairs`"
-        raise Failure("S0821", f"`{path}` has no pairs of replies", hint)
+        raise TriposError("S0821", f"`{path}` has no pairs of replies", hint)
     if said.get("sha256") != sha256 or len(said.get("lines", ())) != count:
         hint = "export again; or, if the change was intended, delete the provenance"
-        raise Failure("S0821", f"`{path}` was changed after `{provenance_path(path).name}` was written", hint)
+        raise TriposError("S0821", f"`{path}` was changed after `{provenance_path(path).name}` was written", hint)
     return said
 
 
@@ -221,9 +221,9 @@ def _pair(path: Path, number: int, line: bytes) -> tuple[str, str, str, float]:
         prompt, chosen, rejected = (_text(read[name]) for name in ("prompt", "chosen", "rejected"))
         margin = float(read.get("margin") or 0)
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-        raise Failure("S0821", f"{path}:{number}: no pair of replies", hint) from error
+        raise TriposError("S0821", f"{path}:{number}: no pair of replies", hint) from error
     if not chosen or not rejected:
-        raise Failure("S0821", f"{path}:{number}: a reply is empty", hint)
+        raise TriposError("S0821", f"{path}:{number}: a reply is empty", hint)
     return prompt, chosen, rejected, margin
 
 
@@ -268,7 +268,7 @@ class ReplyPair:
 def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[ReplyPair], Counter[str]]:
     """Return the pairs of every row, in the order of the data, and the numbers of rejected pairs by reason.
 
-    Raises `Failure` E0301 if a row has no value for an expression of the export.
+    Raises `TriposError` E0301 if a row has no value for an expression of the export.
     """
     dataset = plan.dataset(pairing.dataset)
     made: list[ReplyPair] = []
@@ -289,7 +289,7 @@ def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[Rep
         except Unavailable as error:
             hint = "mend the row, or guard the value"
             message = f"row {number} of `{pairing.dataset}` gives export `{pairing.name}` no value: {error}"
-            raise Failure("E0301", message, hint) from error
+            raise TriposError("E0301", message, hint) from error
         for one, two in combinations(replies, 2):
             difference = one.worth - two.worth
             if one.text == two.text:
@@ -340,7 +340,7 @@ def write_pairs(plan: Plan, pairings: Sequence[Pairing], source: CaseSource, pat
 
     A line has `prompt`, `chosen`, `rejected` and `margin`. The provenance has an entry for every line with the export,
     the item, the grouping values (`groups`), the authors (`by`), the worth of both, and the criteria that they meet, if
-    the export lists any. Raises `Failure` S0821 if there is no pair, and `StoreError` S0604 if a file cannot be
+    the export lists any. Raises `TriposError` S0821 if there is no pair, and `StoreError` S0604 if a file cannot be
     written.
     """
     found: list[tuple[str, ReplyPair]] = []
@@ -351,7 +351,7 @@ def write_pairs(plan: Plan, pairings: Sequence[Pairing], source: CaseSource, pat
         left_out += fewer
     if not found:
         hint = "give the replies different `worth`, or check `where` and `when`"
-        raise Failure("S0821", f"no two replies of {_names(pairings)} make a pair", hint)
+        raise TriposError("S0821", f"no two replies of {_names(pairings)} make a pair", hint)
     written = write_lines(path, (_line(pair) for _, pair in found))
     said = {
         "format": FORMAT,

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tripos.errors import SOME_FAILED, Failure
 from tripos.training.chats import Chats, Tokens, as_tokens, indices_within, loss_of
 from tripos.training.environment import Device, GroupSplit, digest_of, split_by_group, versions, write_report
 from tripos.training.recipe import Recipe
+from tripos_compiler.errors import ExitCode, TriposError
 
 # The model
 PLAIN_TEMPLATE = (
@@ -40,8 +40,8 @@ class LanguageModel:
 def load_language_model(name: str, *, half: bool = False) -> LanguageModel:
     """Return the model of a Hub name, a folder or a `.gguf` file, on the CPU, in 32 bits or, with `half`, in bfloat16.
 
-    Weights of a GGUF file are unpacked, so that they can be trained. Raises `Failure` S0814 if the model is missing or
-    cannot be read.
+    Weights of a GGUF file are unpacked, so that they can be trained. Raises `TriposError` S0814 if the model is missing
+    or cannot be read.
     """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -49,7 +49,7 @@ def load_language_model(name: str, *, half: bool = False) -> LanguageModel:
     path = Path(name).expanduser()
     local = path.exists()
     if not local and (name.endswith(".gguf") or name.startswith((".", "/", "~"))):
-        raise Failure("S0814", f"there is no model `{name}`", "give a folder, a .gguf file, or a name of the Hub")
+        raise TriposError("S0814", f"there is no model `{name}`", "give a folder, a .gguf file, or a name of the Hub")
     options: dict[str, Any] = {"local_files_only": local}
     where = str(path) if local else name
     if local and path.is_file():
@@ -60,10 +60,10 @@ def load_language_model(name: str, *, half: bool = False) -> LanguageModel:
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
         told = (str(error).strip().splitlines() or [type(error).__name__])[0]
         hint = "a causal model in the form of transformers: a folder, a .gguf file, or a name of the Hub"
-        raise Failure("S0814", f"cannot load `{name}`: {told}", hint) from error
+        raise TriposError("S0814", f"cannot load `{name}`: {told}", hint) from error
     _unpacked(model)
     if tokenizer.eos_token_id is None:
-        raise Failure("S0814", f"the tokenizer of `{name}` has no token that ends a text", "take another model")
+        raise TriposError("S0814", f"the tokenizer of `{name}` has no token that ends a text", "take another model")
     plain = not tokenizer.chat_template
     if plain:
         tokenizer.chat_template = PLAIN_TEMPLATE
@@ -74,13 +74,13 @@ def load_language_model(name: str, *, half: bool = False) -> LanguageModel:
 
 
 def _unpacked(model: Any) -> None:
-    """Remove the marks of quantization from a model of a GGUF file, whose weights were unpacked. Raises `Failure` S0814
-    if they were not."""
+    """Remove the marks of quantization from a model of a GGUF file, whose weights were unpacked. Raises `TriposError`
+    S0814 if they were not."""
     if getattr(model, "hf_quantizer", None) is None:
         return
     dense = all(parameter.is_floating_point() for parameter in model.parameters())
     if not dense:
-        raise Failure("S0814", "the weights are quantised and stay so", "take the model before it was quantised")
+        raise TriposError("S0814", "the weights are quantised and stay so", "take the model before it was quantised")
     model.hf_quantizer = None
     model.is_quantized = False
     if hasattr(model.config, "quantization_config"):
@@ -88,14 +88,16 @@ def _unpacked(model: Any) -> None:
 
 
 def save_language_model(loaded: LanguageModel, folder: Path) -> None:
-    """Write weights, configuration, tokenizer and template. Raises `Failure` S0817 if they cannot be written."""
+    """Write weights, configuration, tokenizer and template. Raises `TriposError` S0817 if they cannot be written."""
     try:
         loaded.model.save_pretrained(folder)
         loaded.tokenizer.save_pretrained(folder)
         for file in folder.glob("*.safetensors"):  # safetensors creates them readable only by the owner
             file.chmod(0o644)
     except OSError as error:
-        raise Failure("S0817", f"cannot write `{folder}`: {error.strerror or error}", "write it elsewhere") from error
+        raise TriposError(
+            "S0817", f"cannot write `{folder}`: {error.strerror or error}", "write it elsewhere"
+        ) from error
 
 
 # Training
@@ -117,7 +119,7 @@ class Prepared:
 
 def prepare(data: Chats, tokenizer: Any, recipe: Recipe) -> Prepared:
     """Split the data by item and drop chats of more than `recipe.max_tokens` tokens: a truncated reply would teach the
-    model to stop anywhere. Raises `Failure` S0815 if nothing is left to learn."""
+    model to stop anywhere. Raises `TriposError` S0815 if nothing is left to learn."""
     split = split_by_group([chat.group for chat in data.chats], recipe.held_out, recipe.seed)
     tokens = [as_tokens(tokenizer, chat) for chat in data.chats]
     fitting = set(indices_within(tokens, recipe.max_tokens))
@@ -126,7 +128,7 @@ def prepare(data: Chats, tokenizer: Any, recipe: Recipe) -> Prepared:
     if not learned:
         shortest = min(len(each.ids) for each in tokens)
         hint = f"allow more with `--max-tokens`: the shortest has {shortest:,}"
-        raise Failure("S0815", f"every chat has more than {recipe.max_tokens:,} tokens", hint)
+        raise TriposError("S0815", f"every chat has more than {recipe.max_tokens:,} tokens", hint)
     return Prepared(split, learned, held_out, len(tokens) - len(fitting))
 
 
@@ -136,7 +138,7 @@ def fine_tune(
     """Train the model of `recipe` on `data`, write it to `folder` with its report, and return the report.
 
     The loss covers only the tokens of replies. Adapters are merged into the written weights, so that the folder is an
-    ordinary model. Raises `Failure` S0813 to S0817.
+    ordinary model. Raises `TriposError` S0813 to S0817.
     """
     import transformers
 
@@ -167,7 +169,7 @@ def fine_tune(
         done = int(trainer.state.global_step)
     if not all(math.isfinite(each["loss"]) for each in curve) or (after is not None and not math.isfinite(after)):
         hint = "take a lower `--learning-rate`"
-        raise Failure("S0817", "the loss is not a number any more: nothing was written", hint, SOME_FAILED)
+        raise TriposError("S0817", "the loss is not a number any more: nothing was written", hint, ExitCode.SOME_FAILED)
     model = trainer.model.merge_and_unload() if recipe.lora else trainer.model
     save_language_model(LanguageModel(model, loaded.tokenizer, loaded.plain), folder)
     report = {
@@ -267,7 +269,7 @@ def _train(trainer: Any) -> None:
         trainer.train()
     except torch.OutOfMemoryError as error:
         hint = "fewer lines `--at-once`, fewer `--max-tokens`, or adapters: `--lora 16`"
-        raise Failure("S0817", "the device has no memory left", hint, SOME_FAILED) from error
+        raise TriposError("S0817", "the device has no memory left", hint, ExitCode.SOME_FAILED) from error
 
 
 class _ProgressReporter:

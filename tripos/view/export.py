@@ -15,10 +15,10 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tripos.errors import Failure
 from tripos.view.files import RUN_FILES, ViewFiles
 from tripos.view.server import PAGE, page_part
 from tripos.view.tables import TABLES
+from tripos_compiler.errors import TriposError
 from tripos_warehouse.measures.confusion import tables_json
 from tripos_warehouse.measures.items import items_json
 
@@ -34,7 +34,8 @@ def write_folder(view: ViewFiles, target: Path, runs: Iterable[str] = ()) -> lis
     """Write the page and all files of a view to `target`, and return remarks on its limits. `runs` are the ids of runs
     to include; empty means all.
 
-    Raises `Failure` S0703 if the folder has other content, S0102 if it cannot be written, and what `ViewFiles` raises.
+    Raises `TriposError` S0703 if the folder has other content, S0102 if it cannot be written, and what `ViewFiles`
+    raises.
     """
     wanted = set(runs)
     with _new_folder(target):
@@ -51,7 +52,7 @@ def write_folder(view: ViewFiles, target: Path, runs: Iterable[str] = ()) -> lis
 
 
 def write_page(page: str, target: Path) -> None:
-    """Write a self-contained page to the folder `target`, for a static host. Raises `Failure` as `write_folder`
+    """Write a self-contained page to the folder `target`, for a static host. Raises `TriposError` as `write_folder`
     does.
     """
     with _new_folder(target):
@@ -62,7 +63,7 @@ def write_page(page: str, target: Path) -> None:
 def _new_folder(target: Path) -> Iterator[None]:
     """Create an empty folder for a view, replacing an earlier view."""
     if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / MARK).is_file())):
-        raise Failure("S0703", f"`{target}` is not empty and not a view", "name a new folder")
+        raise TriposError("S0703", f"`{target}` is not empty and not a view", "name a new folder")
     try:
         if target.exists():
             shutil.rmtree(target)
@@ -70,7 +71,7 @@ def _new_folder(target: Path) -> Iterator[None]:
         (target / MARK).write_text('{"format": "tripos.view/1"}\n', "utf-8")
         yield
     except OSError as error:
-        raise Failure("S0102", f"cannot write `{target}`: {error.strerror}", "write it somewhere else") from error
+        raise TriposError("S0102", f"cannot write `{target}`: {error.strerror}", "write it somewhere else") from error
 
 
 def _files(view: ViewFiles, wanted: set[str]) -> Iterator[tuple[str, bytes | Path]]:

@@ -32,7 +32,6 @@ import hashlib
 import os
 import re
 import shutil
-import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -50,7 +49,9 @@ from tripos.version import __version__
 from tripos.view.tables import TABLES, RunTables, axis_means, grid_means, judge_means, metric_ranks, position_shares
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.diagnostics.i18n import LANGUAGES, localized, reader_language
+from tripos_compiler.language.aggregates import AGGREGATES
 from tripos_compiler.language.plan_diff import are_comparable
+from tripos_compiler.language.scored_values import aggregates_of
 from tripos_compiler.library.media import media_in
 from tripos_compiler.plan import ArmValue, Ask, AxisValue, Plan
 from tripos_compiler.source.text import Source
@@ -68,7 +69,7 @@ from tripos_warehouse.report.comparison import Section, Side, changes_between, c
 from tripos_warehouse.report.history import histories_of
 from tripos_warehouse.report.leaderboard import Board, board_notes, leaderboard
 from tripos_warehouse.report.run_report import Report, report
-from tripos_warehouse.store.digests import sha256_of
+from tripos_warehouse.store.derived import is_as_named, write_named
 from tripos_warehouse.store.paths import is_plain, lies_in
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect, connect_run, copied_scores
@@ -185,8 +186,8 @@ DECLARING = frozenset(
 
 
 def spec_file(plan: Plan, kept: str | None) -> dict[str, Any]:
-    """Return the file of a spec: `files`, `places` (the kind, name, file and lines of each declaration) and `measures`.
-    The first two are empty for an older run without text."""
+    """Return the file of a spec: `files`, `places` (the kind, name, file and lines of each declaration), `measures` and
+    the `labels` of their aggregates by language. The first two are empty for an older run without text."""
     files = [each for each in orjson.loads(kept or "[]") if each["text"] is not None]
     missing = [each["path"] for each in orjson.loads(kept or "[]") if each["text"] is None]
     return {
@@ -194,7 +195,17 @@ def spec_file(plan: Plan, kept: str | None) -> dict[str, Any]:
         "missing": missing,
         "places": [place for each in files for place in _places(each["path"], each["text"])],
         "measures": [measure.model_dump(mode="json") for measure in plan.measures],
+        "labels": _labels(plan),
     }
+
+
+def _labels(plan: Plan) -> dict[str, dict[str, str]]:
+    """Return what the aggregates of a plan are called, by their name and the language. Functions of the user have their
+    name alone."""
+    measures = {measure.name: measure for measure in plan.measures}
+    names = {each.function for measure in plan.measures for each in aggregates_of(measure.figure, measures)}
+    declared = [AGGREGATES[name] for name in sorted(names & set(AGGREGATES))]
+    return {aggregate.name: {"en": aggregate.label, "zh": aggregate.chinese} for aggregate in declared}
 
 
 def _places(path: str, text: str) -> Iterator[dict[str, Any]]:
@@ -315,7 +326,7 @@ class FileCache:
     def _is_whole(self, path: Path, name: str) -> bool:
         written_at = path.stat().st_mtime_ns
         if self._whole.get(path) != written_at:
-            if path.name != f"{name}.{sha256_of(path)}":
+            if not is_as_named(path, name):
                 return False
             self._whole[path] = written_at
         return True
@@ -342,17 +353,7 @@ class FileCache:
         if not lies_in(folder, place):
             raise OSError(f"`{place.parent}` leads out of `{folder}`")
         self._forget(folder, state)
-        handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
-        os.close(handle)
-        try:
-            make(Path(name))
-            Path(name).chmod(0o644)
-            named = place.with_name(f"{place.name}.{sha256_of(Path(name))}")
-            Path(name).replace(named)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-        return named
+        return write_named(place, make)
 
     def _forget(self, folder: Path, state: str) -> None:
         """Delete the oldest states, once for each new state."""

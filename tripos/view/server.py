@@ -19,7 +19,7 @@ from typing import Protocol
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
-from tripos.errors import Failure
+from tripos_compiler.errors import TriposError
 from tripos_runtime.datasets.media import type_of
 from tripos_warehouse.errors import StoreError
 
@@ -68,7 +68,7 @@ Taker = Callable[[bytes], bytes]
 def serve(files: ServedFiles, port: int, token: str, opened: Callable[[str], None], taker: Taker | None = None) -> None:
     """Serve until interrupted; `opened` is called with the address. Without a `taker`, the page cannot send anything.
 
-    Raises `Failure` S0708 if the port is not available.
+    Raises `TriposError` S0708 if the port is not available.
     """
     with suppress(KeyboardInterrupt):
         asyncio.run(_serve(make_app(files, token, taker), port, token, opened))
@@ -83,7 +83,7 @@ async def _serve(app: web.Application, port: int, token: str, opened: Callable[[
             await site.start()
         except OSError as error:
             hint = "give another with `--port`, or none for any that is free"
-            raise Failure("S0708", f"port {port} is not available: {error.strerror or error}", hint) from error
+            raise TriposError("S0708", f"port {port} is not available: {error.strerror or error}", hint) from error
         opened(f"http://{HOST}:{runner.addresses[0][1]}/{token}/")
         await asyncio.Event().wait()
     finally:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
+from tripos_compiler.errors import TriposError
 
-class StoreError(Exception):
+
+class StoreError(TriposError):
     """A failure that the user can do something about.
 
     | code  | meaning                                                       |
@@ -65,16 +67,6 @@ class StoreError(Exception):
     S0101: no store at `results`
       help: run a benchmark first
     """
-
-    def __init__(self, code: str, message: str, hint: str = "") -> None:
-        super().__init__(code, message, hint)
-        self.code = code
-        self.message = message
-        self.hint = hint
-
-    def __str__(self) -> str:
-        text = f"{self.code}: {self.message}"
-        return f"{text}\n  help: {self.hint}" if self.hint else text
 
 
 def is_full(error: Exception) -> bool:

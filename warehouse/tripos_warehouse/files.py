@@ -1,18 +1,18 @@
-"""Atomic writes of files, which appear whole or not at all, and the version of the code that computes cached files."""
+"""Files of exports, and the version of the code that computes cached files."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from tripos_compiler.files import atomic_path
 from tripos_warehouse.errors import StoreError
 
 SUFFIX = ".provenance.json"
@@ -53,39 +53,31 @@ class Written:
 
 
 @contextmanager
-def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary path in the same folder, which replaces `path` at the end. After a failure it is removed.
+def export_path(path: Path) -> Iterator[Path]:
+    """Yield a temporary path for an export, which replaces `path` at the end, and may be read by everyone.
 
     Missing folders are created. Raises `StoreError` S0604 if the disk refuses.
 
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with atomic_path(Path(folder) / "a" / "b.txt") as new:
+    ...     with export_path(Path(folder) / "a" / "b.txt") as new:
     ...         _ = new.write_text("whole")
     ...     (Path(folder) / "a" / "b.txt").read_text()
     'whole'
     """
-    new: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        os.close(handle)
-        new = Path(name)
-        yield new
-        new.chmod(0o644)
-        new.replace(path)
+        with atomic_path(path, mode=0o644) as new:
+            yield new
     except OSError as error:
         told = error.strerror or str(error)
         raise StoreError("S0604", f"cannot write `{path}`: {told}", "write it somewhere else") from error
-    finally:
-        if new is not None:
-            with suppress(OSError):
-                new.unlink(missing_ok=True)
 
 
 def write_lines(path: Path, lines: Iterable[bytes]) -> Written:
     """Write lines, with a line feed after each. Raises `StoreError` S0604 if the disk refuses."""
     rows, hashed = 0, hashlib.sha256()
-    with atomic_path(path) as new, new.open("wb") as file:
+    with export_path(path) as new, new.open("wb") as file:
         for line in lines:
             whole = line + b"\n"
             file.write(whole)

@@ -233,8 +233,13 @@ def statements_table(body: str) -> str:
 
 
 def codes_table(prefix: str) -> str:
-    """Return a table of the codes with a prefix, with the beginning of each page."""
-    rows = [(f"`{code}`", headline, _first(code)) for code, headline in CODES.items() if code.startswith(prefix)]
+    """Return a table of the codes with a prefix, with the beginning of each page. Links of those pages are relative to
+    docs/, and the table is in docs/reference/."""
+    rows = [
+        (f"`{code}`", headline, _first(code).replace("](", "](../"))
+        for code, headline in CODES.items()
+        if code.startswith(prefix)
+    ]
     return _table(("code", "headline", "meaning"), rows)
 
 
@@ -244,7 +249,7 @@ def families_table() -> str:
     for family, title in FAMILIES.items():
         codes = [f"{code} {headline}" for code, headline in CODES.items() if code.startswith(family)]
         anchor = f"{family} {title}".lower().replace(" ", "-")
-        rows += [(f"[{family} {title}](../errors.md#{anchor})", "; ".join(codes))] if codes else []
+        rows += [(f"[{family} {title}](../reference/errors.md#{anchor})", "; ".join(codes))] if codes else []
     return _table(("family", "codes"), rows)
 
 
@@ -362,7 +367,7 @@ where a function of numbers has nothing to divide.
 A text may be a choice or a path too, a number may be an integer, and a list may be a set, which is in order then:
 numbers from the least, texts by their characters. Where a function has no value, as the first item of an empty list,
 the score is `undefined` if a reply is the reason, and counts as failed; it is `not_applicable` if the item is. `check`
-warns of the former ([W0320](../errors.md)). Errors that the compiler can detect are
+warns of the former ([W0320](../reference/errors.md)). Errors that the compiler can detect are
 errors of `tripos check`.
 
 This page is generated: the signatures and texts are those of the code.

@@ -1,8 +1,12 @@
-"""Registry of aggregates: parameters, bounds of the result, treatment of missing values, and source of the formula.
+"""Registry of aggregates: every fact about each of them that another module asks for.
 
-The compiler checks measures against this table; the warehouse computes the aggregates. `SET_AGGREGATES` are those that
-are not plain means over items: weighted means, BLEU, chrF and TER of a corpus, correlations between classes, and
-calibration of probabilities.
+The compiler checks measures against this table, the warehouse computes the aggregates by it, and the page shows the
+labels. No other module compares the name of an aggregate with a text: it asks for a fact (`declared_aggregate`). To add
+an aggregate, declare it here and implement it in the warehouse (`measures/aggregates.py`, or `query/aggregates.py` if
+SQL has no formula for it).
+
+`SET_AGGREGATES` are those that are not plain means over items: weighted means, BLEU, chrF and TER of a corpus,
+correlations between classes, and calibration of probabilities.
 
 The module also maps model names to model families, for self-preference of judges.
 """
@@ -15,7 +19,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Literal
 
-from tripos_compiler.plan import Type
+from tripos_compiler.plan import Aggregate, Type
 from tripos_compiler.source.data_classes import dataclass
 
 Bounds = tuple[float | None, float | None]
@@ -51,6 +55,8 @@ class AggregateParameter:
     words: tuple[str, ...] = ()
     default: str | None = None
     of: Type | None = None
+    of_names: str | None = None
+    """The word if nothing is given, for a choice whose names have no numbers."""
 
     @property
     def column(self) -> bool:
@@ -82,24 +88,57 @@ def between(low: float | None, high: float | None) -> Callable[[Bounds], Bounds]
 
 @dataclass(frozen=True)
 class AggregateFunction:
-    """Aggregate: its signature and facts about its result.
-
-    `summary` describes the result, and `source` cites the formula (empty if there is nothing to cite). `bounds` maps
-    the bounds of the arguments to those of the result. `across` says whether it compares raters, the models of a role
-    (`measure … across ROLE`); if it is optional, a second column may be given instead. `truth_only`: its scores must be
-    bools. `of_rows`: it is the mean of a value of each row. `missing` lists the supported treatments of responses
-    without a value, the default first.
-    """
+    """Aggregate: its signature, and the facts about its result by which the compiler, the warehouse and the page treat
+    it."""
 
     name: str
     parameters: tuple[AggregateParameter, ...]
     summary: str
     source: str
+    """Where its formula is published; empty if there is nothing to cite."""
     bounds: Callable[[Bounds], Bounds]
+    """Maps the bounds of the arguments to those of the result."""
+    label: str = ""
+    """Its name on the page, and in `chinese`."""
+    chinese: str = ""
     across: Literal["forbidden", "optional", "required"] = "forbidden"
+    """Whether it compares raters, the models of a role (`measure … across ROLE`); if that is optional, a second column
+    may be given instead."""
     truth_only: bool = False
-    of_rows: bool = False
+    """Whether its scores must be bools."""
     missing: tuple[str, ...] = ("skip", "zero", "fail")
+    """The supported treatments of responses without a value, the default first."""
+    mean_of: Literal["rows", "items"] | None = None
+    """It is the mean of a value of each row, or of a chance that each item has with its samples."""
+    ratio: tuple[str, str] | None = None
+    """The two aggregates whose quotient this mean is."""
+    single_value: bool = False
+    """Whether it is one of the values, or lies between two: it changes in steps, and depends on no other value."""
+    counts: bool = False
+    """Whether it counts values of any type, comparisons among them. A number of values has no error."""
+    degree: int = 0
+    """The power of the number of items with which it grows: 1 for a sum."""
+    takes_elements: bool = False
+    """Whether it takes several values of a reply, the scores of the elements of a list."""
+    correctable: bool = False
+    """Whether people can correct it: a random sample of the replies estimates it without bias."""
+    unread: Literal["worst", "unequal"] | None = None
+    """How an unreadable reply counts if it counts as wrong: with the worst value of its score, or as a value that is
+    equal to none. None if it cannot be counted."""
+    error: Literal["influence", "jackknife", "deviation"] = "influence"
+    """Where its error comes from: the influences of items, the values without each item, or that of a standard
+    deviation, whose interval is one of its logarithm."""
+    needs_spread: bool = False
+    """Whether it is no mean over items: if all items are alike, nothing bounds how far another could move it."""
+    likely_low: float | None = None
+    """The value that it is hardly ever below, if it has no lower bound: two raters who never agree approach −1 as the
+    number of items grows."""
+    pooled: bool = False
+    """Whether it is one figure of all compared models together."""
+    both_orders: bool = False
+    """Whether it compares the verdicts on two replies in both orders."""
+    table: Literal["confusion", "reliability"] | None = None
+    """The table that shows how it comes about."""
 
     @property
     def takes(self) -> ParameterKind:
@@ -121,6 +160,27 @@ class AggregateFunction:
         """
         between_values = self.bounds((-3.0, 7.0)) == (-3.0, 7.0)
         return between_values or (self.bounds((2.0, 3.0)) == (0.0, None) and self.bounds((-3.0, -2.0)) == (None, 0.0))
+
+    @property
+    def is_mean_of_scores(self) -> bool:
+        """True if it is the mean of the scores of rows, of numbers or of what is true or false.
+
+        >>> from tripos_compiler.language.aggregates import AGGREGATES
+        >>> [name for name, aggregate in AGGREGATES.items() if aggregate.is_mean_of_scores]
+        ['mean', 'share']
+        """
+        return self.mean_of == "rows" and len(self.columns) == 1
+
+    @property
+    def takes_cells(self) -> bool:
+        """True if it can be taken of the cells of a figure as well as of scores.
+
+        >>> from tripos_compiler.language.aggregates import AGGREGATES
+        >>> [name for name, aggregate in AGGREGATES.items() if aggregate.takes_cells]
+        ['mean', 'median', 'stdev', 'count', 'sum', 'min', 'max']
+        """
+        single = len(self.columns) == 1 and self.across == "forbidden" and not self.truth_only
+        return single and self.takes not in ("compare", "typed")
 
     @property
     def needs_across(self) -> bool:
@@ -159,6 +219,10 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "standard error of a ratio: Cochran, Sampling Techniques, 1977, chapter 6; degrees of freedom: Bell and "
         "McCaffrey, 2002",
         lambda given: given,
+        label="weighted mean",
+        chinese="加权平均值",
+        takes_elements=True,
+        unread="worst",
     ),
     AggregateFunction(
         "corpus_bleu",
@@ -170,6 +234,8 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "`missing: zero`",
         "Papineni et al., BLEU, 2002; as sacreBLEU computes it, Post, 2018",
         between(0.0, 100.0),
+        label="BLEU of all texts",
+        chinese="全部文本的 BLEU",
     ),
     AggregateFunction(
         "corpus_chrf",
@@ -180,6 +246,8 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "character is a word. Differences of writing do not count, as for `chrf`",
         "Popović, chrF, 2015, and chrF++, 2017; as sacreBLEU computes it",
         between(0.0, 100.0),
+        label="chrF of all texts",
+        chinese="全部文本的 chrF",
     ),
     AggregateFunction(
         "corpus_ter",
@@ -189,6 +257,8 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "Differences of writing do not count, as for `bleu`",
         "Snover et al., A Study of Translation Edit Rate, 2006; as sacreBLEU computes it",
         between(0.0, None),
+        label="edits of all texts (TER)",
+        chinese="全部文本的 TER",
     ),
     AggregateFunction(
         "mcc",
@@ -198,6 +268,12 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "Matthews, 1975; of several classes Gorodkin, Comparing two K-category assignments, 2004, there R_K",
         between(-1.0, 1.0),
         missing=("skip", "fail"),
+        label="correlation of classes (Matthews)",
+        chinese="类别的相关系数（Matthews）",
+        takes_elements=True,
+        error="jackknife",
+        needs_spread=True,
+        table="confusion",
     ),
     AggregateFunction(
         "brier",
@@ -207,6 +283,10 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "Brier, Verification of Forecasts Expressed in Terms of Probability, 1950",
         between(0.0, 1.0),
         missing=_SKIP_ONLY,
+        label="squared error of probabilities (Brier)",
+        chinese="概率的平方误差（Brier）",
+        takes_elements=True,
+        table="reliability",
     ),
     AggregateFunction(
         "log_loss",
@@ -216,6 +296,10 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "Good, Rational Decisions, 1952",
         between(0.0, None),
         missing=_SKIP_ONLY,
+        label="log loss of probabilities",
+        chinese="概率的对数损失",
+        takes_elements=True,
+        table="reliability",
     ),
     AggregateFunction(
         "ece",
@@ -226,6 +310,12 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "Naeini et al., 2015; Guo et al., On Calibration of Modern Neural Networks, 2017",
         between(0.0, 1.0),
         missing=_SKIP_ONLY,
+        label="calibration error of probabilities",
+        chinese="概率的校准误差",
+        takes_elements=True,
+        error="jackknife",
+        needs_spread=True,
+        table="reliability",
     ),
     AggregateFunction(
         "auroc",
@@ -235,6 +325,11 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "Hanley and McNeil, The Meaning and Use of the Area under a ROC Curve, 1982",
         between(0.0, 1.0),
         missing=_SKIP_ONLY,
+        label="area under the ROC curve",
+        chinese="ROC 曲线下面积",
+        takes_elements=True,
+        error="jackknife",
+        needs_spread=True,
     ),
     AggregateFunction(
         "length_controlled",
@@ -245,6 +340,10 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "Dubois et al., Length-Controlled AlpacaEval, 2024",
         between(0.0, 1.0),
         missing=_SKIP_ONLY,
+        label="win rate at equal lengths",
+        chinese="长度相同时的胜率",
+        error="jackknife",
+        needs_spread=True,
     ),
 )
 
@@ -278,7 +377,7 @@ _K = AggregateParameter("k", "count")
 _TRIES = AggregateParameter("tries", "word", False, ("every", "first"), "every")
 _AVERAGE = AggregateParameter("average", "word", False, ("micro", "macro", "binary", "samples"), "macro")
 _POSITIVE = AggregateParameter("positive", "word", required=False)
-_LEVEL = AggregateParameter("level", "word", False, ("nominal", "ordinal", "interval"), "interval")
+_LEVEL = AggregateParameter("level", "word", False, ("nominal", "ordinal", "interval"), "interval", of_names="nominal")
 _MODELS = AggregateParameter("models", "word", False, ("each", "together"), "each")
 _CLASSES = (_VALUES, _GOLD, _AVERAGE, _POSITIVE)
 
@@ -300,8 +399,14 @@ _ALL: tuple[AggregateFunction, ...] = (
         "the arithmetic mean",
         "standard error: Liang and Zeger, 1986",
         _same,
-        of_rows=True,
         missing=_ALSO_PAIRED,
+        label="mean",
+        chinese="平均值",
+        mean_of="rows",
+        ratio=("sum", "count"),
+        takes_elements=True,
+        correctable=True,
+        unread="worst",
     ),
     AggregateFunction(
         "median",
@@ -310,6 +415,11 @@ _ALL: tuple[AggregateFunction, ...] = (
         "",
         _same,
         missing=_ALSO_PAIRED,
+        label="median",
+        chinese="中位数",
+        single_value=True,
+        takes_elements=True,
+        unread="worst",
     ),
     AggregateFunction(
         "stdev",
@@ -317,8 +427,24 @@ _ALL: tuple[AggregateFunction, ...] = (
         "the standard deviation of a sample, with n − 1 below the line; of one value none",
         "",
         _spread,
+        label="standard deviation",
+        chinese="标准差",
+        takes_elements=True,
+        error="deviation",
     ),
-    AggregateFunction("count", (_VALUES,), "the number of values", "", between(0.0, None), missing=_SKIP_ONLY),
+    AggregateFunction(
+        "count",
+        (_VALUES,),
+        "the number of values",
+        "",
+        between(0.0, None),
+        missing=_SKIP_ONLY,
+        label="number",
+        chinese="数量",
+        degree=1,
+        counts=True,
+        takes_elements=True,
+    ),
     AggregateFunction(
         "share",
         (_SCORES,),
@@ -326,19 +452,62 @@ _ALL: tuple[AggregateFunction, ...] = (
         "",
         _SHARE,
         truth_only=True,
-        of_rows=True,
         missing=_ALSO_PAIRED,
+        label="share",
+        chinese="比例",
+        mean_of="rows",
+        takes_elements=True,
+        correctable=True,
+        unread="worst",
     ),
-    AggregateFunction("sum", (_SCORES,), "the sum; of none it is 0", "", _total),
-    AggregateFunction("min", (_SCORES,), "the least value", "", _same),
-    AggregateFunction("max", (_SCORES,), "the greatest value", "", _same),
+    AggregateFunction(
+        "sum",
+        (_SCORES,),
+        "the sum; of none it is 0",
+        "",
+        _total,
+        label="sum",
+        chinese="总和",
+        degree=1,
+        takes_elements=True,
+        unread="worst",
+    ),
+    AggregateFunction(
+        "min",
+        (_SCORES,),
+        "the least value",
+        "",
+        _same,
+        label="least",
+        chinese="最小值",
+        single_value=True,
+        takes_elements=True,
+        unread="worst",
+    ),
+    AggregateFunction(
+        "max",
+        (_SCORES,),
+        "the greatest value",
+        "",
+        _same,
+        label="greatest",
+        chinese="最大值",
+        single_value=True,
+        takes_elements=True,
+        unread="worst",
+    ),
     AggregateFunction(
         "accuracy",
         (_VALUES, _GOLD),
         "the share of values that are equal to the gold ones",
         "",
         _SHARE,
-        of_rows=True,
+        label="share of right answers",
+        chinese="正确率",
+        mean_of="rows",
+        takes_elements=True,
+        unread="unequal",
+        table="confusion",
     ),
     AggregateFunction(
         "corrected_prevalence",
@@ -358,15 +527,46 @@ _ALL: tuple[AggregateFunction, ...] = (
         _SHARE,
         truth_only=True,
         missing=_ALSO_PAIRED,
+        label="share corrected for the errors of a judge",
+        chinese="按评审误差校正的比例",
+        takes_elements=True,
+        unread="worst",
     ),
     AggregateFunction(
-        "precision", _CLASSES, f"of what was said to be of a class, the share that is; {_AVERAGES}", _CLASSIFIED, _SHARE
+        "precision",
+        _CLASSES,
+        f"of what was said to be of a class, the share that is; {_AVERAGES}",
+        _CLASSIFIED,
+        _SHARE,
+        label="precision",
+        chinese="精确率",
+        takes_elements=True,
+        unread="unequal",
+        table="confusion",
     ),
     AggregateFunction(
-        "recall", _CLASSES, f"of what is of a class, the share that was said to be; {_AVERAGES}", _CLASSIFIED, _SHARE
+        "recall",
+        _CLASSES,
+        f"of what is of a class, the share that was said to be; {_AVERAGES}",
+        _CLASSIFIED,
+        _SHARE,
+        label="recall",
+        chinese="召回率",
+        takes_elements=True,
+        unread="unequal",
+        table="confusion",
     ),
     AggregateFunction(
-        "f1", _CLASSES, f"the harmonic mean of precision and recall of a class; {_AVERAGES}", _CLASSIFIED, _SHARE
+        "f1",
+        _CLASSES,
+        f"the harmonic mean of precision and recall of a class; {_AVERAGES}",
+        _CLASSIFIED,
+        _SHARE,
+        label="F1",
+        chinese="F1",
+        takes_elements=True,
+        unread="unequal",
+        table="confusion",
     ),
     AggregateFunction(
         "pass_at",
@@ -377,6 +577,11 @@ _ALL: tuple[AggregateFunction, ...] = (
         _SHARE,
         truth_only=True,
         missing=_ALSO_PAIRED,
+        label="chance that one of several tries is right",
+        chinese="多次尝试中至少一次正确的概率",
+        mean_of="items",
+        correctable=True,
+        unread="worst",
     ),
     AggregateFunction(
         "pass_all",
@@ -387,6 +592,11 @@ _ALL: tuple[AggregateFunction, ...] = (
         _SHARE,
         truth_only=True,
         missing=_ALSO_PAIRED,
+        label="chance that all of several tries are right",
+        chinese="多次尝试全部正确的概率",
+        mean_of="items",
+        correctable=True,
+        unread="worst",
     ),
     AggregateFunction(
         "kendall_w",
@@ -396,6 +606,10 @@ _ALL: tuple[AggregateFunction, ...] = (
         _SHARE,
         across="required",
         missing=_SKIP_ONLY,
+        label="agreement (Kendall’s W)",
+        chinese="一致性（Kendall W）",
+        error="jackknife",
+        needs_spread=True,
     ),
     AggregateFunction(
         "krippendorff_alpha",
@@ -406,6 +620,12 @@ _ALL: tuple[AggregateFunction, ...] = (
         between(None, 1.0),
         across="required",
         missing=_SKIP_ONLY,
+        label="agreement (Krippendorff’s alpha)",
+        chinese="一致性（Krippendorff α）",
+        takes_elements=True,
+        error="jackknife",
+        needs_spread=True,
+        likely_low=-1.0,
     ),
     AggregateFunction(
         "kendall_tau",
@@ -415,6 +635,10 @@ _ALL: tuple[AggregateFunction, ...] = (
         _BOTH_WAYS,
         across="optional",
         missing=_SKIP_ONLY,
+        label="rank correlation (Kendall’s tau)",
+        chinese="秩相关（Kendall τ）",
+        error="jackknife",
+        needs_spread=True,
     ),
     AggregateFunction(
         "spearman",
@@ -424,6 +648,10 @@ _ALL: tuple[AggregateFunction, ...] = (
         _BOTH_WAYS,
         across="optional",
         missing=_SKIP_ONLY,
+        label="rank correlation (Spearman’s rho)",
+        chinese="秩相关（Spearman ρ）",
+        error="jackknife",
+        needs_spread=True,
     ),
     AggregateFunction(
         "cohen_kappa",
@@ -433,6 +661,12 @@ _ALL: tuple[AggregateFunction, ...] = (
         _BOTH_WAYS,
         across="optional",
         missing=_SKIP_ONLY,
+        label="agreement (Cohen’s kappa)",
+        chinese="一致性（Cohen κ）",
+        takes_elements=True,
+        error="jackknife",
+        needs_spread=True,
+        table="confusion",
     ),
     AggregateFunction(
         "quadratic_kappa",
@@ -442,6 +676,12 @@ _ALL: tuple[AggregateFunction, ...] = (
         _BOTH_WAYS,
         across="optional",
         missing=_SKIP_ONLY,
+        label="agreement (quadratic kappa)",
+        chinese="一致性（二次加权 κ）",
+        takes_elements=True,
+        error="jackknife",
+        needs_spread=True,
+        table="confusion",
     ),
     AggregateFunction(
         "gwet_ac1",
@@ -453,6 +693,12 @@ _ALL: tuple[AggregateFunction, ...] = (
         _BOTH_WAYS,
         across="optional",
         missing=_SKIP_ONLY,
+        label="agreement (Gwet’s AC1)",
+        chinese="一致性（Gwet AC1）",
+        takes_elements=True,
+        error="jackknife",
+        needs_spread=True,
+        table="confusion",
     ),
     AggregateFunction(
         "gwet_ac2",
@@ -462,6 +708,12 @@ _ALL: tuple[AggregateFunction, ...] = (
         between(None, 1.0),
         across="optional",
         missing=_SKIP_ONLY,
+        label="agreement (Gwet’s AC2)",
+        chinese="一致性（Gwet AC2）",
+        takes_elements=True,
+        error="jackknife",
+        needs_spread=True,
+        likely_low=-1.0,
     ),
     AggregateFunction(
         "mean_tau_agreement",
@@ -473,6 +725,9 @@ _ALL: tuple[AggregateFunction, ...] = (
         _SHARE,
         across="required",
         missing=_SKIP_ONLY,
+        label="mean agreement of rankings (tau)",
+        chinese="排序的平均一致性（τ）",
+        pooled=True,
     ),
     AggregateFunction(
         "win_rate",
@@ -482,6 +737,9 @@ _ALL: tuple[AggregateFunction, ...] = (
         "weights: Li et al., From Crowdsourced Data to High-Quality Benchmarks, 2024, there 3 for a strong preference",
         _SHARE,
         missing=_SKIP_ONLY,
+        label="share of comparisons won",
+        chinese="比较的胜率",
+        correctable=True,
     ),
     AggregateFunction(
         "bradley_terry",
@@ -494,6 +752,10 @@ _ALL: tuple[AggregateFunction, ...] = (
         "weights as Arena-Hard, Li et al., 2024",
         between(None, None),
         missing=_SKIP_ONLY,
+        label="strength (Bradley–Terry)",
+        chinese="强度（Bradley–Terry）",
+        correctable=True,
+        needs_spread=True,
     ),
     AggregateFunction(
         "position_bias",
@@ -503,6 +765,9 @@ _ALL: tuple[AggregateFunction, ...] = (
         "Wang et al., Large Language Models are not Fair Evaluators, 2023",
         _BOTH_WAYS,
         missing=_SKIP_ONLY,
+        label="lean towards the reply shown first",
+        chinese="对先展示回复的偏向",
+        both_orders=True,
     ),
     AggregateFunction(
         "flip_rate",
@@ -512,6 +777,9 @@ _ALL: tuple[AggregateFunction, ...] = (
         "Zheng et al., Judging LLM-as-a-Judge with MT-Bench and Chatbot Arena, 2023, there as (in)consistency",
         _SHARE,
         missing=_SKIP_ONLY,
+        label="share of verdicts that change with the order",
+        chinese="随顺序改变的结论比例",
+        both_orders=True,
     ),
     AggregateFunction(
         "self_preference",
@@ -521,11 +789,38 @@ _ALL: tuple[AggregateFunction, ...] = (
         "Panickssery et al., LLM Evaluators Recognize and Favor Their Own Generations, 2024",
         _BOTH_WAYS,
         missing=_SKIP_ONLY,
+        label="preference of a judge for its own",
+        chinese="评审对自己的偏好",
+        needs_spread=True,
     ),
 )
 
 AGGREGATES: dict[str, AggregateFunction] = {aggregate.name: aggregate for aggregate in (*_ALL, *SET_AGGREGATES)}
 """Aggregates by name."""
+MEAN = AGGREGATES["mean"]
+RATIOS = {aggregate.ratio: aggregate for aggregate in AGGREGATES.values() if aggregate.ratio is not None}
+"""The aggregates that are a quotient of two others, by the names of these."""
+
+
+def declared_aggregate(name: str) -> AggregateFunction:
+    """Return the declaration of an aggregate; for a function of the user it is one without facts.
+
+    >>> declared_aggregate("sum").degree, declared_aggregate("own_figure").bounds((0.0, 1.0))
+    (1, (None, None))
+    """
+    return AGGREGATES.get(name) or AggregateFunction(name, (), "", "", between(None, None))
+
+
+def is_of_all_models(figure: Aggregate) -> bool:
+    """Return true if an aggregate is one figure over the replies of all compared models together instead of one for
+    each model.
+
+    >>> is_of_all_models(Aggregate(function="kendall_w", values=("rubric",), named={"models": "together"}))
+    True
+    """
+    if isinstance(figure.of, Aggregate):
+        return is_of_all_models(figure.of)
+    return declared_aggregate(figure.function).pooled or figure.named.get("models") == "together"
 
 
 # Model families

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tripos_compiler.language.aggregates import is_of_all_models
 from tripos_compiler.language.plan_diff import Change
 from tripos_compiler.language.references import expressions_of, names_in, paths_in, printed_axes, row_identity
 from tripos_compiler.language.scored_values import ScoredStep, aggregates_of, scored_inputs, scored_values_of
@@ -132,7 +133,7 @@ def _has_independent_cells(plan: Plan, measure: Measure) -> bool:
     own = [measures[name] for name in named_by]
     if any(each.corrected or each.missing == "paired" for each in own):
         return False
-    return not any(each.of_all_models for each in aggregates_of(measure.figure, measures))
+    return not any(is_of_all_models(each) for each in aggregates_of(measure.figure, measures))
 
 
 def _named_by(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[str]:
@@ -203,7 +204,7 @@ class _DependencyCollector:
 
     def aggregate(self, figure: Aggregate, cut: Values) -> Any:
         self.dimensions |= {*figure.by}
-        self.of_all_models |= figure.of_all_models
+        self.of_all_models |= is_of_all_models(figure)
         own = figure.model_dump(mode="json", exclude={"of"})
         version = [each.version for each in self.plan.plugins if each.name == figure.function and each.aggregate]
         if figure.of is not None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Literal
 
+from tripos_compiler.language.aggregates import MEAN, is_of_all_models
 from tripos_compiler.plan import (
     Aggregate,
     Ask,
@@ -51,7 +52,7 @@ def why_no_headline(measure: Measure, measures: Mapping[str, Measure]) -> str | 
     """
     if measure.by:
         return f"goes by {', '.join(measure.by)}"
-    if any(each.of_all_models for each in aggregates_of(measure.figure, measures)):
+    if any(is_of_all_models(each) for each in aggregates_of(measure.figure, measures)):
         return "is one figure of all models together"
     return None
 
@@ -248,7 +249,7 @@ def mean_in(figure: Aggregate) -> Aggregate | None:
     inner = figure if figure.of is None else figure.of
     if not isinstance(inner, Aggregate) or inner.of is not None:
         return None
-    return inner if figure.function == inner.function == "mean" else None
+    return inner if figure.function == inner.function == MEAN.name else None
 
 
 def scored_inputs(values: ScoredValues, figure: Aggregate) -> tuple[ScoredStep, ...]:

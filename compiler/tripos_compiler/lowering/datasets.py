@@ -142,7 +142,7 @@ class _Reading:
                     for name, values in self.keys.items():
                         values.append(raw.get(name))
         except DataError as error:
-            self._error("E0307", error.message, self.columns.where, help=error.help)
+            self._error("E0307", error.message, self.columns.where, help=error.hint)
             unseen.clear()  # the columns of the rows are unknown
         if bad > REPORTED_A_FILE:
             message = f"{bad - REPORTED_A_FILE} more rows of {file.path} do not fit"
@@ -342,7 +342,7 @@ def lower_joins(program: Program, statement: Statement, dataset: Dataset) -> Fou
             files = program.data.find(path.value, written.span.source.path)
             read = [_columns(program, file) for file in files]
         except DataError as error:
-            program.diagnostics.error("E0307", error.message, path.span, help=error.help)
+            program.diagnostics.error("E0307", error.message, path.span, help=error.hint)
             continue
         there = {name for names, _ in read for name in names}
         if other not in there:
@@ -479,7 +479,7 @@ def _read(
     try:
         found = program.data.find(dataset.source, statement.span.source.path)
     except DataError as error:
-        program.diagnostics.error("E0307", error.message, columns.where, help=error.help)
+        program.diagnostics.error("E0307", error.message, columns.where, help=error.hint)
         return unsound
     read = None
     if fields.sound and joins is not None:

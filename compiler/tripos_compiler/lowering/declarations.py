@@ -691,7 +691,7 @@ def _tree(program: Program, statement: Statement) -> Tree | None:
         files = tree_files(program, path, list(found.values()))
         read = [_read(program, path, found[file.path]) for file in files]
     except DataError as error:
-        program.diagnostics.error("E0307", error.message, path.span, help=error.help)
+        program.diagnostics.error("E0307", error.message, path.span, help=error.hint)
         return None
     trees = [each for each in read if each is not None]
     if len(trees) < len(read):

@@ -446,17 +446,6 @@ class Aggregate(Part):
         """
         return bool(self.true_of or self.among)
 
-    @property
-    def of_all_models(self) -> bool:
-        """True if it is one figure over the replies of all compared models together instead of one for each model.
-
-        >>> Aggregate(function="kendall_w", values=("rubric",), named={"models": "together"}).of_all_models
-        True
-        """
-        if isinstance(self.of, Aggregate):
-            return self.of.of_all_models
-        return self.function == "mean_tau_agreement" or self.named.get("models") == "together"
-
 
 class Measured(Part):
     """Value of another measure. `slice` fixes arms or dimensions, as in `accuracy[teaching: none]`. `by` is set if an

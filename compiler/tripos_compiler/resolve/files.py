@@ -386,7 +386,7 @@ class ReleaseImporter:
             release = self.program.finder.find(asked, use.span.source.path)
         except UnfitRelease as error:
             where = use.syntax("digest") if error.code == "E0913" and use.find("digest") else use.text("string")
-            self.program.diagnostics.error(error.code, error.message, where.span, help=error.help)
+            self.program.diagnostics.error(error.code, error.message, where.span, help=error.hint)
             return None
         earlier = self.program.releases.setdefault(release.name, release)
         if earlier.digest == release.digest:

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from tripos_compiler.errors import TriposError
 from tripos_compiler.source.data_classes import dataclass
 
 if TYPE_CHECKING:  # 20 ms, for the few specs that name a function of a package
@@ -97,14 +98,8 @@ class ResolvedRelease:
         return whole.relative_to(self.folder).as_posix() if whole.is_relative_to(self.folder) else None
 
 
-class UnfitRelease(Exception):
-    """A requested release is not available. `help` says how to mend it."""
-
-    def __init__(self, code: str, message: str, help: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.help = help
+class UnfitRelease(TriposError):
+    """A requested release is not available."""
 
 
 class ReleaseFinder(Protocol):
@@ -178,13 +173,11 @@ class JoinedFiles:
     columns: tuple[str, ...]
 
 
-class DataError(Exception):
-    """A data file cannot be found or read. `help` says how to mend it."""
+class DataError(TriposError):
+    """A data file cannot be found or read (E0307)."""
 
-    def __init__(self, message: str, help: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.help = help
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__("E0307", message, hint)
 
 
 class LocatedText(str):

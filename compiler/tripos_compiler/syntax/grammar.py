@@ -22,6 +22,7 @@ from pathlib import Path
 from re import Pattern
 from typing import Any, NamedTuple
 
+from tripos_compiler.files import write_atomically
 from tripos_compiler.source.data_classes import dataclass
 
 # Tables
@@ -239,18 +240,11 @@ def _read(path: Path, key: str) -> GrammarTables | None:
 
 
 def _write(path: Path, key: str, made: GrammarTables) -> None:
-    """Write a temporary file and rename it, so that a reader finds a complete file or none."""
     body = json.dumps(made.to_data(), separators=(",", ":"))
-    part = path.with_suffix(f".{os.getpid()}")
-    try:
+    with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _ours(path.parent):
-            return
-        part.write_text(f"{key} {_digest(body)}\n{body}", "utf-8")
-        part.replace(path)
-    except OSError:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
+        if _ours(path.parent):
+            write_atomically(path, f"{key} {_digest(body)}\n{body}".encode())
 
 
 def _ours(folder: Path) -> bool:

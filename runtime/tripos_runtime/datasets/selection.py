@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 
+from tripos_compiler.errors import TriposError
 from tripos_compiler.language.contexts import Drawn, scenario_under, select_treatments
 from tripos_compiler.language.references import expressions_of, subexpressions
 from tripos_compiler.plan import Ask, Data, Plan, Retrieve, Scenario, Step, Subset, digest
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.models.base import CodedError
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Selection:
 CODE = "R0204"
 
 
-class NotRunnable(CodedError):
+class NotRunnable(TriposError):
     """A part of a plan needs a model that is not asked in this command."""
 
     def __init__(self, missing: list[str]) -> None:
@@ -100,7 +100,7 @@ class NotRunnable(CodedError):
         )
 
 
-class NotApproved(CodedError):
+class NotApproved(TriposError):
     """A plan builds on a tree that a model drafted and nobody has approved in its current form."""
 
     def __init__(self, drafts: list[str]) -> None:

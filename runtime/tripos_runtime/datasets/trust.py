@@ -4,6 +4,7 @@ One `Trust` is created per command and passed to every place where a benchmark's
 
 from __future__ import annotations
 
+from tripos_compiler.errors import TriposError
 from tripos_compiler.source.data_classes import dataclass
 
 MIB, GIB = 2**20, 2**30
@@ -40,14 +41,11 @@ LOWERED = ReadLimits(
 """The limits for an untrusted benchmark."""
 
 
-class TrustError(Exception):
-    """A benchmark needs something that `--untrusted` forbids."""
+class TrustError(TriposError):
+    """A benchmark needs something that `--untrusted` forbids (R0270)."""
 
     def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.code = CODE
-        self.message = message
-        self.hint = hint
+        super().__init__(CODE, message, hint)
 
 
 @dataclass(frozen=True)

@@ -6,25 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
+from tripos_compiler.errors import TriposError
 from tripos_compiler.library.media import Medium
 from tripos_compiler.plan import MODEL_DEFAULTS, Settings
 from tripos_compiler.source.data_classes import dataclass
-
-
-class CodedError(Exception):
-    """An error with a code and a hint. `str` of it is the message.
-
-    >>> error = CodedError("R0401", "`3 apples` is no amount", "write `$2`, `500k tokens` or `300 calls`")
-    >>> error.code, str(error)
-    ('R0401', '`3 apples` is no amount')
-    """
-
-    def __init__(self, code: str, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.hint = hint
-
 
 Amount = TypeVar("Amount", int, float)
 Contents = Callable[[Medium], bytes]
@@ -231,7 +216,7 @@ class Endpoint:
     """The kinds of media that the model accepts, if declared."""
 
 
-class ModelError(CodedError):
+class ModelError(TriposError):
     """A call that returned no reply.
 
     R0101 unreachable, R0102 key, R0103 unknown model, R0104 rate limited, R0105 a package is not installed, R0106 no
@@ -239,7 +224,7 @@ class ModelError(CodedError):
     error.
 
     >>> error = ModelError("R0104", "rate limited", "lower `--max-connections`", retryable=True, retry_after_s=7.0)
-    >>> error.code, error.status, error.fatal, str(error)
+    >>> error.code, error.status, error.fatal, error.message
     ('R0104', 'provider_error', False, 'rate limited')
     """
 

@@ -4,7 +4,7 @@ model.
 litellm's map of models is read from its file, without importing litellm. `PROVIDERS` describes the providers that are
 asked in OpenAI's form; tests/runtime/test_transport_contract.py compares it with litellm, so that a model answers the
 same on every route. `LITELLM` describes what litellm's calls need; tests/runtime/test_providers.py compares
-it with the installed litellm, and docs/providers.md prints it. `path_of` alone decides the route to a model.
+it with the installed litellm, and docs/reference/providers.md prints it. `path_of` alone decides the route to a model.
 
 Variables from `.env` files never become part of `os.environ`, so that no child process, cloud client or library sees
 them. Code that reads keys and addresses asks `variable` and `variables_of`."""

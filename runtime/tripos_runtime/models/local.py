@@ -23,7 +23,6 @@ import os
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
@@ -32,6 +31,7 @@ from typing import Any
 
 import orjson
 
+from tripos_compiler.files import write_atomically
 from tripos_compiler.plan import OptionLikelihood, Settings, write_likelihoods
 from tripos_runtime.models.base import FREE, Endpoint, Message, ModelError, Price, Reply, Request
 from tripos_runtime.models.chat_completions import DirectModel
@@ -452,11 +452,8 @@ def _read(path: Path) -> Mapping[str, list[object]]:
 
 
 def _write(path: Path, content: Mapping[str, list[object]]) -> None:
-    """Write the file atomically: another process may read it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-        json.dump(content, file)
-    Path(file.name).replace(path)
+    write_atomically(path, json.dumps(content).encode())
 
 
 KEY = b"tokenizer.chat_template"

@@ -9,10 +9,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 
 from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.errors import TriposError
 from tripos_compiler.language.references import expressions_of, subexpressions
 from tripos_compiler.plan import Ask, Data, Expr, GeneratedDataset, JudgedStep, Plan, Retrieve, Scenario, Step, digest
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.models.base import CodedError
 from tripos_runtime.models.baselines import is_baseline
 from tripos_runtime.models.embeddings import LOCAL, MOCK, embeds, only_writes
 from tripos_runtime.models.families import accepts_tools, gives_likelihoods, gives_token_probabilities, has_template
@@ -162,7 +162,7 @@ def embedding_roles(plan: Plan, scenarios: Sequence[Scenario] | None = None) -> 
     )
 
 
-class NoEmbedding(CodedError):
+class NoEmbedding(TriposError):
     """A role that embeds texts has no model of its own."""
 
     def __init__(self, role: str) -> None:
@@ -194,7 +194,7 @@ def unmet_embedding(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[st
     return None
 
 
-class BindingError(CodedError):
+class BindingError(TriposError):
     """The models given do not fit the roles of the plan."""
 
 

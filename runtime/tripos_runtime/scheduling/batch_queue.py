@@ -127,7 +127,7 @@ class Patience:
                 if error.code == LOST:
                     raise
                 if not error.retryable or self.times.clock() - began > self.patience_s:
-                    raise Stopped(error.code, error.message, error.hint) from error
+                    raise Stopped.because(error) from error
                 wait_s = error.retry_after_s or delay_s
             await self.times.sleep(wait_s)
             delay_s = min(delay_s * 2, self.pauses.longest_look_s)
@@ -482,9 +482,9 @@ class BatchQueue:
             batch_id = await self._submitted(batch, [BatchLine(each.name, each.body) for each in part])
         except ModelError as error:
             if not error.retryable:  # otherwise it may have been accepted: the next run searches for it
-                self._book.close(batch, DROPPED, self._times.now(), str(error))
+                self._book.close(batch, DROPPED, self._times.now(), error.message)
             if error.fatal or error.retryable:
-                raise Stopped(error.code, error.message, error.hint) from error
+                raise Stopped.because(error) from error
             fail_all(part, error)
             return
         self._book.submitted(batch, batch_id, self._times.now())
@@ -544,7 +544,7 @@ class BatchQueue:
         again = [waiting for waiting, error in found.failed if error.retryable and waiting.attempts < MOST_ATTEMPTS]
         for waiting, error in found.failed:
             if error.fatal:
-                raise Stopped(error.code, error.message, error.hint) from error
+                raise Stopped.because(error) from error
             if waiting not in again:
                 fail_all([waiting], error)
         if again:

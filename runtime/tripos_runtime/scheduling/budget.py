@@ -11,12 +11,13 @@ import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Self
 
 from tripos_compiler.diagnostics.text_format import usd
+from tripos_compiler.errors import TriposError
 from tripos_compiler.library.media import Medium, media_in
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.models.base import CodedError, Model, Price, Reply, Request
+from tripos_runtime.models.base import Model, Price, Reply, Request
 from tripos_runtime.models.prices import audio_factor, media_tokens
 
 PICO = 10**12
@@ -136,8 +137,13 @@ def used_by(reply: Reply, price: Price | None) -> tuple[int | None, int | None]:
     return pico_usd, tokens
 
 
-class Stopped(CodedError):
+class Stopped(TriposError):
     """The run cannot continue: a model is unavailable, or the budget is spent. Answers so far are kept."""
+
+    @classmethod
+    def because(cls, error: TriposError) -> Self:
+        """Return the error that ends the run for the reason of a call's error, which would end that call only."""
+        return cls(error.code, error.message, error.hint)
 
 
 class Halted(Exception):
@@ -147,7 +153,7 @@ class Halted(Exception):
 AMOUNT = re.compile(r"(\$)?\s*(\d+(?:\.\d+)?|\.\d+)\s*([kM])?\s*(usd|\$|tokens?|calls?)?", re.I | re.ASCII)
 
 
-class BudgetError(CodedError):
+class BudgetError(TriposError):
     """A budget that cannot be enforced. R0401: the text is not an amount; R0403: the length of replies is unlimited;
     R0404: the price of a model is unknown."""
 
@@ -270,7 +276,7 @@ class Budget:
         price = model.price
         if price is None and self.usd is not None:
             error = _unpriced([model.name])
-            raise Stopped(error.code, error.message, error.hint)
+            raise Stopped.because(error)
         sent = sum(_bytes(text) + AROUND_MESSAGE for text in request.texts)
         detail = request.settings.image_detail
         sent += sum(
@@ -282,7 +288,7 @@ class Budget:
         most_out = self.most_out(model, longest, sent)
         if most_out is None:
             error = _unbounded([model.name])
-            raise Stopped(error.code, error.message, error.hint)
+            raise Stopped.because(error)
         return self._observed_of(model.name).highest(
             sent, most_out, request.samples, None if self.usd is None else price
         )

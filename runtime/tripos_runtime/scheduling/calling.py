@@ -107,7 +107,7 @@ class Caller:
                 epoch = await gate.enter(lane, shares, tokens, ticket)
             if self._fatal is not None:
                 gate.cancelled(epoch, shares, tokens)
-                raise _stopped_error(self._fatal)
+                raise Stopped.because(self._fatal)
             attempts += 1
             started = self._clock()
             try:
@@ -118,14 +118,14 @@ class Caller:
                 error.attempts, error.usage = attempts, (lost[0].with_usage_of(lost[1:]) if lost else None)
                 if error.fatal:
                     self._fatal = error
-                    raise _stopped_error(error) from error
+                    raise Stopped.because(error) from error
                 left_s -= self._clock() - started
                 if not gate.silent:
                     failures += 1
                 delay_s = self._delay_s(error, failures, left_s)
                 if delay_s is None:
                     if error.code == UNREACHABLE and not gate.answered:
-                        raise _stopped_error(error) from error
+                        raise Stopped.because(error) from error
                     raise
                 gate.retries += 1
                 if delay_s:
@@ -265,10 +265,6 @@ def open_callers(
 def snapshot(callers: Mapping[str, Caller]) -> list[Snapshot]:
     """Return the state of each endpoint, in the order of the models."""
     return [gate.snapshot() for gate in dict.fromkeys(caller.gate for caller in callers.values())]
-
-
-def _stopped_error(error: ModelError) -> Stopped:
-    return Stopped(error.code, error.message, error.hint)
 
 
 def _size(request: Request) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.lengths import sized
-from tripos_warehouse.query.aggregates import compute_statistic, values_without_groups
+from tripos_warehouse.query.aggregates import AGREEMENTS
 from tripos_warehouse.statistics.agreement import Weights, cohen_kappa, gwet_ac, krippendorff_alpha
 
 GAPS = [
@@ -53,10 +53,10 @@ def test_it_is_undefined_with_a_reason() -> None:
 
 def test_measures_have_it_and_leave_items_out_without_losing_a_category() -> None:
     matrix = np.array(GAPS, dtype=float)
-    assert compute_statistic("gwet_ac1", "", matrix).value == pytest.approx(0.77544407)
-    assert compute_statistic("gwet_ac2", "", matrix).value == pytest.approx(0.91400072)
+    assert AGREEMENTS["gwet_ac1"].estimate(matrix).value == pytest.approx(0.77544407)
+    assert AGREEMENTS["gwet_ac2"].estimate(matrix).value == pytest.approx(0.91400072)
     # Only the tenth item is of the fifth category.
-    without = values_without_groups("gwet_ac1", "", matrix, np.arange(12), 12)[9]
+    without = AGREEMENTS["gwet_ac1"].leave_out(matrix, "", np.arange(12), 12)[9]
     kept = np.delete(matrix, 9, axis=1)
     assert without == gwet_ac(kept, "none", [1, 2, 3, 4, 5]).value != gwet_ac(kept).value
 
@@ -117,7 +117,7 @@ def test_kappa_by_squares_needs_no_categories(seed: int) -> None:
     """The distance of two levels is that of their numbers, so the length of the scale cancels out (Cohen, 1968)."""
     random = np.random.default_rng([4, seed])
     one, other = (random.choice([1, 2, 5], 20).tolist() for _ in range(2))
-    found = compute_statistic("quadratic_kappa", "", np.array([one, other], dtype=float)).value
+    found = AGREEMENTS["quadratic_kappa"].estimate(np.array([one, other], dtype=float)).value
     assert found == pytest.approx(cohen_kappa(one, other, "quadratic", [1, 2, 3, 4, 5, 6, 7]).value)
 
 

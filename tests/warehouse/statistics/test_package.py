@@ -13,7 +13,7 @@ import pytest
 
 from tripos_warehouse.statistics.result import Estimate
 
-PAGE = (Path(__file__).parents[3] / "docs/statistics.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[3] / "docs/reference/statistics/index.md").read_text("utf-8")
 MODULES = [
     import_module(f"tripos_warehouse.statistics.{name}")
     for name in (

@@ -107,7 +107,7 @@ class WorkerEnded:
     """The last message of a worker: how it ended, and the code, message and hint of what stopped it."""
 
     status: str
-    failure: tuple[str, str, str | None] | None = None
+    failure: tuple[str, str, str] | None = None
 
 
 @dataclass(frozen=True)

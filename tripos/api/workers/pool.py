@@ -26,12 +26,12 @@ from tripos.api.workers.messages import (
     read,
 )
 from tripos.api.workers.worker import BudgetServer, CaseServer
-from tripos.errors import SOME_FAILED, Failure
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.interrupts import TO_WORKER
 from tripos.runs.selection import RunRequest
 from tripos.settings.config import Config
 from tripos.settings.runtime import check_divisible
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.drivers.engine import part_size
@@ -83,13 +83,13 @@ class WorkerPool:
         self._deaths = self._in_vain = self._answered = 0
         self._stopping = False
         self._made = False
-        self._failure: Failure | None = None
+        self._failure: TriposError | None = None
         self._reading: CaseServer | None = None
         """The cases read so far, for a run with early stopping."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def check(self, limits: Limits) -> None:
-        """Raise `Failure` R0202 if a limit leaves nothing for some worker."""
+        """Raise `TriposError` R0202 if a limit leaves nothing for some worker."""
         check_divisible(limits, self.workers)
 
     def interrupt(self) -> bool:
@@ -135,7 +135,9 @@ class WorkerPool:
         order = ("failed", "stopped", "interrupted", "finished")
         worst = min((each.ended for each in self._over if each.ended), key=lambda ended: order.index(ended.status))
         first = next((each.ended for each in self._over if each.ended and each.ended.status == worst.status), worst)
-        return RunResult(first.status, None if first.failure is None else Failure(*first.failure, SOME_FAILED))
+        return RunResult(
+            first.status, None if first.failure is None else TriposError(*first.failure, ExitCode.SOME_FAILED)
+        )
 
     async def _followed(self) -> None:
         """Wait until every worker is gone, including those that are started meanwhile."""
@@ -222,7 +224,7 @@ class WorkerPool:
         if self._in_vain >= MOST_DEATHS:
             message = f"{self._in_vain} workers in a row ended {how} before any call was answered"
             hint = "run without --workers, and see what is wrong"
-            self._failure = Failure(DIED, message, hint, SOME_FAILED)
+            self._failure = TriposError(DIED, message, hint, ExitCode.SOME_FAILED)
             self._stop()
             return
         self._job.tally.notes.append(f"a worker ended {how}; others take what it had, and another one is started")
@@ -267,11 +269,11 @@ class WorkerPool:
 
 
 def worker_pool(spec: CompiledSpec, choices: RunRequest, config: Config, workers: int) -> WorkerPool | None:
-    """Return a pool with this number of workers, or None for one process. Raises `Failure` R0202 if the store is not a
-    folder."""
+    """Return a pool with this number of workers, or None for one process. Raises `TriposError` R0202 if the store is
+    not a folder."""
     if workers > 1 and "://" in str(config.store):
         message = f"`--workers` shares a store in a folder, and `{config.store}` is on a bucket"
-        raise Failure("R0202", message, "run the same command several times instead: each is a worker of its own")
+        raise TriposError("R0202", message, "run the same command several times instead: each is a worker of its own")
     return WorkerPool(spec, choices, config, workers) if workers > 1 else None
 
 

@@ -38,21 +38,19 @@ from tripos.api.workers.messages import (
     pack,
     read,
 )
-from tripos.errors import Failure
 from tripos.runs.interrupts import TO_WORKER, end_evaluations_on
 from tripos.runs.preparation import damage_note, prepare
 from tripos.runs.records import open_others
 from tripos.settings.runtime import limits_share
+from tripos_compiler.errors import TriposError
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.functions.plugins import PluginError
 from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.datasets.cases import Case, SubsetTags
 from tripos_runtime.drivers.engine import Share, membership_row
 from tripos_runtime.drivers.sequential_stopping import ItemScore, OrderedCases, StoppingRule
-from tripos_runtime.models.base import ModelError, Price, Reply
+from tripos_runtime.models.base import Price, Reply
 from tripos_runtime.models.catalog import set_file_variables
 from tripos_runtime.scheduling.budget import Budget, Cost, Debit, Halted, OutOfBudget
-from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store
 
 Send = Callable[[object], None]
@@ -259,9 +257,7 @@ async def _work(answers: int) -> None:
     worker = _Worker(assignment, messages, transport)
     try:
         ended = await worker.work()
-    except Failure as failure:
-        ended = WorkerEnded("failed", (failure.code, failure.message, failure.hint))
-    except (PluginError, ModelError, StoreError) as error:
+    except TriposError as error:
         ended = WorkerEnded("failed", (error.code, error.message, error.hint))
     worker.send(ended)
     transport.close()  # flushes pending messages first

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from tripos.cli.exports.questions import Check, EmittedQuestion, SpecQuestions
-from tripos_warehouse.files import atomic_path, write_lines
+from tripos_warehouse.files import export_path, write_lines
 
 GENERATION = {"max_tokens": "max_gen_toks", "temperature": "temperature", "top_p": "top_p", "stop": "until"}
 """The settings that lm-eval has too, with its names."""
@@ -168,6 +168,6 @@ def _generation(emission: SpecQuestions, questions: Sequence[EmittedQuestion]) -
 
 
 def _write(path: Path, config: Mapping[str, Any]) -> Path:
-    with atomic_path(path) as new:
+    with export_path(path) as new:
         new.write_text(yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True), "utf-8")
     return path

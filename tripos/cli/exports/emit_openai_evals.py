@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from tripos.cli.exports.questions import Check, EmittedQuestion, SpecQuestions
-from tripos_warehouse.files import atomic_path, write_lines
+from tripos_warehouse.files import export_path, write_lines
 
 CLASSES = {"equals": "evals.elsuite.basic.match:Match", "contains": "evals.elsuite.basic.includes:Includes"}
 """The class of the library that computes a check."""
@@ -53,7 +53,7 @@ def write_openai_evals(emission: SpecQuestions, folder: Path) -> list[Path]:
         registry[own] = {"id": f"{own}.v0", "description": f"{score} of {scenario}", "metrics": ["accuracy"]}
         registry[f"{own}.v0"] = {"class": CLASSES[check.kind], "args": args}
     main = folder / "registry" / "evals" / f"{name}.yaml"
-    with atomic_path(main) as new:
+    with export_path(main) as new:
         new.write_text(yaml.safe_dump(registry, sort_keys=False, allow_unicode=True), "utf-8")
     return [main, *found]
 

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from tripos.cli.exports.questions import Check, EmittedQuestion, SpecQuestions
-from tripos_warehouse.files import atomic_path, write_lines
+from tripos_warehouse.files import export_path, write_lines
 
 SENT_ROLES = frozenset({"system", "user", "assistant"})
 """The roles of chat messages that promptfoo sends."""
@@ -48,7 +48,7 @@ def write_promptfoo(emission: SpecQuestions, folder: Path) -> list[Path]:
     tests = write_lines(
         folder / "tests.jsonl", (json.dumps(_test(each), ensure_ascii=False).encode() for each in shown)
     )
-    with atomic_path(place) as new:
+    with export_path(place) as new:
         new.write_text(yaml.safe_dump(config, sort_keys=False, allow_unicode=True), "utf-8")
     return [place, tests.path]
 

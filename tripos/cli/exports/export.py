@@ -7,19 +7,18 @@ from pathlib import Path
 
 from tripos.cli.context import open_store
 from tripos.cli.exports.training_data import compiled_pairs
-from tripos.errors import SOME_FAILED, SUCCESS, Failure
 from tripos.settings.options import EXPORTS, TRAINING_EXPORTS, ExportParameters
 from tripos.terminal import print_json, show_message, show_text
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.text_format import counted
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Export, Pairing, Plan
-from tripos_compiler.source.inputs import DataError
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import get_selected
 
 
-def main(options: Namespace) -> int:
+def main(options: Namespace) -> ExitCode:
     """Write an export of a run or of a spec's data, and print a summary."""
     if options.spec is not None:
         _check_output(options)
@@ -27,42 +26,39 @@ def main(options: Namespace) -> int:
 
         return export_pairs(options)
     store = open_store(options)
-    try:
-        store.verify()
-        connection, run = connect_run(store, options.run)
-        with connection:
-            plan = get_selected(connection, run)
-            kind = _kind(options, plan)
-            ExportParameters.check_kind(options, kind)
-            if kind in ExportParameters.output.only_for:
-                _check_output(options)
-            if kind in TRAINING_EXPORTS:
-                from tripos.cli.exports.training_data import export_training
+    store.verify()
+    connection, run = connect_run(store, options.run)
+    with connection:
+        plan = get_selected(connection, run)
+        kind = _kind(options, plan)
+        ExportParameters.check_kind(options, kind)
+        if kind in ExportParameters.output.only_for:
+            _check_output(options)
+        if kind in TRAINING_EXPORTS:
+            from tripos.cli.exports.training_data import export_training
 
-                export_training(connection, plan, run, options, kind)
-            elif kind == "eee":
-                from tripos.cli.exports.results import export_eee
+            export_training(connection, plan, run, options, kind)
+        elif kind == "eee":
+            from tripos.cli.exports.results import export_eee
 
-                export_eee(connection, plan, run, options)
-            elif kind == "otel":
-                from tripos.cli.exports.results import export_telemetry
+            export_eee(connection, plan, run, options)
+        elif kind == "otel":
+            from tripos.cli.exports.results import export_telemetry
 
-                export_telemetry(connection, plan, run, options)
-            elif kind == "hub":
-                from tripos.cli.exports.results import export_hub
+            export_telemetry(connection, plan, run, options)
+        elif kind == "hub":
+            from tripos.cli.exports.results import export_hub
 
-                export_hub(connection, plan, run, options)
-            elif kind in ("inspect", "lm-eval"):
-                from tripos.cli.exports.results import export_for_tool
+            export_hub(connection, plan, run, options)
+        elif kind in ("inspect", "lm-eval"):
+            from tripos.cli.exports.results import export_for_tool
 
-                export_for_tool(connection, plan, run, options, kind)
-            else:
-                from tripos.cli.exports.results import export_tables
+            export_for_tool(connection, plan, run, options, kind)
+        else:
+            from tripos.cli.exports.results import export_tables
 
-                export_tables(connection, plan, run, options)
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
-    return SUCCESS
+            export_tables(connection, plan, run, options)
+    return ExitCode.SUCCESS
 
 
 def _kind(options: Namespace, plan: Plan) -> str:
@@ -84,37 +80,32 @@ def _kind(options: Namespace, plan: Plan) -> str:
 def _check_output(options: Namespace) -> None:
     if options.output is None:
         verb, option = "tripos export", "-o/--output"
-        raise Failure("R0202", f"`{verb}` needs {option}", f"`{verb} --help` shows how it is written")
+        raise TriposError("R0202", f"`{verb}` needs {option}", f"`{verb} --help` shows how it is written")
 
 
 # tripos emit
-def emit_main(options: Namespace) -> int:
+def emit_main(options: Namespace) -> ExitCode:
     """Write the files of a format, and list what it cannot express. Return 1 if there is anything."""
     from tripos.cli.exports.forms import emit
 
     plan, source = compiled_pairs(options, options.path)
     folder = Path(options.output)
     if folder.exists() and not folder.is_dir():
-        raise Failure("S0604", f"`{folder}` is a file, and several are to be written", "name a folder")
-    try:
-        emitted = emit(options.form, plan, source, folder)
-    except DataError as error:
-        raise Failure("E0307", error.message, error.help) from error
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error
+        raise TriposError("S0604", f"`{folder}` is a file, and several are to be written", "name a folder")
+    emitted = emit(options.form, plan, source, folder)
     if options.json:
         losses = [{"place": each.place, "why": each.why} for each in emitted.losses]
         files = [str(each) for each in emitted.files]
         print_json({"form": options.form, "files": files, "questions": emitted.questions, "lost": losses})
-        return SOME_FAILED if losses else SUCCESS
+        return ExitCode.SOME_FAILED if losses else ExitCode.SUCCESS
     for path in emitted.files:
         show_text(str(path))
     if options.form != "jsonschema":
         show_message(f"{counted(emitted.questions, 'question')}")
     if not emitted.losses:
         show_message("nothing is lost")
-        return SUCCESS
+        return ExitCode.SUCCESS
     show_message("lost:")
     for each in emitted.losses:
         show_text(f"  {each.place}: {each.why}")
-    return SOME_FAILED
+    return ExitCode.SOME_FAILED

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from tripos_compiler.language.evaluation import NoValue, evaluate
 from tripos_compiler.language.references import paths_in
+from tripos_compiler.language.scored_values import mean_in
 from tripos_compiler.library.types import without_optional
 from tripos_compiler.plan import (
     Aggregate,
@@ -285,5 +286,6 @@ def _add_unsupported_measures(emission: SpecQuestions) -> None:
 
 def _is_mean(measure: Measure, scores: set[str]) -> bool:
     figure = measure.figure
-    plain = isinstance(figure, Aggregate) and figure.function == "mean" and not measure.by and not figure.of_condition
-    return plain and isinstance(figure, Aggregate) and len(figure.values) == 1 and figure.values[0] in scores
+    if not isinstance(figure, Aggregate) or mean_in(figure) != figure or measure.by or figure.of_condition:
+        return False
+    return len(figure.values) == 1 and figure.values[0] in scores

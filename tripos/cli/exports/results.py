@@ -9,11 +9,11 @@ from contextlib import closing
 from pathlib import Path
 
 from tripos.cli.context import open_store
-from tripos.errors import Failure
 from tripos.settings.option import listed_names
 from tripos.terminal import print_json, show_message, show_text
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.text_format import counted
+from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.tables import (
@@ -51,13 +51,13 @@ def export_for_tool(connection: Connection, plan: Plan, run: RunRecord, options:
 
 
 def export_hub(connection: Connection, plan: Plan, run: RunRecord, options: Namespace) -> None:
-    """Write the files for the Hugging Face Hub. Raises the errors of `write_hub` and `write_folder`, and `Failure`
+    """Write the files for the Hugging Face Hub. Raises the errors of `write_hub` and `write_folder`, and `TriposError`
     R0202 without a data set."""
     from tripos_warehouse.exports.hub import FRAMEWORK, HubSource, write_hub
 
     if options.dataset is None:
         hint = "name the data set of the benchmark: --dataset OWNER/NAME"
-        raise Failure("R0202", "results on the Hub belong to a data set", hint)
+        raise TriposError("R0202", "results on the Hub belong to a data set", hint)
     folder = Path(options.output)
     source = HubSource(options.dataset, options.source, options.organization)
     card, found = write_hub(connection, plan, run, folder, source)
@@ -91,12 +91,12 @@ def export_hub(connection: Connection, plan: Plan, run: RunRecord, options: Name
 
 
 def export_telemetry(connection: Connection, plan: Plan, run: RunRecord, options: Namespace) -> None:
-    """Send spans and events to an endpoint. Raises the errors of `send_telemetry`, and `Failure` R0202 without an
+    """Send spans and events to an endpoint. Raises the errors of `send_telemetry`, and `TriposError` R0202 without an
     endpoint."""
     from tripos_warehouse.exports.telemetry import send_telemetry
 
     if options.to is None:
-        raise Failure("R0202", "telemetry goes to an endpoint", "name it: --to http://HOST:4318")
+        raise TriposError("R0202", "telemetry goes to an endpoint", "name it: --to http://HOST:4318")
     sent = send_telemetry(connection, plan, run, options.to, options.content, options.secrets)
     if options.json:
         print_json({"format": "otel", "run_id": run.run_id, "to": options.to, **vars(sent)})
@@ -221,7 +221,7 @@ def _tables(options: Namespace) -> list[str]:
         if name not in TABLES:
             close = nearest(name, TABLES)
             hint = f"did you mean `{close}`?" if close else f"the tables are {', '.join(TABLES)}"
-            raise Failure("R0202", f"there is no table `{name}` to export", hint)
+            raise TriposError("R0202", f"there is no table `{name}` to export", hint)
     return [name for name in TABLES if not named or name in named]
 
 

@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tripos.cli.context import compile_command_spec, open_store
-from tripos.errors import SUCCESS, Failure
 from tripos.runs.selection import chosen_cases
 from tripos.settings.load import load_config
 from tripos.settings.option import listed_names
@@ -19,6 +18,7 @@ from tripos.terminal import print_json, show_json, show_message, show_text, tabl
 from tripos.training.examples import find_examples, write_examples
 from tripos.training.reward_pairs import write_pairs
 from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.plan import Binary, Call, Export, Expr, Items, Literal_, Pairing, Plan, Ref, Unary
 from tripos_runtime.datasets.cases import CaseSource
@@ -45,7 +45,7 @@ from tripos_warehouse.views.runs import RunRecord, get_plan
 # Filters
 def reply_filter(options: Namespace, plan: Plan, where: Expr | None) -> tuple[ReplyFilter, tuple[str, ...]]:
     """Return a predicate on places, and the filters in words. A place without an axis that `--only` names is included.
-    Raises `Failure` if the plan lacks a scenario, axis or value."""
+    Raises `TriposError` if the plan lacks a scenario, axis or value."""
     chosen = chosen_cases(Namespace(scenario=options.scenario, only=options.only, limit=None, seed=None), plan)
 
     def keep(place: Mapping[str, str | None]) -> bool:
@@ -153,7 +153,7 @@ def _replied(options: Namespace, name: str, opened: ExitStack) -> SourceRun:
 
 
 def reply_query(options: Namespace, plan: Plan, run: RunRecord, kind: str) -> ReplyQuery:
-    """Return the query for replies: the options, applied to the named export of the spec. Raises `Failure` and
+    """Return the query for replies: the options, applied to the named export of the spec. Raises `TriposError` and
     `StoreError`."""
     declared = next((each for each in plan.exports if isinstance(each, Export) and each.name == options.what), None)
     keep, told = reply_filter(options, plan, None if declared is None else declared.where)
@@ -203,7 +203,7 @@ def _default_criterion(plan: Plan, kind: str, per: tuple[str, ...]) -> str:
             return found[0]
     names = [*fitting, *score_names(plan)] if kind == "distillation" else score_names(plan)
     some = ", ".join(f"`{name}`" for name in dict.fromkeys(names)) or "none"
-    raise Failure("R0202", "there is no measure or score to rank replies", f"give `--by NAME`; there is {some}")
+    raise TriposError("R0202", "there is no measure or score to rank replies", f"give `--by NAME`; there is {some}")
 
 
 def _summary_lines(plan: Plan, query: ReplyQuery, training: TrainingSet, path: Path) -> Iterable[str]:
@@ -267,8 +267,8 @@ NO_EXAMPLE_REASONS = {**REASONS, "alone": "rows without another beside them"}
 
 
 # Pairs and examples of a spec
-def export_pairs(options: Namespace) -> int:
-    """Write the pairs and their provenance, and print their number. Raises `Failure` and `StoreError`."""
+def export_pairs(options: Namespace) -> ExitCode:
+    """Write the pairs and their provenance, and print their number. Raises `TriposError` and `StoreError`."""
     options.deny = getattr(options, "deny", [])
     plan, source = compiled_pairs(options, options.spec)
     path = Path(options.output)
@@ -278,7 +278,7 @@ def export_pairs(options: Namespace) -> int:
     said = write_pairs(plan, named_pairings(plan, named), source, path)
     if options.json:
         show_json(json.dumps({name: value for name, value in said.items() if name != "lines"}, indent=2))
-        return SUCCESS
+        return ExitCode.SUCCESS
     topics = {group for line in said["lines"] for group in line["groups"]}
     grouped = f" of {len(topics):,} topic{'' if len(topics) == 1 else 's'}" if topics else ""
     show_message(f"{said['examples']:,} pair{'' if said['examples'] == 1 else 's'}{grouped}, written to {path}")
@@ -288,14 +288,16 @@ def export_pairs(options: Namespace) -> int:
     for reason, count in said["left_out"].items():
         show_message(f"  left out, {REASONS.get(reason, reason)}: {count:,}")
     show_message(f"where it comes from: {provenance_path(path)}")
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
-def _export_examples(options: Namespace, plan: Plan, source: CaseSource, exports: Sequence[Pairing], path: Path) -> int:
+def _export_examples(
+    options: Namespace, plan: Plan, source: CaseSource, exports: Sequence[Pairing], path: Path
+) -> ExitCode:
     said = write_examples(plan, exports, source, path)
     if options.json:
         show_json(json.dumps({name: value for name, value in said.items() if name != "lines"}, indent=2))
-        return SUCCESS
+        return ExitCode.SUCCESS
     count = said["examples"]
     show_message(f"{count:,} {'example' if count == 1 else 'examples'}, written to {path}")
     if len(exports) > 1:
@@ -304,16 +306,16 @@ def _export_examples(options: Namespace, plan: Plan, source: CaseSource, exports
     for reason, count in said["left_out"].items():
         show_message(f"  left out, {NO_EXAMPLE_REASONS.get(reason, reason)}: {count:,}")
     show_message(f"where it comes from: {provenance_path(path)}")
-    return SUCCESS
+    return ExitCode.SUCCESS
 
 
 def compiled_pairs(options: Namespace, path: str) -> tuple[Plan, CaseSource]:
-    """Return the plan of a spec, and the source of its rows. Raises `Failure` S0821 if it has errors."""
+    """Return the plan of a spec, and the source of its rows. Raises `TriposError` S0821 if it has errors."""
 
     spec = Namespace(**{**vars(options), "path": path})
     compilation, folders = compile_command_spec(spec, load_config(Path.cwd(), trust=trust_of(options)))
     if compilation.plan is None:
-        raise Failure("S0821", f"`{path}` has mistakes, so nothing is made of it", "mend those above")
+        raise TriposError("S0821", f"`{path}` has mistakes, so nothing is made of it", "mend those above")
     return compilation.plan, CaseSource(compilation.plan, folders, tuple(each.path for each in compilation.sources))
 
 
@@ -323,12 +325,12 @@ def pairings_of(plan: Plan) -> list[Pairing]:
 
 
 def named_pairings(plan: Plan, names: Sequence[str]) -> list[Pairing]:
-    """Return the exports of these names. Raises `Failure` S0601 if one is unknown."""
+    """Return the exports of these names. Raises `TriposError` S0601 if one is unknown."""
     known = {each.name: each for each in pairings_of(plan)}
     for name in names:
         if name not in known:
             close = nearest(name, known)
             some = ", ".join(f"`{each}`" for each in known) or "none"
             hint = f"did you mean `{close}`?" if close else f"there is {some}"
-            raise Failure("S0601", f"the spec makes no pairs called `{name}`", hint)
+            raise TriposError("S0601", f"the spec makes no pairs called `{name}`", hint)
     return [known[name] for name in names]

@@ -17,18 +17,17 @@ import tempfile
 from array import array
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import chain, islice, repeat
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, BinaryIO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import orjson
 
-from tripos.errors import Failure
 from tripos.files import MOST_DATA_BYTES, read_untrusted_lines
 from tripos.importing.logs.inspect import MEAN, is_reducer, reduced_measure, reduced_value
 from tripos.importing.logs.log import Log, LoggedFigure, LoggedItem, LoggedScore, LogHeader, Skipped
@@ -37,9 +36,10 @@ from tripos.importing.replies import EmptyLedger, is_store
 from tripos.importing.rows import InvalidValue
 from tripos.importing.scores import GradedMetric, Place, gradable
 from tripos.runs.records import run_row, step_rows
+from tripos_compiler.errors import TriposError
+from tripos_compiler.files import atomic_path
 from tripos_compiler.plan import Ask, Plan, Scenario
 from tripos_compiler.plan.outcomes import PROVIDER_ERROR, RETRIED_NEXT_RUN
-from tripos_compiler.source.inputs import DataError
 from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import item_row, new_run_id
@@ -190,7 +190,8 @@ class ItemTable:
         target = folder / self.path.name
         if not self.added and target == self.path:
             return
-        with atomic_write(target) as file:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_path(target) as new, new.open("wb") as file:
             if self.path.exists():
                 with self.path.open("rb") as old:
                     shutil.copyfileobj(old, file)
@@ -205,19 +206,6 @@ class ItemTable:
         if self._new is not None:
             self._new.close()
             self._new = None
-
-
-@contextmanager
-def atomic_write(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that replaces `path` on success; after a failure the old file is unchanged. Raises `OSError`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.new")
-    try:
-        with new.open("wb") as file:
-            yield file
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
 
 
 # The log's own figures
@@ -686,26 +674,23 @@ class LogRecorder:
         """Write a log to the store in one commit, or write nothing if a reply or score is stored with another value.
         With `renew`, a changed score replaces the stored one.
 
-        Raises `Failure` if the items cannot be read, and `StoreError` if the store cannot be read.
+        Raises `TriposError` if the items cannot be read, and `StoreError` if the store cannot be read.
         """
-        try:
-            tried = self._recording(log)
-            batches = tried.batches()
-            first = next(batches, None)
-            if write and first is not None and tried.found.is_fresh:
-                batches = _until_changed(tried.found, chain((first,), batches), renew)
-                with suppress(_ChangedLog):
-                    Store.open(self.root, create=True).append_batches(batches)
-                return tried.found
-            deque(batches, 0)
-            found = tried.found
-            if not write or not found.is_new or found.refused or (found.changed and not renew):
-                return found
-            again = self._recording(log)  # read again rather than hold all rows in memory
-            Store.open(self.root, create=True).append_batches(again.batches())
-            return again.found
-        except DataError as error:
-            raise Failure("E0307", error.message, error.help) from error
+        tried = self._recording(log)
+        batches = tried.batches()
+        first = next(batches, None)
+        if write and first is not None and tried.found.is_fresh:
+            batches = _until_changed(tried.found, chain((first,), batches), renew)
+            with suppress(_ChangedLog):
+                Store.open(self.root, create=True).append_batches(batches)
+            return tried.found
+        deque(batches, 0)
+        found = tried.found
+        if not write or not found.is_new or found.refused or (found.changed and not renew):
+            return found
+        again = self._recording(log)  # read again rather than hold all rows in memory
+        Store.open(self.root, create=True).append_batches(again.batches())
+        return again.found
 
     def _recording(self, log: CollectedLog) -> _LogRecording:
         now = datetime.now(UTC)
@@ -764,7 +749,9 @@ class _LogRecording:
                 place, samples = next(wanted, (-1, []))
         if samples:
             message = f"the items of `{scenario.name}` are fewer than those of the log"
-            raise Failure("E0307", message, "undo the changes of the file of the items, or import into another folder")
+            raise TriposError(
+                "E0307", message, "undo the changes of the file of the items, or import into another folder"
+            )
 
     def _rows(self, scenario: Scenario, some: Sequence[tuple[Case, list[SpooledSample]]]) -> Rows:
         ask = next(step for step in scenario.steps if isinstance(step, Ask))

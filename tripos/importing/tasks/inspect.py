@@ -17,11 +17,11 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from tripos.errors import Failure
 from tripos.importing.datasets import type_of
 from tripos.importing.spec_text import Code, ImportedTask, Note, NotTranslatable, commented, name_of, quoted, template
 from tripos.source_files import SourceFolder
 from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.errors import TriposError
 from tripos_runtime.asking.functions.process import environment
 
 CODE = "R0246"
@@ -35,11 +35,11 @@ PARTS = frozenset({"name", "samples", "solvers", "setup", "scorers", "templates"
 def read_inspect_task(path: Path, task: str | None, python: Path, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """Run the module of a task, and return its rows, solvers, scorers, and the messages of some calls.
 
-    The module runs with the user's rights, but without the API keys of the environment. Raises `Failure` R0246 if it
-    fails, or if it has several tasks and none with this name.
+    The module runs with the user's rights, but without the API keys of the environment. Raises `TriposError` R0246 if
+    it fails, or if it has several tasks and none with this name.
     """
     if not SourceFolder.around(path).file(path).is_there:
-        raise Failure(CODE, f"there is no file `{path}`", "give the Python module of the task")
+        raise TriposError(CODE, f"there is no file `{path}`", "give the Python module of the task")
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "task.json"
         command = [str(python), "-B", str(READER), str(path.resolve()), task or "", json.dumps(arguments), str(out)]
@@ -49,30 +49,30 @@ def read_inspect_task(path: Path, task: str | None, python: Path, arguments: Map
                 timeout=LONGEST_S, check=False,
             )  # fmt: skip
         except OSError as error:
-            raise Failure(
+            raise TriposError(
                 CODE, f"`{python}` cannot be run: {error.strerror}", "name a Python: --python PATH"
             ) from error
         except subprocess.TimeoutExpired as error:
             message = f"`{path.name}` took more than {LONGEST_S / 60:.0f} minutes"
-            raise Failure(CODE, message, "let it read fewer samples") from error
+            raise TriposError(CODE, message, "let it read fewer samples") from error
         if ended.returncode != 0 or not SourceFolder.around(out).file(out).is_there:
             said = (ended.stderr.strip().splitlines() or ["it ended"])[-1]
             hint = "install what it needs into a Python, and name that: --python PATH"
-            raise Failure(CODE, f"`{path.name}` cannot be read: {said}", hint)
+            raise TriposError(CODE, f"`{path.name}` cannot be read: {said}", hint)
         try:
             told = SourceFolder.around(out).file(out).json()
         except (OSError, ValueError) as error:
-            raise Failure(CODE, f"the task of `{path.name}` cannot be read: {error}", _HINT) from error
+            raise TriposError(CODE, f"the task of `{path.name}` cannot be read: {error}", _HINT) from error
     if not isinstance(told, dict) or not ("tasks" in told or set(told) >= PARTS):
-        raise Failure(CODE, f"`{path.name}` wrote something else than its task", _HINT)
+        raise TriposError(CODE, f"`{path.name}` wrote something else than its task", _HINT)
     if "tasks" in told:
         names = told["tasks"]
         if task is not None and names:
             close = nearest(task, names)
             hint = f"did you mean `{close}`?" if close else f"it has {', '.join(names)}"
-            raise Failure(CODE, f"`{path.name}` has no task `{task}`", hint)
+            raise TriposError(CODE, f"`{path.name}` has no task `{task}`", hint)
         shown = f"tasks: {', '.join(names)}" if names else "no task"
-        raise Failure(CODE, f"`{path.name}` has {shown}", "name one: --task NAME" if names else "see its `@task`")
+        raise TriposError(CODE, f"`{path.name}` has {shown}", "name one: --task NAME" if names else "see its `@task`")
     return told
 
 

@@ -22,13 +22,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tripos.errors import Failure
 from tripos.importing.spec_text import ImportedTask, Note, NotTranslatable, commented, name_of, quoted, title
 from tripos.importing.tasks.lm_eval_prompts import PromptTranslation, WorkedExamples, translate_prompt
 from tripos.importing.tasks.lm_eval_scoring import FunctionTexts, KnownFigure, TaskScores, score_lines
 from tripos.importing.tasks.lm_eval_templates import PythonName, TaskColumns, TaskFields, check_config
 from tripos.importing.tasks.shapes import CODE, as_list, kind_of as kind_of_value
 from tripos.source_files import SourceFile, SourceFolder
+from tripos_compiler.errors import TriposError
 from tripos_compiler.source.inputs import DataError
 from tripos_runtime.asking.functions.process import environment
 
@@ -64,8 +64,8 @@ class TaskFile:
 
 
 def read_task(path: Path, source: SourceFolder | None = None) -> TaskFile:
-    """Read a file with a task or group, and the files that it includes, within a folder. Raises `Failure` R0246 if it
-    is neither."""
+    """Read a file with a task or group, and the files that it includes, within a folder. Raises `TriposError` R0246 if
+    it is neither."""
     return TaskReader(source or SourceFolder.around(path)).read(path)
 
 
@@ -82,7 +82,7 @@ def read_folder(folder: Path, source: SourceFolder | None = None) -> dict[str, T
     for path in _files(folder):
         try:
             task = reader.read(path)
-        except Failure:
+        except TriposError:
             continue
         found.setdefault(task.name, task)
     return found
@@ -109,15 +109,15 @@ class TaskReader:
         """Configurations merged with their includes."""
 
     def read(self, path: Path) -> TaskFile:
-        """Return the task or group of a file. Raises `Failure` R0246 if it is neither or has another shape."""
+        """Return the task or group of a file. Raises `TriposError` R0246 if it is neither or has another shape."""
         place = path.absolute()
         config = self._merged(place, ())
         kind = config_kind(config)
         if not kind:
             hint = "give a YAML file with `task` or `group`, or a folder and `--task NAME`"
-            raise Failure(CODE, f"`{path}` is no task of lm-eval: it has neither `task` nor `group`", hint)
+            raise TriposError(CODE, f"`{path}` is no task of lm-eval: it has neither `task` nor `group`", hint)
         if "task" not in config and kind == "class":
-            raise Failure(CODE, f"`{path}` has a class and no name", "write `task: NAME`")
+            raise TriposError(CODE, f"`{path}` has a class and no name", "write `task: NAME`")
         check_config(config, path)
         name = config["group"] if kind == "group" else config["task"]
         return TaskFile(str(name), kind, place, config, source=self.source)
@@ -126,9 +126,9 @@ class TaskReader:
         if path in self._whole:
             return self._whole[path]
         if path in around:
-            raise Failure(CODE, f"`{path.name}` includes itself", "remove the `include`")
+            raise TriposError(CODE, f"`{path.name}` includes itself", "remove the `include`")
         if len(around) > MOST_INCLUDED:
-            raise Failure(
+            raise TriposError(
                 CODE, f"`{path.name}` is included over more than {MOST_INCLUDED} files", "include it directly"
             )
         config = dict(self._loaded(path))
@@ -136,7 +136,7 @@ class TaskReader:
         merged: dict[str, Any] = {}
         for each in includes:
             if not isinstance(each, str):
-                raise Failure(CODE, f"`{path}`: `include`: it is {kind_of_value(each)}, and should be a text", MEND)
+                raise TriposError(CODE, f"`{path}`: `include`: it is {kind_of_value(each)}, and should be a text", MEND)
             above = self._merged(Path(os.path.normpath(path.parent / each)), (*around, path))
             merged.update({key: value for key, value in above.items() if key != "task_list"})
         self._whole[path] = {**merged, **config}
@@ -148,11 +148,11 @@ class TaskReader:
         try:
             document = self.source.file(path).yaml(TAGS)
         except OSError as error:
-            raise Failure(CODE, f"cannot read `{path}`: {error.strerror}", "check the path") from error
+            raise TriposError(CODE, f"cannot read `{path}`: {error.strerror}", "check the path") from error
         except ValueError as error:
-            raise Failure(CODE, f"`{path}` is no YAML: {error}", "mend the file") from error
+            raise TriposError(CODE, f"`{path}` is no YAML: {error}", "mend the file") from error
         if not isinstance(document, dict):
-            raise Failure(CODE, f"`{path}` is no task of lm-eval: it is no mapping", "give a YAML file of a task")
+            raise TriposError(CODE, f"`{path}` is no task of lm-eval: it is no mapping", "give a YAML file of a task")
         self._read[path] = document
         return document
 
@@ -505,16 +505,16 @@ def group_of(
     depth: int = 0,
     count: Iterator[int] | None = None,
 ) -> TaskGroup:
-    """Return a group with its members, looked up by name. Raises `Failure` R0246 if a member is missing."""
+    """Return a group with its members, looked up by name. Raises `TriposError` R0246 if a member is missing."""
     if depth > _DEEPEST:
-        raise Failure(CODE, f"the group `{task.name}` is a member of itself", "remove it from its own `task`")
+        raise TriposError(CODE, f"the group `{task.name}` is a member of itself", "remove it from its own `task`")
     said = {key: each for key, each in task.config.items() if key not in _GROUP_KEYS}
     own = {**said, **{key: each for key, each in changes.items() if key not in _GROUP_KEYS}}
     made = TaskGroup(task.name, str(task.get("group_alias", task.name)), aggregates=_aggregates(task))
     number = count or itertools.count(1)
     for each in as_list(task.get("task", [])):
         if next(number) > MOST_MEMBERS:
-            raise Failure(
+            raise TriposError(
                 CODE, f"the group `{task.name}` has more than {MOST_MEMBERS:,} members", "import a part of it"
             )
         item = each if isinstance(each, dict) else {"task": each}
@@ -544,7 +544,7 @@ def _members(
     if "dataset_path" in more:
         return [TaskFile(name, "task", task.path, {**more, "task": name}, source=task.source)]
     hint = "give the folder that has it too: `tripos import task FOLDER --task NAME`"
-    raise Failure(CODE, f"the group `{task.name}` has a member `{name}`, which is not there", hint)
+    raise TriposError(CODE, f"the group `{task.name}` has a member `{name}`, which is not there", hint)
 
 
 def _aggregates(task: TaskFile) -> list[Mapping[str, Any]]:
@@ -603,7 +603,7 @@ def write_rows(
     task: TaskFile, folder: Path, python: str | None = None, shots: int | None = None, changes: Mapping[str, Any] = {}
 ) -> WrittenRows:
     """Execute the Python of a task, and return the files with its rows in `folder/rows`. `changes` overrides the
-    configuration of the file. Raises `Failure` R0246 if the execution fails."""
+    configuration of the file. Raises `TriposError` R0246 if the execution fails."""
     name = name_of(task.name)
     rows = (folder / "rows").resolve()
     count = int(task.get("num_fewshot", 0)) if shots is None else shots
@@ -624,12 +624,14 @@ def write_rows(
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise Failure(CODE, f"the Python of `{task.name}` could not run: {error}", "check `--python`") from error
+            raise TriposError(
+                CODE, f"the Python of `{task.name}` could not run: {error}", "check `--python`"
+            ) from error
     if ended.returncode != 0:
         lines = [each for each in ended.stderr.strip().splitlines() if each.strip()]
         said_last = (lines or ["it ended"])[-1]
         hint = "give the Python of the environment with lm-eval: `--python ENV/bin/python`"
-        raise Failure(CODE, f"the Python of `{task.name}` failed: {said_last}", hint)
+        raise TriposError(CODE, f"the Python of `{task.name}` failed: {said_last}", hint)
     written = {which: rows / f"{name}.{which}.jsonl" for which in ("tested", "shots")}
     return WrittenRows({which: path for which, path in written.items() if path.is_file()})
 

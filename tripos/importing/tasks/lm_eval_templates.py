@@ -924,7 +924,7 @@ SHOTS_FORM = TypeAdapter(TaskWithShots)
 
 
 def check_config(config: Mapping[str, Any], path: Path) -> None:
-    """Raise `Failure` R0246 if a task, or a task among the members of a group, has another form."""
+    """Raise `TriposError` R0246 if a task, or a task among the members of a group, has another form."""
     validate_shape(FORM, config, path)
     if isinstance(config.get("fewshot_config"), dict):
         validate_shape(SHOTS_FORM, config, path)

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from tripos.errors import Failure
 from tripos.files import MOST_DATA_BYTES
 from tripos.importing.spec_text import (
     Code,
@@ -26,6 +25,7 @@ from tripos.importing.spec_text import (
 )
 from tripos.importing.tasks.shapes import AS_LIST, CODE, kind, validate_shape
 from tripos.source_files import SourceFile, SourceFolder, read_exact_json
+from tripos_compiler.errors import TriposError
 
 ROWS = "tests.jsonl"
 HOLE = re.compile(r"{{\s*(\w+)\s*}}")
@@ -105,14 +105,14 @@ def is_promptfoo(path: Path, folder: SourceFolder | None = None) -> bool:
     folder = folder or SourceFolder.around(path)
     try:
         found = _document(folder.file(path))
-    except Failure:
+    except TriposError:
         return False
     return isinstance(found, Mapping) and "prompts" in found and ("tests" in found or "providers" in found)
 
 
 def promptfoo_spec(path: Path, language: str = "en", folder: SourceFolder | None = None) -> ImportedTask:
-    """Return a configuration as a spec. The files that it names are read within `folder`. Raises `Failure` R0246 if a
-    file cannot be read or has another shape."""
+    """Return a configuration as a spec. The files that it names are read within `folder`. Raises `TriposError` R0246 if
+    a file cannot be read or has another shape."""
     folder = folder or SourceFolder.around(path)
     document = _document(folder.file(path))
     config: PromptfooConfig = validate_shape(_form(PromptfooConfig), document, path)
@@ -170,7 +170,7 @@ def _document(file: SourceFile) -> Any:
         return file.yaml()
     except (OSError, ValueError) as error:
         message = f"`{file.path}` cannot be read: {_reason(error)}"
-        raise Failure(CODE, message, "give a YAML file in UTF-8") from error
+        raise TriposError(CODE, message, "give a YAML file in UTF-8") from error
 
 
 def _reason(error: Exception) -> str:
@@ -212,8 +212,8 @@ def _from_file(place: str, path: Path, folder: SourceFolder) -> list[Any]:
             case ".csv":
                 return [_from_line(line) for line in file.csv()]
     except (OSError, ValueError) as error:
-        raise Failure(CODE, f"the tests of `{place}` cannot be read: {_reason(error)}", "mend the file") from error
-    raise Failure(CODE, f"the tests of `{place}` are no table", "write them as CSV, JSON or YAML")
+        raise TriposError(CODE, f"the tests of `{place}` cannot be read: {_reason(error)}", "mend the file") from error
+    raise TriposError(CODE, f"the tests of `{place}` are no table", "write them as CSV, JSON or YAML")
 
 
 def _from_line(line: Mapping[str, str]) -> dict[str, Any]:
@@ -286,7 +286,7 @@ class Filling:
         self.left = MAX_CHARACTERS
 
     def text(self, value: Any) -> str:
-        """Return a value as text. Raises `Failure` R0246 if the rows become too large."""
+        """Return a value as text. Raises `TriposError` R0246 if the rows become too large."""
         return self._counted(_text(value))
 
     def filled(self, text: str, variables: Mapping[str, Any]) -> str:
@@ -302,7 +302,7 @@ class Filling:
         self.left -= len(text)
         if self.left < 0:
             message = f"the tests have more than {MAX_CHARACTERS:,} characters with all that they share"
-            raise Failure(CODE, message, "import fewer tests at a time")
+            raise TriposError(CODE, message, "import fewer tests at a time")
         return text
 
 
@@ -343,13 +343,13 @@ def _text(value: Any) -> str:
 
 
 def _prompt(given: Any, path: Path, folder: SourceFolder) -> str:
-    """Return the text of a prompt. Raises `Failure` R0246 for a mapping without text, and for a file outside the
+    """Return the text of a prompt. Raises `TriposError` R0246 for a mapping without text, and for a file outside the
     folder."""
     if isinstance(given, Mapping):
         given = given.get("raw") or given.get("id")
         if not isinstance(given, str):
             message = f"`{path}`: a prompt has no `raw` and no `id` that is a text"
-            raise Failure(CODE, message, "write the prompt as a text, or its file as `file://NAME.txt`")
+            raise TriposError(CODE, message, "write the prompt as a text, or its file as `file://NAME.txt`")
     text: str = given
     if not text.startswith(FILE):
         return text
@@ -360,7 +360,7 @@ def _prompt(given: Any, path: Path, folder: SourceFolder) -> str:
         return file.text()
     except (OSError, ValueError) as error:
         message = f"the prompt `{text}` cannot be read: {_reason(error)}"
-        raise Failure(CODE, message, "give its folder with the configuration") from error
+        raise TriposError(CODE, message, "give its folder with the configuration") from error
 
 
 def _steps(prompts: Sequence[str], columns: Mapping[str, str], notes: list[Note]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
-from tripos.errors import Failure
+from tripos_compiler.errors import TriposError
 
 CODE = "R0246"
 T = TypeVar("T")
@@ -46,8 +46,8 @@ AS_LIST = BeforeValidator(as_list)
 
 
 def validate_shape(form: TypeAdapter[T], value: Any, path: Path, at: tuple[str | int, ...] = ()) -> T:
-    """Return a value in its form; `at` are the keys that lead to it. Raises `Failure` R0246 with the position of the
-    first deviation."""
+    """Return a value in its form; `at` are the keys that lead to it. Raises `TriposError` R0246 with the position of
+    the first deviation."""
     try:
         return form.validate_python(value)
     except ValidationError as error:
@@ -58,4 +58,4 @@ def validate_shape(form: TypeAdapter[T], value: Any, path: Path, at: tuple[str |
             said = MISSING.get(first["type"], "it is of another kind than it should be")
         place = ".".join(str(each) for each in (*at, *first["loc"]))
         where = f"`{place}`: {said}" if place else said
-        raise Failure(CODE, f"`{path}`: {where}", "mend the file, or leave that part out") from error
+        raise TriposError(CODE, f"`{path}`: {where}", "mend the file, or leave that part out") from error

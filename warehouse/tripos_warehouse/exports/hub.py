@@ -18,7 +18,7 @@ import yaml
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.units import ExportedFigure, measure_figures
-from tripos_warehouse.files import atomic_path
+from tripos_warehouse.files import export_path
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.views.runs import RunRecord
 
@@ -175,7 +175,7 @@ def _index(
 
 
 def _write(path: Path, data: object) -> None:
-    with atomic_path(path) as new:
+    with export_path(path) as new:
         new.write_text(yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100), "utf-8")
 
 

@@ -39,7 +39,7 @@ from tripos_warehouse.exports.units import (
     scored_steps,
     usage_of,
 )
-from tripos_warehouse.files import atomic_path
+from tripos_warehouse.files import export_path
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.views.runs import RunRecord
 
@@ -401,7 +401,7 @@ class _InspectWriter:
         place = path if single else path / self._file_name()
         measures = measure_figures(self.connection, self.plan, self.run, self.model)
         with (
-            atomic_path(place) as new,
+            export_path(place) as new,
             tempfile.TemporaryFile() as summaries,
             zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as archive,
         ):

@@ -33,7 +33,7 @@ from tripos_warehouse.exports.units import (
     read_units,
     scored_steps,
 )
-from tripos_warehouse.files import atomic_path
+from tripos_warehouse.files import export_path
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.views.runs import RunRecord
 
@@ -130,7 +130,7 @@ class _ResultsWriter:
             if not self.samples:
                 return None
             document = self._document([*figures, *self.means.figures(self.plan)])
-            new = files.enter_context(atomic_path(place))
+            new = files.enter_context(export_path(place))
             new.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", "utf-8")
         return ExportedResults(self.model, place, len(self.tasks), self.samples, self.scores, self.without)
 
@@ -141,7 +141,7 @@ class _ResultsWriter:
             name = re.sub(r"\W", "_", told)
             while any(each.name == name for each in self.tasks.values()):
                 name += "_"
-            new = files.enter_context(atomic_path(folder / f"samples_{name}_{self.stamp}.jsonl"))
+            new = files.enter_context(export_path(folder / f"samples_{name}_{self.stamp}.jsonl"))
             self.tasks[key] = _Task(name, unit.scenario, unit.arms, files.enter_context(new.open("wb")))
         return self.tasks[key]
 

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.exports.replies import place_columns
-from tripos_warehouse.files import atomic_path
+from tripos_warehouse.files import export_path
 from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.measure_rows import with_sequential_intervals
 from tripos_warehouse.query.connection import Connection
@@ -155,7 +155,7 @@ class WrittenTable:
 def write_parquet(source: TableSource, path: Path) -> WrittenTable:
     """Write a table as Parquet. Raises `StoreError` S0604 if the disk refuses."""
     rows = 0
-    with atomic_path(path) as new, pq.ParquetWriter(new, source.schema, compression="zstd") as writer:
+    with export_path(path) as new, pq.ParquetWriter(new, source.schema, compression="zstd") as writer:
         for batch in source.batches:
             writer.write_batch(batch)
             rows += batch.num_rows
@@ -167,7 +167,7 @@ def write_csv(source: TableSource, path: Path, raw: bool) -> WrittenTable:
     an apostrophe; numbers are not. Raises `StoreError` S0604 if the disk refuses.
     """
     rows = marked = 0
-    with atomic_path(path) as new, new.open("w", encoding="utf-8", newline="") as file:
+    with export_path(path) as new, new.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(source.schema.names)
         for batch in source.batches:
@@ -261,7 +261,7 @@ def write_workbook(
     # Rows go to the disk one by one. The packed file is in memory: on a full disk it could not be closed.
     book = Workbook(write_only=True)
     packed = io.BytesIO()
-    with atomic_path(path) as new:
+    with export_path(path) as new:
         told = [_write(book, source, path, longest(source.name), most_rows) for source in tables]
         book.save(packed)
         new.write_bytes(packed.getbuffer())

@@ -25,11 +25,12 @@ from typing import Any
 import numpy as np
 import orjson
 
+from tripos_compiler.files import sync
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.errors import StoreError, is_full, store_write_error
 from tripos_warehouse.ledger.replies import RepliesByRequest, RowLookup, rows_of
 from tripos_warehouse.store.bucket.leases import Leases
-from tripos_warehouse.store.commits import Commit, check_name, new_name, sync
+from tripos_warehouse.store.commits import Commit, check_name, new_name
 from tripos_warehouse.store.index import FAILED, RESULT_TABLES, SIZE, RowIndex, has_all, pack
 from tripos_warehouse.store.journal import JOURNAL, JournalSegment, Reserve, to_line
 from tripos_warehouse.store.locks import LIST, SEGMENT, ChangeCounter, Claims, Locks, Peers, lock_offset

@@ -34,7 +34,7 @@ from tripos_warehouse.maintenance.media import collect_media, unneeded_media
 from tripos_warehouse.query.connection import as_relation, duckdb
 from tripos_warehouse.store.bucket.bucket import collect_objects
 from tripos_warehouse.store.commits import COMMITS, ParquetPart, number_of
-from tripos_warehouse.store.derived import INDEX_CACHE_SUFFIX, INDEX_FOLDER, UNUSED_S
+from tripos_warehouse.store.derived import CACHE, INDEX_CACHE_SUFFIX, INDEX_FOLDER, UNUSED_S
 from tripos_warehouse.store.index import RESULT_TABLES, RowIndex, failed_condition, has_all
 from tripos_warehouse.store.journal import JOURNAL, REJECTED, segments
 from tripos_warehouse.store.locks import COMPACTION, LIST, PARTS_LOCK, lock_offset
@@ -54,7 +54,6 @@ from tripos_warehouse.store.paths import lies_in
 from tripos_warehouse.store.schemas import TABLES, TableSchema
 from tripos_warehouse.store.store import FINISHED_WORK, Store
 from tripos_warehouse.views.derived import stale_files
-from tripos_warehouse.views.view_cache import CACHE
 
 # Superseded rows
 Numbers = npt.NDArray[np.int64]

@@ -9,15 +9,14 @@ bucket they are objects, so that every machine finds them; a listing may lag beh
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
 
+from tripos_compiler.files import write_atomically
 from tripos_warehouse.errors import StoreError, store_write_error
 from tripos_warehouse.store.bucket.bucket import Bucket
 from tripos_warehouse.store.digests import unsealed
@@ -43,12 +42,7 @@ def write_document(store: Store, folder: str, name: str, content: bytes) -> None
     try:
         path.parent.mkdir(exist_ok=True)
         if not path.exists():
-            new = path.with_suffix(f".{uuid.uuid4().hex[:12]}.tmp")
-            with new.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(path)
+            write_atomically(path, content, durable=True)
     except OSError as error:
         raise store_write_error(store.root, error) from error
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.language.aggregates import declared_aggregate
 from tripos_compiler.language.scored_values import ScoredStep, scored_inputs, scored_values_of
 from tripos_compiler.plan import Aggregate, Plan
 from tripos_compiler.source.data_classes import dataclass
@@ -18,8 +19,6 @@ from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.results import run_query
 from tripos_warehouse.tables.text import TextColumn, grid, wrapped
 
-OF_CLASSES = frozenset(("accuracy", "precision", "recall", "f1", "mcc", "cohen_kappa", "quadratic_kappa", "gwet_ac1"))
-OF_CHANCES = frozenset(("brier", "log_loss", "ece"))
 KINDS = ("choice", "bool", "integer", "text")
 MOST_CLASSES = 12
 """The most classes that a confusion matrix is shown for."""
@@ -81,9 +80,9 @@ def figure_tables(connection: Connection, plan: Plan) -> list[FigureTable]:
     found: list[FigureTable] = []
     for measure in plan.measures:
         for figure in aggregates(plan, measure.figure):
-            taken = figure.function in OF_CLASSES | OF_CHANCES and figure.of is None and len(figure.values) == 2
-            key = (figure.scenario, figure.values, figure.function in OF_CHANCES)
-            if not taken or key in seen:
+            table = declared_aggregate(figure.function).table
+            key = (figure.scenario, figure.values, table == "reliability")
+            if table is None or figure.of is not None or len(figure.values) != 2 or key in seen:
                 continue
             scored = scored_inputs(values, figure)
             if key[2] or all(_kind(each) in KINDS for each in scored):
@@ -102,7 +101,7 @@ def _tables(
     rows = run_query(connection, pairs_sql(plan, figure, scored)).to_pylist()
     for model in dict.fromkeys(str(row["model"]) for row in rows):
         own = [row for row in rows if row["model"] == model]
-        if figure.function in OF_CHANCES:
+        if declared_aggregate(figure.function).table == "reliability":
             yield _reliability(name, model, own)
         else:
             yield _confusion(name, model, own, _kind(scored[1]))

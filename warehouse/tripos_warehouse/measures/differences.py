@@ -36,6 +36,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tripos_compiler.language.aggregates import declared_aggregate, is_of_all_models
 from tripos_compiler.language.scored_values import mean_in
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan, named
 from tripos_compiler.source.data_classes import dataclass
@@ -44,7 +45,6 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.evaluation import CorrectedInputs, evaluate, read_corrected_inputs
 from tripos_warehouse.measures.figure_sql import BY_CHANCE, CUT_OFF, ROOT_OF_ZERO, sql_of
 from tripos_warehouse.measures.figures import (
-    MEANS,
     aggregates,
     clamp_of,
     degree,
@@ -134,8 +134,6 @@ def corrected_difference(
 
 MOST_GROUPS = 20
 """The most groups. More would hardly improve the error, and each computes every measure twice."""
-DISCONTINUOUS = frozenset(("median", "min", "max"))
-"""Aggregates that change in steps as items leave, so that the jackknife gives no error."""
 VIEWS = ("scores", "columns", "comparisons")
 """The views that measures read. A row belongs to one item and one model, in comparisons to two models."""
 EXACT_DF = 1e6
@@ -441,7 +439,7 @@ def _bounds_alike(plan: Plan, measure: Measure, cell: Cell, difference: Estimate
     if ends is None or difference.value is None:
         return False
     if isinstance(figure, Aggregate) and not is_over_formula(figure):
-        return figure.function in MEANS
+        return declared_aggregate(figure.function).mean_of is not None
     slices = slices_of_sum(plan, figure)
     own = dict(zip(measure.by, cell, strict=True))
     if slices is not None:  # the difference to the base is 0 in the cell of the base, for any items
@@ -564,7 +562,7 @@ def _fold_views(
     """
     connection, schema, text = half.connection, sql.name(half.schema), sql_of(plan, measure)
     words = set(re.findall(r"\w+", text))
-    together = "comparisons" in words or any(each.of_all_models for each in aggregates(plan, measure.figure))
+    together = "comparisons" in words or any(is_of_all_models(each) for each in aggregates(plan, measure.figure))
     models = "" if together else f"where every.model in ({', '.join(map(sql.text, half.models))})"
     read = [view for view in VIEWS if view in words]
     dealt = f"main.{sql.name(DEALT)}"
@@ -611,8 +609,9 @@ def _copy(view: str) -> str:
 
 
 def _is_discontinuous(plan: Plan, measure: Measure) -> bool:
-    """Return true if a measure contains an aggregate that changes in steps."""
-    return any(each.function in DISCONTINUOUS for each in aggregates(plan, measure.figure))
+    """Return true if a measure contains an aggregate that changes in steps as items leave, so that the jackknife gives
+    no error."""
+    return any(declared_aggregate(each.function).single_value for each in aggregates(plan, measure.figure))
 
 
 BATCH = 2**17

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tripos_compiler.language.aggregates import declared_aggregate
 from tripos_compiler.language.contexts import RowClusters
 from tripos_compiler.language.intervals import figure_range
 from tripos_compiler.language.scored_values import scored_inputs, scored_values_of
@@ -29,12 +30,11 @@ from tripos_warehouse.measures.figures import (
     Curve,
     aggregates,
     clamp_of,
-    is_affine_median,
+    is_affine_single_value,
     is_over_formula,
     transform_of,
     why_missing,
 )
-from tripos_warehouse.measures.influences import JACKKNIFED
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
 from tripos_warehouse.measures.products import log_of_product, product_of, product_rows, resolve_names, rows_of_cells
 from tripos_warehouse.measures.query import Query, has_separate_scores, query_in
@@ -255,7 +255,7 @@ def evaluate(
         raise StoreError(
             "S0201", f"internal error: the SQL of measure `{measure.name}` lacks the column `{missing[0]}`"
         )
-    still = is_affine_median(plan, measure.figure)
+    still = is_affine_single_value(plan, measure.figure)
     rows = [_row(measure, found, still) for found in values]
     if _is_clustered(plan, measure):
         rows = [replace(row, reason=CLUSTER_REASONS.get(row.reason or "", row.reason)) for row in rows]
@@ -431,7 +431,8 @@ def _interval(
     """Return the method and the ends of the interval of a value, if it has one."""
     figure = measure.figure
     items, df = int(record["items"] or 0), float(record["df"] or 0)
-    function = figure.function if isinstance(figure, Aggregate) and not is_over_formula(figure) else None
+    plain = isinstance(figure, Aggregate) and not is_over_formula(figure)
+    source = declared_aggregate(figure.function).error if isinstance(figure, Aggregate) and plain else None
     if record.get("its shares") and record.get("reason") in SINGLE_ITEM_REASONS:
         of_each = [(each["weight"], each["share"], each["items"]) for each in record["its shares"]]
         below, above = share_sum_reach(*zip(*of_each, strict=True))
@@ -444,9 +445,9 @@ def _interval(
         return "corrected", low, high
     if "low" in record:
         return "bootstrap", *_drawn(record, bounds_if_alike)
-    if function == "stdev" and error is not None and error > ROUNDING:
+    if source == "deviation" and error is not None and error > ROUNDING:
         return "log", *(deviation_interval(value, error, df, items) or (None, None))
-    method = "jackknife" if function in JACKKNIFED else "t" if None in ends else "logit"
+    method = "jackknife" if source == "jackknife" else "t" if None in ends else "logit"
     if error is None:
         return method, None, None
     if error <= ROUNDING:
@@ -536,7 +537,8 @@ def _half_width(standard_error: float | None, df: float) -> float | None:
 
 def _exact(measure: Measure, value: float | None) -> float | None:
     """Return a value without rounding error near 0, for a figure that has bounds or is an agreement."""
-    of_raters = isinstance(measure.figure, Aggregate) and measure.figure.function in JACKKNIFED
+    figure = measure.figure
+    of_raters = isinstance(figure, Aggregate) and declared_aggregate(figure.function).error == "jackknife"
     between = measure.low is not None and measure.high is not None
     return 0.0 if value is not None and (between or of_raters) and abs(value) < ROUNDING_ERROR else value
 

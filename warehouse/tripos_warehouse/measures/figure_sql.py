@@ -23,17 +23,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import field, replace
 
+from tripos_compiler.language.aggregates import AggregateFunction, declared_aggregate
 from tripos_compiler.language.scored_values import ScoredStep, ScoredValues, scored_inputs, scored_values_of
 from tripos_compiler.library.signature import LARGEST, OUT_OF_BOUNDS
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing, Plan, named
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.measures.aggregates import CompareSql, LeafSql
+from tripos_warehouse.measures.aggregates import IMPLEMENTATIONS, implementation
 from tripos_warehouse.measures.influences import by_unit, combined_leaves, precision
 from tripos_warehouse.measures.products import pooled_mean
 from tripos_warehouse.measures.query import (
     ELEMENT_PLACE,
     PAIR,
-    SINGLE_CELL_AGGREGATES,
     End,
     FigureTables,
     Parts,
@@ -47,7 +47,8 @@ from tripos_warehouse.measures.query import (
     row_source_of_cells,
     same,
 )
-from tripos_warehouse.measures.rows import LABELS, AggregateTables, Sums, corrected_sql, no_sums
+from tripos_warehouse.measures.rows import LABELS, LeafRows, Sums, corrected_sql, no_sums
+from tripos_warehouse.query.aggregates import CellsFormula
 from tripos_warehouse.sql import name as sql_named, text as quoted
 from tripos_warehouse.statistics.intervals import NO_SPREAD_IN_A_CELL, SINGLE_ITEM, SINGLE_ITEM_CELL
 from tripos_warehouse.views.benchmark_views import Graders, axis_columns
@@ -340,19 +341,31 @@ class CellsSql:
     cut: RowSelection
     missing: Missing
 
+    @property
+    def formula(self) -> CellsFormula:
+        """The aggregate in SQL."""
+        found = IMPLEMENTATIONS[self.figure.function].of_cells
+        assert found is not None, f"`{self.figure.function}` of cells"
+        return found
+
+    @property
+    def declaration(self) -> AggregateFunction:
+        """The facts about the aggregate."""
+        return declared_aggregate(self.figure.function)
+
     def write(self) -> FigureTables:
         """Return the tables of the aggregate."""
         node = self._of_cells()
-        if self.inner.row_sources and node.is_nonlinear and self.figure.function != "count":
+        if self.inner.row_sources and node.is_nonlinear and not self.declaration.counts:
             node = self._check_bias(node)
-        return self._told_apart(node) if self.figure.function in ("min", "max") else node
+        return node if self.formula.end is None else self._told_apart(node, *self.formula.end)
 
     def _of_cells(self) -> FigureTables:
-        figure, inner, cut = self.figure, self.inner, self.cut
+        inner, cut = self.inner, self.cut
         group = columns(cut.dims)
         weighed = self.parts.add(
             "cells",
-            f"""select *, {_WEIGHTS[figure.function]} as weight
+            f"""select *, {self.formula.weight} as weight
 from (
   select *, row_number() over (partition by {group} order by value nulls last, {columns(inner.dims)}) as place,
     count(value) over cell as "number of cells", {ordered("avg", "value")} over cell as "mean of cells",
@@ -361,14 +374,14 @@ from (
   window cell as (partition by {group})
 )""",
         )
-        value, undefined = _OF_CELLS[figure.function], ""
+        value, undefined = self.formula.value, ""
         counts = "weight <> 0" if inner.drawn is None else "value is not null"
         one_item, one_in_a_cell = quoted(SINGLE_ITEM), quoted(SINGLE_ITEM_CELL)
         reason = f"""any_value(reason) filter (value is null),
     any_value(reason) filter (reason <> {one_item}),
     case when count(*) = 1 then any_value(reason)
       when bool_or(reason = {one_item}) filter ({counts}) then {one_in_a_cell} end"""
-        means_of_scores = figure.function == "mean" and not inner.row_sources and inner.drawn is None
+        means_of_scores = self.declaration.is_mean_of_scores and not inner.row_sources and inner.drawn is None
         empty = f" when count(value) < count(*) then {quoted(EMPTY)}" if means_of_scores else ""
         whole = " and count(value) = count(*)" if empty else ""
         if self.missing == "fail" or cut.labels != "none":
@@ -378,24 +391,24 @@ from (
             value = f'case when not bool_or("is undefined") then {value} end'
             reason = f'any_value(reason) filter ("is undefined"), {reason}'
         counted = [f"sum({each})" for each in ("n", "total")]
-        if figure.function in SINGLE_CELL_AGGREGATES:
+        if self.declaration.single_value:
             counted = [f"coalesce({each} filter (weight <> 0), {each})" for each in counted]
         cells = self.parts.add(
             "cells",
             f"""select {group}, {value} as value, {counted[0]}::bigint as n, {counted[1]}::bigint as total,
   coalesce({reason}, case when count(value) = 0 then 'no cell has a value'
-    when max(abs(weight)) = 0 then '{_STILL.get(figure.function, "")}'{empty} end) as reason,
+    when max(abs(weight)) = 0 then '{self.formula.unmoved}'{empty} end) as reason,
   coalesce(bool_and(known) filter ({counts}), false){whole} as known{undefined}
 from {weighed}
 group by {group}""",
         )
-        counted_here = "c.weight <> 0" if figure.function in SINGLE_CELL_AGGREGATES else "c.value is not null"
+        counted_here = "c.weight <> 0" if self.declaration.single_value else "c.value is not null"
         source = f"from {inner.leaves} as l join {weighed} as c on {same('l', 'c', inner.dims)}\n  where {counted_here}"
         leaves = combined_leaves(self.parts, cut.dims, [("c.weight", source)])
         drawn = None
         if inner.drawn is not None:
             drawn = self._draws(f"select {columns(inner.dims)}, {DRAW_ROWS} from {inner.drawn}")
-        bends = inner.is_nonlinear or figure.function not in ("mean", "sum", "count")
+        bends = inner.is_nonlinear or not self.formula.linear
         node = FigureTables(
             cells, leaves, cut.dims, inner.influences, drawn=drawn, is_affine=inner.is_affine, is_nonlinear=bends
         )
@@ -403,7 +416,7 @@ group by {group}""",
 
     def _of_formula(self, node: FigureTables, weighed: str) -> FigureTables:
         """Return an aggregate of the cells of a formula, which counts each row that it reads once."""
-        of_one = self.figure if self.figure.function in SINGLE_CELL_AGGREGATES else None
+        of_one = self.figure if self.declaration.single_value else None
         made_of = over_cells(self.parts, self.inner, weighed, node.dims, of_one)
         named = [(f"part{place}", each) for place, each in enumerate(made_of, 1)]
         joins = "".join(
@@ -418,7 +431,7 @@ group by {group}""",
 
     def _draws(self, each: str, holds: str | None = None) -> str:
         """Return the name of the table of draws of the aggregate, from draws of its cells."""
-        group, value = columns(self.cut.dims), _OF_CELLS[self.figure.function]
+        group, value = columns(self.cut.dims), self.formula.value
         value = value if holds is None else f"case when {holds} then {value} end"
         rows = f"select {group}, draw, {value} as value\nfrom ({each})\ngroup by {group}, draw"
         return collected_draws(self.parts, self.cut.dims, rows)
@@ -473,10 +486,10 @@ from {node.cells} as c left join {held} as h on {same("c", "h", dims)}""",
 
     # --- the least and the greatest ---
 
-    def _told_apart(self, node: FigureTables) -> FigureTables:
+    def _told_apart(self, node: FigureTables, function: str, which: str) -> FigureTables:
         """Return the least or greatest of cells. It has an error only if no other cell is near: within twice the sum of
         both errors, which is at least twice the error of their difference."""
-        function, inner = self.figure.function, self.inner
+        inner = self.inner
         errors = self.parts.add(
             "errors",
             f"""select {columns(inner.dims, "c")}, c.value,
@@ -496,7 +509,6 @@ from (
 ) where close
 group by {group}""",
         )
-        which = "least" if function == "min" else "greatest"
         told = f"'which cell is the {which} may be chance, so its error is unknown'"
         cells = self.parts.add(
             "cells",
@@ -505,33 +517,6 @@ group by {group}""",
 from {node.cells} as c left join {near} as n on {same("c", "n", node.dims)}""",
         )
         return replace(node, cells=cells)
-
-
-_OF_CELLS = {
-    "mean": ordered("avg", "value"),
-    "median": "median(value)",
-    "stdev": ordered("stddev_samp", "value"),
-    "sum": f"coalesce({ordered('sum', 'value')}, 0)",
-    "min": "min(value)",
-    "max": "max(value)",
-    "count": "count(value)::double",
-}
-
-_WEIGHTS = {
-    "mean": 'case when value is not null then 1 / "number of cells" else 0 end',
-    "median": """case when value is null then 0
-    when "number of cells" % 2 = 1 then (place = ("number of cells" + 1) // 2)::integer
-    else (place in ("number of cells" // 2, "number of cells" // 2 + 1))::integer / 2 end""",
-    "stdev": """case when value is null then 0
-    else coalesce((value - "mean of cells") / nullif(("number of cells" - 1) * "spread of cells", 0), 0) end""",
-    "sum": "(value is not null)::integer",
-    "min": "(value is not null and place = 1)::integer",
-    "max": '(value is not null and place = "number of cells")::integer',
-    "count": "0",
-}
-"""The derivative of each aggregate by the value of a cell, and the reason why there is no error if it depends on no
-single cell."""
-_STILL = {"count": "a number of cells has no error", "stdev": "the cells do not differ: nothing shows the error"}
 
 
 Unread = tuple[tuple[str, End], ...]
@@ -576,7 +561,7 @@ def pairs_sql(plan: Plan, figure: Aggregate, scored: Sequence[ScoredStep]) -> st
     """Return the SQL of the pairs behind an aggregate of two columns: `n` for each model, expected value `gold` and
     actual value `key`, as texts and as numbers; `items` is the number of the model's items with this `gold`."""
     parts = Parts()
-    pairs = LeafSql(plan, parts, figure, tuple(scored), RowSelection(), "skip").pairs()
+    pairs = LeafRows(plan, parts, figure, tuple(scored), RowSelection(), "skip").pairs()
     return f"""{parts.text}
 select model, gold, key, value, "gold value", count(*) as n, any_value(items) as items
 from {pairs} left join (
@@ -661,15 +646,15 @@ class _FigureWriter:
         if key not in self.made:
             scored = scored_inputs(self.values, figure)
             if figure.of is None:
-                of = CompareSql if scored[0].kind == "compare" else LeafSql
-                node = of(self.plan, self.parts, figure, scored, cut, missing, self.sums).write()
+                rows = LeafRows(self.plan, self.parts, figure, scored, cut, missing, self.sums)
+                node = implementation(self.plan, figure.function).write(rows)
             else:
                 fixed = {name for name, _ in cut.fixed}
                 within = dict.fromkeys([*cut.dims, *(dim for dim in figure.of.by if dim not in fixed)])
                 inner = self.node(figure.of, replace(cut, dims=tuple(within)), missing, inside=True)
                 node = CellsSql(self.parts, figure, inner, cut, missing).write()
                 if not scored and not node.row_sources:  # a slice
-                    of_one = figure if figure.function in SINGLE_CELL_AGGREGATES else None
+                    of_one = figure if declared_aggregate(figure.function).single_value else None
                     node = replace(node, rows=row_source_of_cells(inner, cut.dims, of_one))
             self.made[key] = replace(node, rows=row_source(figure, scored, cut)) if scored else node
         return self.made[key]
@@ -870,16 +855,8 @@ def scores_sql(plan: Plan, measure: Measure, figure: Aggregate, by_people: bool 
     cut = RowSelection(dims, graders=graders_of(measure, by_people))
     parts = Parts()
     keys = [name for name in keys_of_scores(plan, figure) if name not in dims]
-    rows = _ScoreRows(plan, parts, figure, scored, cut, measure.missing).table(keys)
+    rows = LeafRows(plan, parts, figure, scored, cut, measure.missing).single(*keys, weighted=True)
     shown = ", ".join([columns(dims), "item_id", "cluster_id", *map(sql_named, keys), "value", '"its weight"'])
     query = f"{parts.text}\nselect {shown}\nfrom {rows}\nwhere value is not null"
     axes = [*axis_columns(plan), *arm_columns(plan)]
     return renamed(query, plan.benchmark.name, axes, [*dims, *keys])
-
-
-class _ScoreRows(AggregateTables):
-    """The table of the single scores of a mean."""
-
-    def table(self, keys: list[str]) -> str:
-        """Add the table with these columns, and return its name."""
-        return self._single(*keys)

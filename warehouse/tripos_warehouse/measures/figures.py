@@ -10,6 +10,7 @@ from dataclasses import asdict
 from functools import partial, reduce
 from typing import Any
 
+from tripos_compiler.language.aggregates import declared_aggregate
 from tripos_compiler.language.intervals import CURVES, curve
 from tripos_compiler.plan import (
     Aggregate,
@@ -45,8 +46,9 @@ def aggregates(plan: Plan, figure: Figure) -> Iterator[Aggregate]:
                 waiting += values
 
 
-def is_affine_median(plan: Plan, figure: Figure) -> bool:
-    """Return true if a figure is a median of values, or an affine function of one: a · median + b, with a ≠ 0."""
+def is_affine_single_value(plan: Plan, figure: Figure) -> bool:
+    """Return true if a figure is one of the values, such as a median, or an affine function of one: a · median + b,
+    with a ≠ 0."""
     measures = {measure.name: measure.figure for measure in plan.measures}
     while True:
         match figure:
@@ -62,8 +64,8 @@ def is_affine_median(plan: Plan, figure: Figure) -> bool:
                 figure = inner
             case Formula(operator="/", values=(inner, Constant())):
                 figure = inner
-            case Aggregate(function="median", of=None):
-                return True
+            case Aggregate(function=function, of=None):
+                return declared_aggregate(function).single_value
             case _:
                 return False
 
@@ -143,8 +145,6 @@ _ARITHMETIC: dict[str, Callable[[float, float], float]] = {
     "*": operator_module.mul,
     "/": operator_module.truediv,
 }
-MEANS = frozenset(("mean", "share", "accuracy", "pass_at", "pass_all"))
-"""Aggregates that average over items, with item means between two ends."""
 
 
 def slices_of_sum(plan: Plan, figure: Figure) -> tuple[Mapping[str, str], ...] | None:
@@ -176,10 +176,8 @@ def slices_of_sum(plan: Plan, figure: Figure) -> tuple[Mapping[str, str], ...] |
 
 
 def _is_mean(part: Aggregate) -> bool:
-    inner = part.of
-    if inner is None:
-        return part.function in MEANS
-    return part.function == "mean" and isinstance(inner, Aggregate) and _is_mean(inner)
+    inner, is_mean = part.of, declared_aggregate(part.function).mean_of is not None
+    return is_mean and (inner is None or (isinstance(inner, Aggregate) and _is_mean(inner)))
 
 
 def is_over_formula(figure: Aggregate) -> bool:
@@ -187,10 +185,6 @@ def is_over_formula(figure: Aggregate) -> bool:
     while isinstance(figure.of, Aggregate):
         figure = figure.of
     return figure.of is not None
-
-
-ADDITIVE = frozenset(("sum", "count"))
-"""Aggregates that double if the items double."""
 
 
 def degree(plan: Plan, figure: Figure) -> float | None:
@@ -206,9 +200,11 @@ def _degree(measures: Mapping[str, Figure], figure: Figure) -> float | None:
         case Measured(measure=name):
             return _degree(measures, measures[name])
         case Aggregate(of=inner) if inner is not None:
-            return 0 if figure.function == "count" else _degree(measures, inner)  # the number of cells is fixed
+            return (
+                0 if declared_aggregate(figure.function).counts else _degree(measures, inner)
+            )  # the number of cells is fixed
         case Aggregate():
-            return int(figure.function in ADDITIVE)
+            return declared_aggregate(figure.function).degree
         case Formula(operator=operator, values=values):
             found = [_degree(measures, value) for value in values]
             known = [each for each in found if each is not None]

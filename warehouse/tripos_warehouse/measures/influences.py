@@ -33,7 +33,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tripos_compiler.language.aggregates import AGGREGATES
+from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction
 from tripos_compiler.language.intervals import Range, enclosing_range, ranges_of
 from tripos_compiler.language.scored_values import ScoredStep
 from tripos_compiler.plan import Aggregate, Grade, Missing, Plan
@@ -306,27 +306,13 @@ from (
     )
 
 
-JACKKNIFED = frozenset(
-    (
-        *("kendall_w", "krippendorff_alpha", "kendall_tau", "spearman"),
-        *("cohen_kappa", "quadratic_kappa", "gwet_ac1", "gwet_ac2", "mcc"),
-        *("ece", "auroc", "length_controlled"),
-    )
-)
-"""Aggregates whose influences come from leaving out items."""
-CORRELATED = JACKKNIFED | {"bradley_terry", "self_preference"}
-"""Aggregates that are no means over items: if all items are alike, nothing bounds how far another item could move
-them."""
-RARELY_BELOW_MINUS_1 = frozenset(("krippendorff_alpha", "gwet_ac2"))
-"""Aggregates that are hardly ever below −1: two raters who never agree approach −1 as the number of items grows."""
-
-
 def leaf_scale(plan: Plan, figure: Aggregate, scored: ScoredStep, missing: Missing, cut: RowSelection) -> Scale | None:
     """Return the scale of an aggregate of a scored step; None if an end is unknown. Cells that go by metric each have
     their own scale."""
-    if figure.function not in AGGREGATES:
+    declaration = AGGREGATES.get(figure.function)
+    if declaration is None:  # a function of the user
         return None
-    shows = figure.function not in CORRELATED
+    shows = not declaration.needs_spread
     if figure.true_of or scored.kind == "compare":
         by_metric: dict[str, Range] = {}
         every = (0.0, 1.0)
@@ -335,11 +321,12 @@ def leaf_scale(plan: Plan, figure: Aggregate, scored: ScoredStep, missing: Missi
     metrics = by_metric if "metric" in cut.dims and len(by_metric) > 1 else {}
     fixed = dict(cut.fixed).get("metric")
     every = by_metric.get(fixed, every) if fixed is not None else every
-    scales = {name: _bounds(figure.function, ends, missing) for name, ends in metrics.items()}
-    whole = _bounds(figure.function, every, missing)
+    scales = {name: _bounds(declaration, ends, missing) for name, ends in metrics.items()}
+    whole = _bounds(declaration, every, missing)
     if not scales:
-        if figure.function in RARELY_BELOW_MINUS_1:
-            return Scale("case when c.value > -1 then -1 end", "1", shows)
+        if declaration.likely_low is not None:
+            low = f"{declaration.likely_low:g}"
+            return Scale(f"case when c.value > {low} then {low} end", f"{declaration.bounds((None, None))[1]:g}", shows)
         return None if whole is None else Scale(repr(whole[0]), repr(whole[1]), shows)
     ends = []
     for place in (0, 1):
@@ -350,11 +337,11 @@ def leaf_scale(plan: Plan, figure: Aggregate, scored: ScoredStep, missing: Missi
     return Scale(ends[0], ends[1], shows)
 
 
-def _bounds(function: str, ends: Range, missing: Missing) -> Range | None:
+def _bounds(declaration: AggregateFunction, ends: Range, missing: Missing) -> Range | None:
     low, high = (None if math.isinf(end) else end for end in ends)
     if missing == "zero":
         low, high = None if low is None else min(low, 0.0), None if high is None else max(high, 0.0)
-    found = AGGREGATES[function].bounds((low, high))
+    found = declaration.bounds((low, high))
     return None if found[0] is None or found[1] is None else (float(found[0]), float(found[1]))
 
 

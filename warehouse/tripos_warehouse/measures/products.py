@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from tripos_compiler.language.aggregates import RATIOS
 from tripos_compiler.language.intervals import curve, figure_range
 from tripos_compiler.language.scored_values import scored_inputs, scored_values_of
 from tripos_compiler.library.signature import in_bounds
@@ -72,10 +73,11 @@ def pooled_mean(plan: Plan, figure: Figure, missing: Missing) -> Aggregate | Non
     total, number = (_unnamed(plan, each, missing) for each in figure.values)
     if not isinstance(total, Aggregate) or not isinstance(number, Aggregate) or total.of is not None:
         return None
-    if total.function != "sum" or number != total.model_copy(update={"function": "count"}):
+    mean = RATIOS.get((total.function, number.function))
+    if mean is None or number != total.model_copy(update={"function": number.function}):
         return None
     [scored, *_] = scored_inputs(scored_values_of(plan), total)
-    return None if scored.kind == "scorer" else total.model_copy(update={"function": "mean"})
+    return None if scored.kind == "scorer" else total.model_copy(update={"function": mean.name})
 
 
 def rows_of_cells(plan: Plan, measure: Measure, rows: Sequence[MeasureRow], evaluated: Rows) -> list[MeasureRow]:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Literal
 
+from tripos_compiler.language.aggregates import declared_aggregate
 from tripos_compiler.language.intervals import Range, ranges_of
 from tripos_compiler.language.scored_values import ScoredStep, conversations_before, element_name, judged_steps
 from tripos_compiler.library.functions.trees import BETWEEN
@@ -42,16 +43,6 @@ from tripos_warehouse.views.dimensions import arm_columns
 End = Literal["low", "high"]
 """The end of the range of a score that holds its worst value."""
 SCORED = "scored"
-COMPARING_AGGREGATES = frozenset(("accuracy", "precision", "recall", "f1"))
-"""Aggregates that compare a value with another one; an unreadable value equals none."""
-TRY_AGGREGATES = frozenset(("pass_at", "pass_all"))
-"""Aggregates that leave out items with too few values, so that counting an unread score may bring in other scores."""
-NUMBER_AGGREGATES = TRY_AGGREGATES | frozenset(
-    ("mean", "share", "corrected_prevalence", "weighted_mean", "median", "sum", "min", "max")
-)
-"""Aggregates of numbers that accept the worst value of a score like any other."""
-
-
 UNREAD = "is unread"
 """The column that marks an unread row."""
 
@@ -66,7 +57,7 @@ def is_unread(given: str) -> str:
 def worst_value(plan: Plan, figure: Aggregate, scored: ScoredStep, end: End) -> str | None:
     """Return the SQL of the worst value that a row of a scored step may have; None if a range has no bound at that
     end."""
-    if figure.function not in NUMBER_AGGREGATES:
+    if declared_aggregate(figure.function).unread != "worst":
         return None
     ranges, place = ranges_of(plan), ("low", "high").index(end)
     if figure.true_of:
@@ -492,9 +483,7 @@ REPLY_TO_ITEM = '"of item" || chr(31) || subject'
 
 
 IS_ITEM = "not starts_with(cluster_id, chr(31))"
-"""The condition that a unit is an item, and not the study behind a rate of a judge (`list_statistics.STUDY`)."""
-SINGLE_CELL_AGGREGATES = ("min", "max", "median")
-"""Aggregates of cells that take the value of a single cell, or of the two in the middle, and depend on it alone."""
+"""The condition that a unit is an item, and not the study behind a rate of a judge (`query.aggregates.STUDY`)."""
 
 Conditions = tuple[tuple[str, str], ...]
 
@@ -591,9 +580,10 @@ def row_source(figure: Aggregate, scored: Sequence[ScoredStep], cut: RowSelectio
     required[column] = quoted(" ".join(each.name for each in scored))
     if figure.across is not None:
         required["its role"] = quoted(figure.across)
-    if figure.of is not None and figure.function in SINGLE_CELL_AGGREGATES:
+    declaration = declared_aggregate(figure.function)
+    if figure.of is not None and declaration.single_value:
         required["its cell"] = quoted(figure.function)
-    if figure.function in _OF_BOTH_ORDERS:
+    if declaration.both_orders:
         required["its orders"] = quoted("both")
     if not cut.per_evaluator:
         required["its graders"] = quoted(cut.graders)
@@ -679,4 +669,3 @@ def row_source_of_cells(node: FigureTables, dims: tuple[str, ...], of_one: Aggre
 
 _TABLES = {"compare": "comparisons", "column": "columns"}
 _COLUMNS = {"scorer": "scorer", "compare": "step"}
-_OF_BOTH_ORDERS = ("position_bias", "flip_rate")

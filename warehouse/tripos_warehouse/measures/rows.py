@@ -7,7 +7,7 @@ everything that the judge graded there, so drawing more of one scenario does not
 groups has no label, its cell has no value, since it would be a figure of the other groups.
 
 Plain means over the view `scores` by axes and arms, which most figures are made of, give the same result as any other
-mean (`AggregateTables`) in fewer passes: rows are grouped as they are read, or taken from the sums that a store keeps.
+mean (`LeafRows`) in fewer passes: rows are grouped as they are read, or taken from the sums that a store keeps.
 If metrics have weights w, a mean over metrics is sum(w * score) / sum(w). A mean that goes by metric has no weights.
 
 All sums take their numbers in ascending order, here and in the other modules of this package: in another order their
@@ -20,15 +20,14 @@ import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
+from tripos_compiler.language.aggregates import AggregateFunction, declared_aggregate
 from tripos_compiler.language.scored_values import ScoredStep, conversations_before, judged_steps
 from tripos_compiler.plan import Aggregate, Missing, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.influences import Leaf, by_unit, leaf_scale, leaf_tables, precision
 from tripos_warehouse.measures.query import (
-    COMPARING_AGGREGATES,
     CONVERSATION,
     ELEMENT_PLACE,
-    TRY_AGGREGATES,
     UNREAD,
     End,
     FigureTables,
@@ -318,8 +317,8 @@ def no_sums(dims: Collection[str]) -> str | None:
 
 
 def is_plain_mean(figure: Aggregate, scored: ScoredStep, cut: RowSelection, missing: Missing) -> bool:
-    """Return true if an aggregate is a mean of scores that are selected by columns of `scores` alone."""
-    if figure.function != "mean" or figure.of_condition or missing == "paired" or not scored.kept:
+    """Return true if a mean is one of scores that are selected by columns of `scores` alone."""
+    if figure.of_condition or missing == "paired" or not scored.kept:
         return False
     names = (*cut.dims, *(name for name, _ in cut.fixed))
     of_items = any("." in name or goes_by_elements(scored, name) for name in names)
@@ -455,32 +454,13 @@ from {rows} left join {whole} as whole using ({item})""",
     )
 
 
-JUDGED = (
-    "kendall_w",
-    "krippendorff_alpha",
-    "kendall_tau",
-    "spearman",
-    "cohen_kappa",
-    "quadratic_kappa",
-    "gwet_ac1",
-    "gwet_ac2",
-    "mean_tau_agreement",
-)
-CATEGORY_AGGREGATES = ("gwet_ac1", "gwet_ac2")
-"""Agreements that depend on the categories that a rater may choose, including those that nobody chose."""
-OF_TEXTS = ("corpus_bleu", "corpus_chrf", "corpus_ter")
-OF_NUMBERS = ("brier", "log_loss", "ece", "auroc", "length_controlled")
-PYTHON = "python"
-"""The name of the statistic for a user's Python function."""
-SUMMED = (*OF_TEXTS, "mcc", *OF_NUMBERS)
-"""Metrics of a whole set that are functions of sums over its items."""
 RATED = ("scorer", "round")
 """The columns that identify a score of a reply, next to its rater."""
 
 
 @dataclass(frozen=True)
-class AggregateTables:
-    """The tables that all aggregates of scored steps have in common."""
+class LeafRows:
+    """The rows that an aggregate of scored steps reads, and the tables that aggregates have in common."""
 
     plan: Plan
     parts: Parts
@@ -492,10 +472,22 @@ class AggregateTables:
     """Finds a table of score sums for plain means."""
 
     @property
-    def _by(self) -> str:
+    def declaration(self) -> AggregateFunction:
+        """The facts about the aggregate."""
+        return declared_aggregate(self.figure.function)
+
+    def setting(self, name: str) -> str:
+        """Return a setting of the aggregate, or its default."""
+        default = next((parameter.default for parameter in self.declaration.parameters if parameter.name == name), None)
+        return str(self.figure.named.get(name, default or ""))
+
+    @property
+    def by(self) -> str:
+        """The SQL of the dimensions of its cells."""
         return columns(self.cut.dims)
 
-    def _rows(self, scored: ScoredStep, *further: str) -> str:
+    def rows(self, scored: ScoredStep, *further: str) -> str:
+        """Return the query of the rows of a scored step, with further columns."""
         if scored.kind == "column":
             more = [] if "evaluator" in self.cut.dims else ["NULL::varchar as evaluator"]
             more += [name for name in further if name == ELEMENT_PLACE]
@@ -504,8 +496,8 @@ class AggregateTables:
         axes = [name for name in arm_columns(self.plan) if name not in self.cut.dims]
         hidden = [name for name in ("scenario", "metric") if name in self.cut.dims]
         if (
-            self._worst_end is not None
-            and self.figure.function in COMPARING_AGGREGATES | TRY_AGGREGATES
+            self.worst_end is not None
+            and (self.declaration.unread == "unequal" or self.declaration.mean_of == "items")
             and scored is self.scored[0]
         ):
             more.append(f'{is_unread(given_column(scored))} as "{UNREAD}"')
@@ -515,14 +507,14 @@ class AggregateTables:
         return self._chosen(rows) if scored is self.scored[0] else rows
 
     @property
-    def _worst_end(self) -> End | None:
+    def worst_end(self) -> End | None:
         """The end of its range that an unreadable reply's score counts as; None if it is left out."""
         return dict(self.cut.unread).get(self.figure.values[0])
 
     def _worst(self, scored: ScoredStep) -> str | None:
-        if self._worst_end is None or scored is not self.scored[0]:
+        if self.worst_end is None or scored is not self.scored[0]:
             return None
-        return worst_value(self.plan, self.figure, scored, self._worst_end)
+        return worst_value(self.plan, self.figure, scored, self.worst_end)
 
     def _chosen(self, rows: str) -> str:
         """Return the rows whose choice counts; for a condition on it, with true and false as values."""
@@ -532,22 +524,21 @@ class AggregateTables:
         kept = "select *"
         if true:
             value = f"case when given is not null then given in ({_names(true)}) end::double"
-            if self._worst_end is not None:
+            if self.worst_end is not None:
                 value = f"coalesce({value}, value)"  # the worst value, for an unreadable reply
             kept += f"\n  replace ({value} as value, NULL::varchar as given)"
         only = f"\nwhere given is null or given in ({_names(among)})" if among else ""
         return f"{kept}\nfrom (\n{indented(rows)}\n){only}"
 
-    def _single(self, *beside: str) -> str:
-        """Return one row per value: `value` as it counts, and whether it was present; `beside` names further
-        columns."""
+    def single(self, *beside: str, weighted: bool = False) -> str:
+        """Return one row per value: `value` as it counts, and whether it was present; `beside` names further columns.
+        If `weighted`, metrics have their weights."""
         scored = self.scored[0]
-        weights = {} if "metric" in self.cut.dims else weights_of(scored)
-        weight = weight_sql(weights) if self.figure.function == "mean" else "1"
+        weight = weight_sql({} if "metric" in self.cut.dims else weights_of(scored)) if weighted else "1"
         if self.cut.labels != "none":
             placed = [ELEMENT_PLACE] if scored.scores_elements else []
             rated = (name for name in beside if name in RATED)
-            own = self._rows(scored, *dict.fromkeys(["scorer", "fingerprint", *placed, *rated]))
+            own = self.rows(scored, *dict.fromkeys(["scorer", "fingerprint", *placed, *rated]))
             arms = arm_columns(self.plan)
             return labelled_rows(self.plan, self.parts, scored, self.cut, own, weight, arms, beside)
         if self.missing == "paired":
@@ -555,11 +546,11 @@ class AggregateTables:
             beside = tuple(dict.fromkeys([*beside, *keys]))
         rows = self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, cluster_id, sample_id,
+            f"""select {self.by}, item_id, cluster_id, sample_id,
   value is not null or given is not null as "has value",
   {given_value(self.missing)} as value, {weight} as "its weight"{"".join(f", {named(name)}" for name in beside)}
 from (
-{indented(self._rows(scored, *(name for name in beside if name in RATED)))}
+{indented(self.rows(scored, *(name for name in beside if name in RATED)))}
 )""",
         )
         if self.missing != "paired":
@@ -577,7 +568,7 @@ from (
         taken = "any_value(coalesce(given, value::varchar)) as key, any_value(value) as value"
         placed = [ELEMENT_PLACE] if one.scores_elements else []
         own_key = "coalesce(one.given, one.value::varchar)"  # an alias `key` would lose against the column of `other`
-        wrong = self._worst_end is not None and self.figure.function in COMPARING_AGGREGATES
+        wrong = self.worst_end is not None and self.declaration.unread == "unequal"
         there = f'({own_key} is not null or one."{UNREAD}")' if wrong else f"{own_key} is not null"
         return self.parts.add(
             "rows",
@@ -585,11 +576,11 @@ from (
   other.key as gold, one.value, other.value as "gold value", {rater} as "of rater",
   {there} and other.key is not null as "has value"{"".join(f", one.{name}" for name in placed)}
 from (
-{indented(self._rows(one, *placed))}
-) as one {self._beside(other, "other", taken)}""",
+{indented(self.rows(one, *placed))}
+) as one {self.join_of(other, "other", taken)}""",
         )
 
-    def _beside(self, other: ScoredStep, alias: str, taken: str) -> str:
+    def join_of(self, other: ScoredStep, alias: str, taken: str) -> str:
         """Return the join that adds a second scored step to the rows `one`: a row per reply, or per item if it does not
         belong to a reply. For scores of judges it is a row per verdict, joined with that of the same judge if there is
         one."""
@@ -620,20 +611,7 @@ from (
   ) group by all
 ) as {alias} on {conditions}"""
 
-    def _agreeing(self) -> str:
-        """Return pairs as a score: 1 if both values are equal."""
-        pairs = self.pairs()
-        equal = 'case when "has value" then (key = gold)::double end'
-        if self._worst_end is not None:  # an unreadable value equals none
-            equal = 'case when "has value" then coalesce((key = gold)::double, 0) end'
-        value = f"case when gold is not null then coalesce({equal}, 0) end" if self.missing == "zero" else equal
-        return self.parts.add(
-            "rows",
-            f"""select {self._by}, item_id, cluster_id, sample_id, "has value", {value} as value, 1 as "its weight"
-from {pairs}""",
-        )
-
-    def _plain_mean(self) -> FigureTables:
+    def plain_mean(self) -> FigureTables:
         """Return the tables of a mean of scores that columns of `scores` select."""
         scored, cut = self.scored[0], self.cut
         weights = {} if "metric" in cut.dims else weights_of(scored)
@@ -641,65 +619,74 @@ from {pairs}""",
         mean = PlainMean(self.parts, self.plan.benchmark.name, f"{condition(self.plan, scored, cut)}{fixed}", cut.dims)
         sums = self.sums([*cut.dims, *(name for name, _ in cut.fixed)])
         cells, units = mean.tables(weights, self.missing, sums)
-        return self._leaf(cells, units, weighted=True)
+        return self.tables(cells, units, weighted=True)
 
-    def _mean(self, rows: str, reason: str = "NULL::varchar") -> FigureTables:
+    def mean(self, rows: str, reason: str = "NULL::varchar") -> FigureTables:
         """Return the tables of the mean of some rows; `reason` is the SQL of why there is none."""
         means = self.parts.add(
             "cells",
-            f"""select {self._by},
+            f"""select {self.by},
   {ordered("sum", '"its weight" * value')} / {ordered("sum", '"its weight"')} filter (value is not null) as value,
   {ordered("sum", '"its weight"')} filter (value is not null) as "weight of cell",
   coalesce(bool_and(value in (0, 1)), false) and count(value) = count(distinct cluster_id) filter (value is not null)
     and count(distinct "its weight") = 1 as "is share",
   count(*) filter ("has value") as n, count(*) as total, {reason} as reason
 from {rows}
-group by {self._by}""",
+group by {self.by}""",
         )
         own = ordered("sum", '"its weight" * (rows.value - cells.value)')
         influence = f'{own} / any_value("weight of cell")'
         weight = f"""{ordered("sum", '"its weight"')} / any_value("weight of cell")"""
-        return self._leaf(means, self._units(rows, means, influence, weight), weighted=True)
+        return self.tables(means, self.units(rows, means, influence, weight), weighted=True)
 
-    def _in_role(self, scored: ScoredStep) -> str:
+    def in_role(self, scored: ScoredStep) -> str:
         """Return a condition that keeps scores by raters of the role that the aggregate is taken across, if other roles
         have scores of the same name."""
         found = {step.scorer for step in judged_steps(scored)}
         own = sorted(scorer for scorer in found if self.plan.scorer(scorer).role == self.figure.across)
         return f"\n    and scorer in ({', '.join(map(quoted, own))})" if len(own) < len(found) else ""
 
-    def _called(self, function: str, rows: str, subject: str, rater: str, level: str = "''") -> str:
-        """Return one row per cell, with the result of a statistic of lists."""
-        key = "key" if function in (*JUDGED, *SUMMED, PYTHON) else "NULL::varchar"
+    def called(
+        self,
+        function: str,
+        rows: str,
+        subject: str,
+        rater: str,
+        settings: str = "''",
+        *,
+        key: str = "NULL::varchar",
+        paired: bool = False,
+    ) -> str:
+        """Return one row per cell, with the result of a statistic of lists. `paired`: two columns of a reply are two
+        rows, and count as one pair."""
         row = f"{{'item': cluster_id, 'subject': {subject}, 'rater': {rater}, 'key': {key}, 'value': value}}"
-        # Two columns of a reply are two rows here, and count as one pair.
-        pair = "rater = 'gold'" if function in JUDGED and len(self.scored) == 2 else ""
+        pair = "rater = 'gold'" if paired else ""
         counted = f'"has value" and {pair}' if pair else '"has value"'
         every = f"count(*) filter ({pair})" if pair else "count(*)"
         by = columns(sorted(self.cut.dims))  # sorted, so that measures of the same cells have the same SQL
         return self.parts.add(
             "cells",
             f"""select {by}, count(*) filter ({counted}) as n, {every} as total,
-  tripos_statistic({quoted(function)}, {level}, list({row} order by {row})) as found
+  tripos_statistic({quoted(function)}, {settings}, list({row} order by {row})) as found
 from {rows}
 group by {by}""",
         )
 
-    def _opened(self, found: str) -> FigureTables:
+    def opened(self, found: str) -> FigureTables:
         """Return the tables of cells whose values a function of lists computed."""
         cells = self.parts.add(
             "cells",
-            f"""select {self._by}, found.value as value, n, total, false as "is share", found.reason as reason
+            f"""select {self.by}, found.value as value, n, total, false as "is share", found.reason as reason
 from {found}""",
         )
         units = self.parts.add(
             "units",
-            f"""select {self._by}, unnest(found.items) as cluster_id, unnest(found.pulls) as influence
+            f"""select {self.by}, unnest(found.items) as cluster_id, unnest(found.pulls) as influence
 from {found}""",
         )
-        return self._leaf(cells, units)
+        return self.tables(cells, units)
 
-    def _units(self, rows: str, cells: str, influence: str, weight: str | None = None, every: bool = False) -> str:
+    def units(self, rows: str, cells: str, influence: str, weight: str | None = None, every: bool = False) -> str:
         """Return the plain influence of each unit, and its weight if units differ in it."""
         only = "" if every else "\nwhere rows.value is not null"
         weighed = "" if weight is None else f", {weight} as weight"
@@ -710,12 +697,12 @@ from {rows} as rows join {cells} as cells on {same("rows", "cells", self.cut.dim
 group by {columns(self.cut.dims, "rows")}, rows.cluster_id""",
         )
 
-    def _leaf(self, cells: str, units: str, weighted: bool = False) -> FigureTables:
+    def tables(self, cells: str, units: str, weighted: bool = False) -> FigureTables:
         """Return the tables of the figure, from its cells and the plain influences of the units."""
         cut, figure = self.cut, self.figure
         told = [figure.model_copy(update={"by": ()}).model_dump_json(), self.missing, cut.graders, cut.labels]
         scale = leaf_scale(self.plan, figure, self.scored[0], self.missing, cut)
-        leaf = Leaf(" ".join([*told, *map(str, cut.unread)]), cut.fixed, scale, figure.function == "count")
+        leaf = Leaf(" ".join([*told, *map(str, cut.unread)]), cut.fixed, scale, self.declaration.counts)
         failing = self.missing == "fail"
         return leaf_tables(self.parts, cut.dims, leaf, cells, units, weighted=weighted, failing=failing)
 

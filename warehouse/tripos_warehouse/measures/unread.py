@@ -12,18 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from tripos_compiler.language.aggregates import declared_aggregate
 from tripos_compiler.language.intervals import CURVES
 from tripos_compiler.language.scored_values import aggregates_of, scored_inputs, scored_values_of
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan
 from tripos_warehouse.measures.figure_sql import sql_of
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable, UnreadScores
-from tripos_warehouse.measures.query import COMPARING_AGGREGATES, End, worst_value
+from tripos_warehouse.measures.query import End, worst_value
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.results import query_rows
-
-RISING = frozenset(("mean", "median", "sum", "min", "max"))
-"""Aggregates of cells that never fall if a cell rises."""
 
 
 def with_unread(connection: Connection, plan: Plan, table: MeasureTable) -> MeasureTable:
@@ -90,7 +88,7 @@ def worst_ends(plan: Plan, measure: Measure) -> Ends | None:
         end, scored = ends[figure.values[0]], scored_inputs(values, figure)
         if not scored or scored[0].kind == "compare":
             return None
-        if figure.function in COMPARING_AGGREGATES:
+        if declared_aggregate(figure.function).unread == "unequal":
             if end != "low":
                 return None
         elif worst_value(plan, figure, scored[0], end) is None:
@@ -105,7 +103,7 @@ def _leaves(plan: Plan, figure: Figure, sign: bool | None) -> Iterator[tuple[Agg
         case Aggregate(of=None):
             yield figure, sign
         case Aggregate(of=inner, function=function) if inner is not None:
-            yield from _leaves(plan, inner, sign if function in RISING else None)
+            yield from _leaves(plan, inner, sign if declared_aggregate(function).rises else None)
         case Measured(measure=name):
             yield from _leaves(plan, next(each.figure for each in plan.measures if each.name == name), sign)
         case Formula(values=values):

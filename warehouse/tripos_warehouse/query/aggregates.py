@@ -1,9 +1,10 @@
 """Aggregates that SQL has no formula for: agreement of raters, comparisons, medians, corpus metrics, user functions.
 
-`statistic` implements `tripos_statistic` in the SQL of measures. Each aggregate returns its value and the influence of
-every item. For agreement and correlation that is the jackknife's (Tukey, 1958): how far the value moves if the item is
-left out. A median has bootstrap draws instead; its influences are those on the share of values below it, scaled to the
-error of the draws.
+`STATISTICS` has each of them by its name, with its facts; `statistic` implements `tripos_statistic` in the SQL of
+measures. The class of a statistic says which rows it takes, and `measures/aggregates.py` writes the SQL of each class.
+A statistic returns its value and the influence of every item. For agreement and correlation that is the jackknife's
+(Tukey, 1958): how far the value moves if the item is left out. A median has bootstrap draws instead; its influences are
+those on the share of values below it, scaled to the error of the draws.
 
 Rare classes. The variance of an agreement is a sum over the items of each class. The part of a rare class with five
 items has four degrees of freedom, however many other items there are. Student's t of a sum of variances with different
@@ -23,11 +24,12 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from tripos_compiler.language.aggregates import shares_family
+from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.query.resampling import (
     LEAST_ITEMS,
     GivenNumbers,
@@ -52,6 +54,7 @@ from tripos_warehouse.statistics.agreement import (
     stacked_tau_by_item,
 )
 from tripos_warehouse.statistics.metrics import (
+    CorpusKind,
     LengthControlled,
     RankedTruths,
     SummedMetric,
@@ -67,42 +70,79 @@ from tripos_warehouse.statistics.result import Estimate, Floats, Ints, two_sided
 from tripos_warehouse.statistics.validity import JudgeRates, rated_prevalence
 
 # Agreement of raters
-COMPLETE = frozenset({"kendall_w"})
-"""Statistics that use only subjects which every rater rated."""
-
-WITH_SINGLES = frozenset({"gwet_ac1", "gwet_ac2"})
-"""Statistics that also use subjects with one rating, for the frequency of each category."""
 
 
-def compute_statistic(what: str, level: str, ratings: Floats, categories: Floats | None = None) -> Estimate:
-    """Return the statistic `what` of `ratings`, an array (raters, subjects) with NaN for missing ratings.
-
-    A statistic of two raters is averaged over all pairs. `level` is that of Krippendorff's α. `categories` are those of
-    Gwet's coefficients; by default those that occur.
+@dataclass(frozen=True)
+class Agreement:
+    """A statistic of ratings. One of two raters is averaged over all pairs.
 
     >>> ratings = np.array([[1, 2, 2, 4, 5, 3], [1, 3, 2, 4, 4, 5], [2, 2, 2, 5, 4, 5.0]])
-    >>> round(compute_statistic("kendall_w", "", ratings).value, 6)
+    >>> round(AGREEMENTS["kendall_w"].estimate(ratings).value, 6)
     0.87415
     """
-    if what in WITH_SINGLES:
-        every = None if categories is None else categories.tolist()
-        return gwet_ac(ratings, "none" if what == "gwet_ac1" else "quadratic", every)
-    return _STATISTICS[what](ratings, level)
 
+    of: Callable[[Floats, str, Floats | None], Estimate]
+    """Returns it for `ratings`, an array (raters, subjects) with NaN for missing ratings, the level of Krippendorff's
+    α, and the categories of Gwet's coefficients, by default those that occur."""
+    of_classes: bool = False
+    """Whether ratings are classes, whatever the level is."""
+    complete: bool = False
+    """Whether it uses only subjects that every rater rated."""
+    of_categories: bool = False
+    """Whether it depends on the categories that a rater may choose, including those that nobody chose. It also uses
+    subjects with one rating then, for the frequency of each category."""
+    rare_classes: bool = False
+    """Whether it says nothing if nearly all items are in one class."""
+    squares: bool = False
+    """Whether it squares the differences of numbers, so that few items may dominate its variance."""
+    without_groups: Callable[[Floats, Ints, int], list[float | None]] | None = None
+    """A faster way to the values without each group of subjects."""
 
-def values_without_groups(
-    what: str, level: str, ratings: Floats, groups: Ints, count: int, categories: Floats | None = None
-) -> list[float | None]:
-    """Return the values of `compute_statistic` without the subjects of each of `count` groups. Kendall's W is computed
-    without its test, which the jackknife does not need.
-    """
-    if what == "kendall_w":
-        return kendall_w_without(ratings, groups, count)
-    if what in WITH_SINGLES and categories is None:  # also categories that only left-out items have
-        categories = np.unique(ratings[~np.isnan(ratings)])
-    if what in WITH_SINGLES:
-        return [compute_statistic(what, level, ratings[:, groups != each], categories).value for each in range(count)]
-    return [compute_statistic(what, level, ratings[:, groups != each]).value for each in range(count)]
+    def estimate(self, ratings: Floats, level: str = "", categories: Floats | None = None) -> Estimate:
+        """Return the statistic of ratings."""
+        return self.of(ratings, level, categories)
+
+    def leave_out(
+        self, ratings: Floats, level: str, groups: Ints, count: int, categories: Floats | None = None
+    ) -> list[float | None]:
+        """Return the values without the subjects of each of `count` groups."""
+        if self.without_groups is not None:
+            return self.without_groups(ratings, groups, count)
+        if self.of_categories and categories is None:  # also categories that only left-out items have
+            categories = np.unique(ratings[~np.isnan(ratings)])
+        return [self.of(ratings[:, groups != each], level, categories).value for each in range(count)]
+
+    def compute(
+        self,
+        level: str,
+        items: GivenWords,
+        subjects: GivenWords,
+        raters: GivenWords,
+        keys: GivenWords,
+        values: GivenNumbers,
+    ) -> dict[str, Any]:
+        """Return the statistic of a list of ratings, as `statistic` does."""
+        found = _matrix(self, level, items, subjects, raters, keys, values)
+        if isinstance(found, str):
+            return _undefined(found)
+        matrix, owners, names, categories = found
+        whole = self.of(matrix, level, categories)
+        if whole.value is None:
+            return _undefined(str(whole.reason))
+        factors: Floats | None = None
+        if self.rare_classes:
+            factors = class_factors(_codes(matrix), owners, len(names))
+            if factors is None:
+                return _without_error(whole.value, names, TOO_FEW_OTHERS)
+        nominal = self.of_classes or level == "nominal"
+        told, pulls = _jackknife(
+            lambda groups, count: self.leave_out(matrix, level, groups, count, categories),
+            owners,
+            names,
+            factors if nominal else None,
+            by_kurtosis=self.squares and not nominal,
+        )
+        return {"value": whole.value, "reason": told, "items": names, "pulls": pulls, "draws": None}
 
 
 def _unweighted_kappa(one: Floats, other: Floats) -> Estimate:
@@ -124,7 +164,11 @@ def _rho(one: Floats, other: Floats) -> Estimate:
     return Estimate(max(-1.0, min(1.0, float(a @ b) / math.sqrt(squares))), n=n)
 
 
-def _quadratic(ratings: Floats, level: str) -> Estimate:
+def _gwet(ratings: Floats, categories: Floats | None, weights: Literal["none", "quadratic"]) -> Estimate:
+    return gwet_ac(ratings, weights, None if categories is None else categories.tolist())
+
+
+def _quadratic(ratings: Floats) -> Estimate:
     """Return Cohen's κ with quadratic weights, averaged over pairs of raters.
 
     The steps of a rubric are equidistant, so κ does not depend on whether all of them occur: 1 - Σ (a - b)² n / Σ Σ (a
@@ -144,16 +188,6 @@ def _quadratic(ratings: Floats, level: str) -> Estimate:
         return Estimate(1 - float(((a - b) ** 2).mean()) / expected, n=len(a))
 
     return pairwise(of_two, ratings).mean
-
-
-_STATISTICS: Mapping[str, Callable[[Floats, str], Estimate]] = {
-    "kendall_w": lambda ratings, level: kendall_w(ratings),
-    "krippendorff_alpha": lambda ratings, level: krippendorff_alpha(ratings, cast("Level", level)),
-    "kendall_tau": lambda ratings, level: pairwise(kendall_tau_b, ratings).mean,
-    "spearman": lambda ratings, level: pairwise(_rho, ratings).mean,
-    "cohen_kappa": lambda ratings, level: pairwise(_unweighted_kappa, ratings).mean,
-    "quadratic_kappa": _quadratic,
-}
 
 
 # Errors of agreement if a class is rare
@@ -319,12 +353,27 @@ def verdicts_of(items: Words, firsts: Words, seconds: Words, judges: Words, valu
     ]
 
 
-COMPARISON_STATISTICS: Mapping[str, Callable[[str, Words, Words, Words, Words, Numbers], dict[str, Any]]] = {
-    "bradley_terry": strength,
-    "weighted_bradley_terry": weighted_strength,
-    "self_preference": self_preference,
-}
-"""The statistics of comparisons, by the name of the aggregate."""
+@dataclass(frozen=True)
+class ComparisonStatistic:
+    """A statistic of all comparisons of a cell. `weighted` is its form for comparisons with a weight in place of the
+    judge. `of_replies`: it compares the verdicts of judges on the same replies."""
+
+    of: Callable[[str, Words, Words, Words, Words, Numbers], dict[str, Any]]
+    weighted: Callable[[str, Words, Words, Words, Words, Numbers], dict[str, Any]] | None = None
+    of_replies: bool = False
+
+    def compute(
+        self,
+        about: str,
+        items: GivenWords,
+        subjects: GivenWords,
+        raters: GivenWords,
+        keys: GivenWords,
+        values: GivenNumbers,
+    ) -> dict[str, Any]:
+        """Return the statistic of a list of comparisons, as `statistic` does."""
+        words = to_list(items), to_list(subjects), to_list(raters), to_list(keys)
+        return self.of(about, *words, to_list(values))
 
 
 # The function `tripos_statistic`
@@ -364,8 +413,8 @@ def statistic(
     `values`, or the class in `keys`.
 
     `level` is that of Krippendorff's α; for Gwet's coefficients it is the JSON of the declared categories
-    (`_categories`). For comparisons, `subjects` are the models shown first, `raters` those shown second, and `keys` the
-    judges or the weights.
+    (`declared_categories`). For comparisons, `subjects` are the models shown first, `raters` those shown second, and
+    `keys` the judges or the weights.
 
     The result has `value`, or the `reason` for its absence, and the influences `pulls` of `items`: the variance of the
     value is the sum of their squares times m / (m - 1) for m items. A `median` also has `draws`, and a corrected
@@ -376,54 +425,8 @@ def statistic(
     >>> round(found["value"], 3)
     0.4
     """
-    return {"draws": None, "limits": None} | _compute(what, level, items, subjects, raters, keys, values)
-
-
-def _compute(
-    what: str,
-    level: str,
-    items: GivenWords,
-    subjects: GivenWords,
-    raters: GivenWords,
-    keys: GivenWords,
-    values: GivenNumbers,
-) -> dict[str, Any]:
-    if what == "median":
-        return _median(to_list(items), to_list(values))
-    if what in SET_METRICS:
-        return _set_metric(what, level, to_list(items), to_list(subjects), to_list(keys))
-    if what == "corrected_prevalence":
-        return _prevalence(level, to_list(items), to_list(values))
-    if what in (PYTHON, PYTHON_VALUE):
-        rows = to_list(items), to_list(subjects), to_list(keys)
-        return user_statistic(level, *rows, _jackknife, errors=what == PYTHON)
-    if what in COMPARISON_STATISTICS:
-        words = to_list(items), to_list(subjects), to_list(raters), to_list(keys)
-        return COMPARISON_STATISTICS[what](level, *words, to_list(values))
-    if what == "mean_tau_agreement":
-        return _by_item(items, subjects, raters, values)
-    found = _matrix(what, level, items, subjects, raters, keys, values)
-    if isinstance(found, str):
-        return _undefined(found)
-    matrix, owners, names, categories = found
-    whole = compute_statistic(what, level, matrix, categories)
-    if whole.value is None:
-        return _undefined(str(whole.reason))
-    factors: Floats | None = None
-    if what in OF_CLASSES:
-        codes = _codes(matrix)
-        factors = class_factors(codes, owners, len(names))
-        if factors is None:
-            return _without_error(whole.value, names, TOO_FEW_OTHERS)
-    nominal = what == "cohen_kappa" or level == "nominal"
-    told, pulls = _jackknife(
-        lambda groups, count: values_without_groups(what, level, matrix, groups, count, categories),
-        owners,
-        names,
-        factors if nominal else None,
-        by_kurtosis=what in BY_KURTOSIS and not nominal,
-    )
-    return {"value": whole.value, "reason": told, "items": names, "pulls": pulls, "draws": None}
+    given = level, items, subjects, raters, keys, values
+    return {"draws": None, "limits": None} | _STATISTICS_OF_SQL[what].compute(*given)
 
 
 STUDY = "\x1f"
@@ -457,12 +460,6 @@ def _prevalence(settings: str, items: Words, values: Numbers) -> dict[str, Any]:
     return {"value": found.value, "reason": None, "items": named, "pulls": told, "limits": [found.low, found.high]}
 
 
-OF_CLASSES = frozenset({"cohen_kappa", "quadratic_kappa", "krippendorff_alpha"})
-"""Agreement that is not informative if nearly all items are in one class."""
-BY_KURTOSIS = frozenset({"quadratic_kappa", "krippendorff_alpha", "gwet_ac2"})
-"""Agreement with squared differences of numbers, whose variance few items may dominate."""
-
-
 def _codes(matrix: Floats) -> Ints:
     """Return the index of each rating among the distinct ones; -1 for a missing rating."""
     found = np.full(matrix.shape, -1, dtype=np.int64)
@@ -477,7 +474,7 @@ def _without_error(value: float, names: list[str], reason: str) -> dict[str, Any
 
 
 def _matrix(
-    what: str,
+    agreement: Agreement,
     level: str,
     items: GivenWords,
     subjects: GivenWords,
@@ -489,7 +486,7 @@ def _matrix(
     Gwet's coefficients; or the reason why there are no ratings.
     """
     key, numbers = code_texts(keys), read_numbers(values)
-    if what in ("cohen_kappa", "gwet_ac1") or level == "nominal":
+    if agreement.of_classes or level == "nominal":
         numbers = np.where(key.codes >= 0, key.codes, np.nan)
     elif ((key.codes >= 0) & np.isnan(numbers)).any():
         return "the values are no numbers: take them as `level: nominal`"
@@ -502,13 +499,15 @@ def _matrix(
     matrix = np.full((len(rater), len(subject)), np.nan)
     matrix[rater.codes[rows], subject.codes[rows]] = numbers[rows]
     rated = (~np.isnan(matrix)).sum(axis=0)
-    kept = rated == len(rater) if what in COMPLETE else rated >= (1 if what in WITH_SINGLES else 2)
+    kept = rated == len(rater) if agreement.complete else rated >= (1 if agreement.of_categories else 2)
     if len(rater) < 2:
         return ALONE
     if kept.sum() < 2:
         return "fewer than two replies have the ratings that it takes"
     used, owners = np.unique(owner[kept], return_inverse=True)
-    categories = _categories(level, key.names.to_pylist(), numbers, what) if what in WITH_SINGLES else None
+    categories = None
+    if agreement.of_categories:
+        categories = declared_categories(level, key.names.to_pylist(), numbers, agreement.of_classes)
     return matrix[:, kept], owners.astype(np.int64), item.named(used), categories
 
 
@@ -516,16 +515,16 @@ MOST_LEVELS = 100_000
 """A declared range with more integers is a measurement, not a rubric: only values that occur count."""
 
 
-def _categories(declared: str, keys: Sequence[str], numbers: Floats, what: str) -> Floats:
+def declared_categories(declared: str, keys: Sequence[str], numbers: Floats, classes: bool) -> Floats:
     """Return the categories of a rubric as numbers, like the ratings: the `declared` ones, plus ratings that are none
     of them.
 
-    `declared` is a JSON list of names, numbers, and `[low, high]` for integers. Classes (`gwet_ac1`) have the indices
-    of their `keys`, followed by indices for declared classes that do not occur.
+    `declared` is a JSON list of names, numbers, and `[low, high]` for integers. `classes` have the indices of their
+    `keys`, followed by indices for declared classes that do not occur.
 
-    >>> _categories('[[1, 3]]', ["2.0", "7.0"], np.array([]), "gwet_ac1").tolist()
+    >>> declared_categories('[[1, 3]]', ["2.0", "7.0"], np.array([]), True).tolist()
     [0.0, 1.0, 2.0, 3.0]
-    >>> _categories('[[1, 3]]', [], np.array([2.0, 2.5]), "gwet_ac2").tolist()
+    >>> declared_categories('[[1, 3]]', [], np.array([2.0, 2.5]), False).tolist()
     [1.0, 2.0, 2.5, 3.0]
     """
     every: set[str | float] = set()
@@ -534,7 +533,7 @@ def _categories(declared: str, keys: Sequence[str], numbers: Floats, what: str) 
             every.add(each)
         elif each[1] - each[0] < MOST_LEVELS:
             every.update(map(float, range(each[0], each[1] + 1)))
-    if what == "gwet_ac1":
+    if classes:
         unused = every - {json.loads(key) for key in keys}
         return np.arange(len(keys) + len(unused), dtype=np.float64)
     return np.union1d(np.array(sorted(map(float, every))), numbers[~np.isnan(numbers)])
@@ -576,8 +575,28 @@ def _jackknife(
     return None, found
 
 
-def _by_item(items: GivenWords, subjects: GivenWords, raters: GivenWords, values: GivenNumbers) -> dict[str, Any]:
-    """Return Kendall's τ within each item. A subject is a reply, named by its item, `REPLY_SEPARATOR` and the reply."""
+@dataclass(frozen=True)
+class AgreementWithinItems:
+    """The mean over items of the agreement of raters on the replies to each. A subject is a reply, named by its item,
+    `REPLY_SEPARATOR` and the reply."""
+
+    def compute(
+        self,
+        level: str,
+        items: GivenWords,
+        subjects: GivenWords,
+        raters: GivenWords,
+        keys: GivenWords,
+        values: GivenNumbers,
+    ) -> dict[str, Any]:
+        """Return the statistic of a list of ratings, as `statistic` does."""
+        return _tau_within_items(items, subjects, raters, values)
+
+
+def _tau_within_items(
+    items: GivenWords, subjects: GivenWords, raters: GivenWords, values: GivenNumbers
+) -> dict[str, Any]:
+    """Return Kendall's τ within each item."""
     item, subject, rater = (code_texts(each, MISSING) for each in (items, subjects, raters))
     if len(rater) < 2:
         return _undefined(ALONE)
@@ -642,12 +661,73 @@ def _median(items: Words, values: Numbers) -> dict[str, Any]:
     return {**found, "reason": alike, "pulls": (influences * scale).tolist(), "draws": drawn}
 
 
-CORPUS_METRICS = frozenset({"corpus_bleu", "corpus_chrf", "corpus_ter"})
-SET_METRICS = CORPUS_METRICS | {"mcc", "brier", "log_loss", "ece", "auroc", "length_controlled"}
-"""Metrics of a whole set, from the replies (`keys`) and the references (`subjects`), each as JSON."""
+@dataclass(frozen=True)
+class CellsFormula:
+    """An aggregate of the cells of a figure in SQL: its value, and its derivative by the value of each cell. Both read
+    `value`, the derivative also `place`, "number of cells", "mean of cells" and "spread of cells"."""
+
+    value: str
+    weight: str
+    linear: bool = False
+    """Whether its derivatives do not depend on the values."""
+    end: tuple[str, str] | None = None
+    """For the least or the greatest cell: the SQL function of this end, and the word for it."""
+    unmoved: str = ""
+    """The reason why there is no error if it depends on no single cell."""
 
 
-def _set_metric(what: str, settings: str, items: Words, subjects: Words, keys: Words) -> dict[str, Any]:
+@dataclass(frozen=True)
+class ValueStatistic:
+    """A statistic of the values of a cell. `drawn`: its error is that of draws. `limited`: it has an interval of its
+    own. It may be taken of the cells of a figure too."""
+
+    of: Callable[[str, Words, Numbers], dict[str, Any]]
+    drawn: bool = False
+    limited: bool = False
+    of_cells: CellsFormula | None = None
+
+    def compute(
+        self,
+        settings: str,
+        items: GivenWords,
+        subjects: GivenWords,
+        raters: GivenWords,
+        keys: GivenWords,
+        values: GivenNumbers,
+    ) -> dict[str, Any]:
+        """Return the statistic of a list of values, as `statistic` does."""
+        return self.of(settings, to_list(items), to_list(values))
+
+
+# Metrics of a whole set
+Metric = SummedMetric | RankedTruths | LengthControlled
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class SetMetric:
+    """A metric of a whole set, from the replies (`keys`) and the references (`subjects`), each as JSON."""
+
+    kind: Literal["texts", "classes", "numbers"]
+    of: Callable[[Settings, list[str], list[str]], Metric | str]
+    """Returns the metric from the settings, the replies and the references, or the reason why there is none."""
+    noise: Callable[[Settings, list[str], list[str], Ints], float] | None = None
+    """Returns the value that chance alone shows, if it is above 0."""
+
+    def compute(
+        self,
+        settings: str,
+        items: GivenWords,
+        subjects: GivenWords,
+        raters: GivenWords,
+        keys: GivenWords,
+        values: GivenNumbers,
+    ) -> dict[str, Any]:
+        """Return the metric of a list of replies, as `statistic` does."""
+        return _set_metric(self, json.loads(settings), to_list(items), to_list(subjects), to_list(keys))
+
+
+def _set_metric(of: SetMetric, settings: Settings, items: Words, subjects: Words, keys: Words) -> dict[str, Any]:
     """Return a metric that is a function of sums over items, its jackknife influences, and for texts its draws."""
     rows = sorted(
         (str(item), said, true)
@@ -657,7 +737,7 @@ def _set_metric(what: str, settings: str, items: Words, subjects: Words, keys: W
     if not rows:
         return _undefined("nothing has a value")
     owners, saying, truths = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
-    metric = _metric(what, settings, saying, truths)
+    metric = of.of(settings, saying, truths)
     if isinstance(metric, str):
         return _undefined(metric)
     value = metric.whole()
@@ -666,62 +746,142 @@ def _set_metric(what: str, settings: str, items: Words, subjects: Words, keys: W
     names, places = np.unique(owners, return_inverse=True)
     found = {"value": value, "items": names.tolist()}
     m = len(names)
-    if m < LEAST_ITEMS and what in CORPUS_METRICS:
+    if m < LEAST_ITEMS and of.kind == "texts":
         told = "one item says nothing about the error" if m == 1 else f"{m} items say too little about the error"
         return {**found, "reason": told, "pulls": [None] * m, "draws": None}
-    if what == "ece" and value < CLEAR * _noise(settings, saying, truths, places):
+    if of.noise is not None and value < CLEAR * of.noise(settings, saying, truths, places):
         told = "chance alone shows a good part of it, which no interval can take out: ask for more items"
         return {**found, "reason": told, "pulls": [None] * m, "draws": None}
     factors: Floats | None = None
-    if what == "mcc":
+    if of.kind == "classes":
         codes = np.unique([saying, truths], return_inverse=True)[1].reshape(2, -1)
         factors = class_factors(codes, places, m)
         if factors is None:
             return _without_error(value, names.tolist(), TOO_FEW_OTHERS)
     unknown, pulls = _jackknife(metric.without, places, names.tolist(), factors)
-    draws = bootstrap_metric(owners, metric) if isinstance(metric, SummedMetric) and what in CORPUS_METRICS else None
+    draws = bootstrap_metric(owners, metric) if isinstance(metric, SummedMetric) and of.kind == "texts" else None
     return {**found, "reason": unknown, "pulls": pulls, "draws": draws}
 
-
-Metric = SummedMetric | RankedTruths | LengthControlled
 
 CLEAR = 2.5
 """A calibration error needs this multiple of the chance level to have an interval."""
 
 
-def _noise(settings: str, saying: list[str], truths: list[str], places: Ints) -> float:
-    numbers, true = np.array([float(each) for each in saying]), np.array([float(each) for each in truths])
-    return calibration_noise(numbers, true, places, _bins(settings))
+def _noise(settings: Settings, saying: list[str], truths: list[str], places: Ints) -> float:
+    return calibration_noise(*_numbers(saying, truths), places, _bins(settings))
 
 
-def _bins(settings: str) -> int:
-    return int(json.loads(settings).get("bins", 10))
+def _bins(settings: Settings) -> int:
+    return int(settings.get("bins", 10))
 
 
-def _metric(what: str, settings: str, saying: list[str], truths: list[str]) -> Metric | str:
-    if what in CORPUS_METRICS:
-        return _translation(what, settings, saying, truths)
-    if what == "mcc":
-        return matthews(saying, truths)
-    numbers, true = np.array([float(each) for each in saying]), np.array([float(each) for each in truths])
-    match what:
-        case "brier":
-            return brier(numbers, true)
-        case "log_loss":
-            return log_loss(numbers, true)
-        case "ece":
-            return calibration_error(numbers, true, _bins(settings))
-        case "auroc":
-            return RankedTruths(numbers, true)
-    return LengthControlled(numbers, true)
+def _numbers(saying: list[str], truths: list[str]) -> tuple[Floats, Floats]:
+    return np.array([float(each) for each in saying]), np.array([float(each) for each in truths])
 
 
-def _translation(what: str, settings: str, said: list[str], true: list[str]) -> SummedMetric | str:
-    references = [[each] if isinstance(each, str) else each for each in map(json.loads, true)]
-    if not all(references):
-        return "an item has no reference"
-    return corpus_metric(what, json.loads(settings), [json.loads(each) for each in said], references)
+def _of_numbers(
+    of: Callable[[Floats, Floats], Metric | str],
+) -> Callable[[Settings, list[str], list[str]], Metric | str]:
+    return lambda settings, saying, truths: of(*_numbers(saying, truths))
+
+
+def _calibration(settings: Settings, saying: list[str], truths: list[str]) -> Metric | str:
+    return calibration_error(*_numbers(saying, truths), _bins(settings))
+
+
+def _of_texts(kind: CorpusKind) -> Callable[[Settings, list[str], list[str]], Metric | str]:
+    def metric(settings: Settings, said: list[str], true: list[str]) -> Metric | str:
+        references = [[each] if isinstance(each, str) else each for each in map(json.loads, true)]
+        if not all(references):
+            return "an item has no reference"
+        return corpus_metric(kind, settings, [json.loads(each) for each in said], references)
+
+    return metric
 
 
 def _undefined(reason: str) -> dict[str, Any]:
     return {"value": None, "reason": reason, "items": [], "pulls": [], "draws": None}
+
+
+@dataclass(frozen=True)
+class _UserFunction:
+    """A function of the user, with its error, or only its value."""
+
+    errors: bool
+
+    def compute(
+        self,
+        settings: str,
+        items: GivenWords,
+        subjects: GivenWords,
+        raters: GivenWords,
+        keys: GivenWords,
+        values: GivenNumbers,
+    ) -> dict[str, Any]:
+        """Return the figure of a list of values, as `statistic` does."""
+        rows = to_list(items), to_list(subjects), to_list(keys)
+        return user_statistic(settings, *rows, _jackknife, errors=self.errors)
+
+
+Statistic = Agreement | AgreementWithinItems | ComparisonStatistic | SetMetric | ValueStatistic
+
+AGREEMENTS: Mapping[str, Agreement] = {
+    "kendall_w": Agreement(lambda ratings, *_: kendall_w(ratings), complete=True, without_groups=kendall_w_without),
+    "krippendorff_alpha": Agreement(
+        lambda ratings, level, _: krippendorff_alpha(ratings, cast("Level", level)), rare_classes=True, squares=True
+    ),
+    "kendall_tau": Agreement(lambda ratings, *_: pairwise(kendall_tau_b, ratings).mean),
+    "spearman": Agreement(lambda ratings, *_: pairwise(_rho, ratings).mean),
+    "cohen_kappa": Agreement(
+        lambda ratings, *_: pairwise(_unweighted_kappa, ratings).mean, of_classes=True, rare_classes=True
+    ),
+    "quadratic_kappa": Agreement(lambda ratings, *_: _quadratic(ratings), rare_classes=True, squares=True),
+    "gwet_ac1": Agreement(
+        lambda ratings, _, categories: _gwet(ratings, categories, "none"), of_classes=True, of_categories=True
+    ),
+    "gwet_ac2": Agreement(
+        lambda ratings, _, categories: _gwet(ratings, categories, "quadratic"), of_categories=True, squares=True
+    ),
+}
+
+STATISTICS: Mapping[str, Statistic] = {
+    **AGREEMENTS,
+    "median": ValueStatistic(
+        lambda settings, items, values: _median(items, values),
+        drawn=True,
+        of_cells=CellsFormula(
+            "median(value)",
+            """case when value is null then 0
+    when "number of cells" % 2 = 1 then (place = ("number of cells" + 1) // 2)::integer
+    else (place in ("number of cells" // 2, "number of cells" // 2 + 1))::integer / 2 end""",
+        ),
+    ),
+    "corrected_prevalence": ValueStatistic(_prevalence, limited=True),
+    "mean_tau_agreement": AgreementWithinItems(),
+    "bradley_terry": ComparisonStatistic(strength, weighted_strength),
+    "self_preference": ComparisonStatistic(self_preference, of_replies=True),
+    "corpus_bleu": SetMetric("texts", _of_texts("bleu")),
+    "corpus_chrf": SetMetric("texts", _of_texts("chrf")),
+    "corpus_ter": SetMetric("texts", _of_texts("ter")),
+    "mcc": SetMetric("classes", lambda settings, saying, truths: matthews(saying, truths)),
+    "brier": SetMetric("numbers", _of_numbers(brier)),
+    "log_loss": SetMetric("numbers", _of_numbers(log_loss)),
+    "ece": SetMetric("numbers", _calibration, noise=_noise),
+    "auroc": SetMetric("numbers", _of_numbers(RankedTruths)),
+    "length_controlled": SetMetric("numbers", _of_numbers(LengthControlled)),
+}
+"""The statistics, by the names of their aggregates."""
+
+WEIGHTED = "weighted_"
+"""The prefix of the name of a weighted statistic of comparisons."""
+_STATISTICS_OF_SQL: Mapping[str, Statistic | _UserFunction] = {
+    **STATISTICS,
+    **{
+        f"{WEIGHTED}{name}": ComparisonStatistic(statistic.weighted)
+        for name, statistic in STATISTICS.items()
+        if isinstance(statistic, ComparisonStatistic) and statistic.weighted is not None
+    },
+    PYTHON: _UserFunction(errors=True),
+    PYTHON_VALUE: _UserFunction(errors=False),
+}
+"""The statistics, by the names that the SQL of measures calls them by."""

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
-import tempfile
 from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
@@ -22,6 +20,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tripos_compiler.files import write_atomically
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.statements import statements_of, translate_errors
@@ -98,15 +97,7 @@ def write_answer(table: pa.Table, path: str | Path) -> None:
         raise StoreError("S0202", f"cannot write `{target.suffix or target.name}` files", f"end the name in {forms}")
     content = form(table)
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        write_atomically(target, content, mode=0o644)
     except OSError as error:
         raise StoreError("S0102", f"cannot write `{target}`: {error.strerror}", "write it somewhere else") from error
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.language.aggregates import is_of_all_models
 from tripos_compiler.language.contexts import Clustering
 from tripos_compiler.language.intervals import ranges_of, score_ranges
 from tripos_compiler.language.plan_diff import are_comparable, find_changes
@@ -569,7 +570,7 @@ def _together(one: Side, two: Side) -> tuple[str, ...]:
     return tuple(
         measure.name
         for measure in two.plan.measures
-        if all(each.of_all_models for each in aggregates(two.plan, measure.figure))
+        if all(is_of_all_models(each) for each in aggregates(two.plan, measure.figure))
     )
 
 

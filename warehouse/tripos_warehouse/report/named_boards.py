@@ -8,7 +8,6 @@ than the store, such as what this user may execute here.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -22,12 +21,12 @@ from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.report.leaderboard import Board, leaderboard
-from tripos_warehouse.store.paths import check_links, read_plain
+from tripos_warehouse.store.derived import DerivedFiles
 from tripos_warehouse.store.schemas import PROMOTIONS
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import MANY_BYTES, connect
 from tripos_warehouse.views.runs import RunRecord, all_runs, find_run, get_plan
-from tripos_warehouse.views.view_cache import CACHE, state_of
+from tripos_warehouse.views.view_cache import state_of
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -174,34 +173,15 @@ def _state_of(store: Store) -> str | None:
 
 def _read(root: Path, state: str) -> dict[str, list[Board]]:
     """Return the boards cached for this state; empty if the file is of another state, or damaged."""
-    try:
-        check_links(root)
-        body = json.loads(read_plain(root / CACHE / NAME))
-        if body["state"] != state or body["digest"] != _digest(state, body["boards"]):
-            return {}
-        return _boards_adapter().validate_python(body["boards"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, StoreError):
-        return {}
+    return DerivedFiles(root).read(NAME, state, lambda body: _boards_adapter().validate_python(body["boards"])) or {}
 
 
 def _write(root: Path, state: str, boards: Mapping[str, list[Board]]) -> None:
     """Cache the boards, if the store is writable, and all numbers fit in JSON."""
     latest = dict([*boards.items()][-MOST_KEPT:])
-    temporary = root / CACHE / f"{os.urandom(16).hex()}.part"
-    try:
+    with suppress(ValueError):
         told = json.loads(json.dumps(_boards_adapter().dump_python(latest, mode="json"), allow_nan=False))
-        temporary.parent.mkdir(exist_ok=True)
-        body = {"state": state, "digest": _digest(state, told), "boards": told}
-        temporary.write_text(json.dumps(body, ensure_ascii=False), "utf-8")
-        temporary.replace(root / CACHE / NAME)
-    except (OSError, ValueError):
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
-def _digest(state: str, boards: Any) -> str:
-    """Return a digest of the cached content: a figure in a damaged file would otherwise look like any other."""
-    return hashlib.blake2b(json.dumps([state, boards]).encode(), digest_size=16).hexdigest()
+        DerivedFiles(root).write(NAME, state, {"boards": told})
 
 
 @cache

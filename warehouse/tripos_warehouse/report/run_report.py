@@ -16,6 +16,7 @@ import orjson
 
 from tripos_compiler.diagnostics.i18n import localized, reader_language
 from tripos_compiler.diagnostics.text_format import percent, usd
+from tripos_compiler.language.aggregates import declared_aggregate
 from tripos_compiler.language.contexts import ArmSelection, Clustering
 from tripos_compiler.language.scored_values import aggregates_of
 from tripos_compiler.plan import GeneratedDataset, Plan
@@ -495,7 +496,7 @@ def _judges_alone(plan: Plan, by_people: Mapping[str, object]) -> Iterator[Remar
         for name in by_people
         if not (measure := measures[name]).corrected
         and not {"evaluator", "pair"} & set(measure.by)
-        and all(each.function in ("mean", "share") for each in aggregates_of(measure.figure, measures))
+        and all(declared_aggregate(each.function).is_mean_of_scores for each in aggregates_of(measure.figure, measures))
     ]
     if found:
         names = ", ".join([*(f"`{name}`" for name in found[:MOST_NAMED]), *("…" for _ in found[MOST_NAMED:][:1])])

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from tripos_compiler.diagnostics.i18n import localized, reader_language
 from tripos_compiler.diagnostics.text_format import percent
+from tripos_compiler.language.aggregates import declared_aggregate, is_of_all_models
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measured, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
@@ -51,7 +52,7 @@ def is_pooled(plan: Plan, figure: Figure) -> bool:
         case Aggregate(of=Measured() | Formula() as cells):
             return is_pooled(plan, cells)
         case Aggregate():
-            return figure.of_all_models
+            return is_of_all_models(figure)
         case Measured(measure=name):
             return any(each.name == name and is_pooled(plan, each.figure) for each in plan.measures)
         case Formula(values=values):
@@ -140,7 +141,9 @@ def _is_mean(other: MeasureTable, table: MeasureTable) -> bool:
     figure = other.measure.figure
     if (other.measure.corrected, other.measure.random) != (table.measure.corrected, table.measure.random):
         return False
-    if not isinstance(figure, Aggregate) or figure.function != "mean" or isinstance(table.measure.figure, Constant):
+    if not isinstance(figure, Aggregate) or isinstance(table.measure.figure, Constant):
+        return False
+    if not declared_aggregate(figure.function).is_mean_of_scores:
         return False
     if figure.of != table.measure.figure.model_copy(update={"by": table.measure.by}):
         return False

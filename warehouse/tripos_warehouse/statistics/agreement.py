@@ -329,6 +329,8 @@ def gwet_ac(
     """
     matrix, scale_values = _read(ratings, categories)
     used = np.unique(matrix[~np.isnan(matrix)])
+    if not len(used):
+        return Estimate.undefined("no item has two ratings", left_out=matrix.shape[1])
     counts = np.stack([(matrix == each).sum(axis=0) for each in used], axis=1).astype(float).reshape(-1, len(used))
     counts = counts[counts.sum(axis=1) > 0]
     left_out, size = matrix.shape[1] - len(counts), len(scale_values)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import comb
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -56,31 +56,34 @@ class SummedMetric:
         return [self.compute(sums - part) for part in parts]
 
 
+CorpusKind = Literal["bleu", "chrf", "ter"]
+
+
 def corpus_metric(
-    name: str, settings: Mapping[str, str], texts: Sequence[str], references: Sequence[Sequence[str]]
+    kind: CorpusKind, settings: Mapping[str, str], texts: Sequence[str], references: Sequence[Sequence[str]]
 ) -> SummedMetric:
-    """Return `corpus_bleu`, `corpus_chrf` or `corpus_ter` of texts, each with one reference or more.
+    """Return BLEU, chrF or TER of texts, each with one reference or more.
 
     BLEU: Papineni et al., 2002, equation (2); chrF: Popović, 2015, equation (1), averaged over n-grams as in sacreBLEU
     2; TER: Snover et al., 2006, section 2. Texts are normalised before the comparison.
 
-    >>> metric = corpus_metric("corpus_bleu", {}, ["the cat sat on a mat"], [["the cat sat on the mat"]])
+    >>> metric = corpus_metric("bleu", {}, ["the cat sat on a mat"], [["the cat sat on the mat"]])
     >>> round(metric.compute(metric.counts.sum(axis=0)), 2)
     53.73
     """
     given = tuple(sorted(settings.items()))
-    rows = [_counts(name, given, text, told) for text, told in zip(texts, references, strict=True)]
-    scorer = _scorer(name, given, "13a")
+    rows = [_counts(kind, given, text, told) for text, told in zip(texts, references, strict=True)]
+    scorer = _scorer(kind, given, "13a")
     return SummedMetric(np.array(rows, dtype=np.float64), lambda sums: _score(scorer, sums))
 
 
-def _counts(name: str, settings: Settings, text: str, references: Sequence[str]) -> list[float]:
+def _counts(kind: CorpusKind, settings: Settings, text: str, references: Sequence[str]) -> list[float]:
     """Return the counts of a text. Its tokenizer depends on the text and its references, as for `bleu` of one item."""
     plain = [comparable(each) for each in (text, *references)]
     tokenizer = bleu_tokenizer(plain)
     if dict(settings).get("tokenize", AUTO) == AUTO:
         plain = [separated(each) for each in plain]
-    scorer = _scorer(name, settings, tokenizer)
+    scorer = _scorer(kind, settings, tokenizer)
     found: list[list[float]] = scorer._extract_corpus_statistics([plain[0]], [[each] for each in plain[1:]])
     return found[0]
 
@@ -95,15 +98,15 @@ def _most(scorer: Any) -> float:
 
 
 @lru_cache
-def _scorer(name: str, settings: Settings, tokenizer: str) -> Any:
+def _scorer(kind: CorpusKind, settings: Settings, tokenizer: str) -> Any:
     """Return the metric of sacreBLEU; `tokenizer` is that of `bleu_tokenizer`, unless the settings name one."""
     options = {"tokenize": AUTO, **dict(settings)}
-    if name == "corpus_bleu":
+    if kind == "bleu":
         from sacrebleu.metrics.bleu import BLEU
 
         chosen = tokenizer if options["tokenize"] == AUTO else options["tokenize"]
         return BLEU(tokenize=chosen, lowercase=options.get("case") == "ignored", force=True)
-    if name == "corpus_chrf":
+    if kind == "chrf":
         from sacrebleu.metrics.chrf import CHRF
 
         return CHRF(word_order=2 if options.get("words") == "two" else 0, lowercase=options.get("case") == "ignored")

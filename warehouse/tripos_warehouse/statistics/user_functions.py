@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tripos_compiler.files import write_atomically
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.source.data_classes import dataclass
 
@@ -97,9 +98,7 @@ def admit_python(text: str, function: str) -> str:
     if not path.exists():
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_name(f"{path.name}.{os.getpid()}")
-            part.write_bytes(text.encode())
-            part.replace(path)
+            write_atomically(path, text.encode())
     return version
 
 

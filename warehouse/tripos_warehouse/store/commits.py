@@ -16,6 +16,7 @@ from obstore.exceptions import AlreadyExistsError
 from obstore.store import LocalStore
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from tripos_compiler.files import sync
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.digests import sealed, unsealed
@@ -294,17 +295,6 @@ def bump_change_counter(root: Path) -> None:
     handle = os.open(root / CHANGE_COUNTER, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         os.write(handle, b".")
-    finally:
-        os.close(handle)
-
-
-def sync(path: Path) -> None:
-    """Flush a file or folder to the disk. Does nothing for a folder on Windows, which cannot open one."""
-    if os.name == "nt" and path.is_dir():
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
     finally:
         os.close(handle)
 

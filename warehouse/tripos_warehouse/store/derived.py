@@ -1,20 +1,77 @@
-"""Retrieval indexes that runs built, kept in the store for later runs.
+"""Files of a store that are derived from its parts, and can be rebuilt: objects in JSON, larger files, and indexes.
 
-Every file here can be rebuilt. A file that is missing, damaged or cannot be written costs time and nothing else. Files
-are written atomically and end with the SHA-256 of their content.
+A file that is missing, damaged, made for another state or cannot be written costs time and nothing else. Files are
+written atomically. Each has a digest of its content, in the file or in its name, which is compared at every reading.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, TypeVar
 
+from tripos_compiler.files import temporary_path, write_atomically
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.store.paths import read_plain
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.digests import sealed, sha256_of, unsealed
+from tripos_warehouse.store.paths import check_links, is_plain, read_plain
 
+CACHE = "cache"
+"""The folder of the store with derived objects."""
+Value = TypeVar("Value")
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, StoreError)
+"""What reading a damaged or foreign object may raise."""
+
+
+@dataclass(frozen=True)
+class DerivedFiles:
+    """The objects in JSON that are derived from the store at `root`. Each holds for one state of it."""
+
+    root: Path
+
+    def read(self, name: str, state: str, load: Callable[[dict[str, Any]], Value]) -> Value | None:
+        """Return the value that `load` makes of an object; `None` if there is none for this state, if it is damaged, or
+        if `load` cannot make sense of it.
+        """
+        try:
+            check_links(self.root)
+            body = unsealed(read_plain(self.root / CACHE / name))
+            return load(body) if body.pop("state") == state else None
+        except UNREADABLE:
+            return None
+
+    def write(self, name: str, state: str, body: Mapping[str, Any]) -> None:
+        """Write an object for a state. If it does not fit in JSON or the disk refuses, nothing is written."""
+        path = self.root / CACHE / name
+        with suppress(OSError, ValueError, TypeError):
+            for folder in (self.root / CACHE, path.parent):
+                folder.mkdir(exist_ok=True)
+            write_atomically(path, sealed({"state": state, **body}, lines=False))
+
+
+def write_named(path: Path, write: Callable[[Path], object], ending: str = "") -> Path:
+    """Write a file whose name is that of `path`, the SHA-256 of its content and an ending; return its path. `write`
+    gets a temporary path. Raises `OSError` and what `write` raises.
+    """
+    with temporary_path(path) as new:
+        write(new)
+        new.chmod(0o644)
+        named = path.with_name(f"{path.name}.{sha256_of(new)}{ending}")
+        new.replace(named)
+    return named
+
+
+def is_as_named(path: Path, name: str, ending: str = "") -> bool:
+    """Return true if `path` is a regular file that `write_named` wrote for this name, and it is unchanged. Raises
+    `OSError`.
+    """
+    return is_plain(path) and path.name == f"{name}.{sha256_of(path)}{ending}"
+
+
+# Indexes
 INDEX_FOLDER = "indexes"
 INDEX_CACHE_SUFFIX = ".npz"
 UNUSED_S = 30 * 24 * 3600.0
@@ -55,9 +112,6 @@ class StoredIndexes:
         folder = self.root / INDEX_FOLDER
         try:
             folder.mkdir(exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-                file.write(kept)
-                file.write(hashlib.sha256(kept).digest())
-            Path(file.name).replace(folder / f"{name}{INDEX_CACHE_SUFFIX}")
+            write_atomically(folder / f"{name}{INDEX_CACHE_SUFFIX}", kept + hashlib.sha256(kept).digest())
         except OSError:
             return

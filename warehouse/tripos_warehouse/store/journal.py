@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import tempfile
-import uuid
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -23,6 +22,7 @@ from typing import IO, Any
 import orjson
 import pyarrow as pa
 
+from tripos_compiler.files import write_atomically
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.store.commits import bump_change_counter, is_name
 from tripos_warehouse.store.parts import Row, encodable, to_arrow
@@ -216,10 +216,7 @@ def set_aside(root: Path, name: str, lines: Sequence[bytes]) -> None:
     """Write lines that fit no table to the folder of rejected lines, under the segment's name. Raises `OSError`."""
     folder = root / JOURNAL / REJECTED
     folder.mkdir(exist_ok=True)
-    path = folder / f"{name}{SUFFIX}"
-    new = path.with_suffix(f".{uuid.uuid4().hex[:12]}.tmp")
-    new.write_bytes(b"".join(line + b"\n" for line in lines))
-    new.replace(path)
+    write_atomically(folder / f"{name}{SUFFIX}", b"".join(line + b"\n" for line in lines))
 
 
 def _mapping_as_dict(value: Any) -> Any:

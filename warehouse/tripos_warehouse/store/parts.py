@@ -24,9 +24,10 @@ import pyarrow.parquet as pq
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
+from tripos_compiler.files import sync
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.commits import Commit, ParquetPart, sync
+from tripos_warehouse.store.commits import Commit, ParquetPart
 from tripos_warehouse.store.digests import HashingFile, sha256_of
 from tripos_warehouse.store.paths import part_path
 from tripos_warehouse.store.schemas import COMPRESSION, COMPRESSION_LEVEL, TABLES, TableSchema

@@ -2,7 +2,8 @@
 
 Every part is written with the current schema. A change of a schema raises its version, and a reader refuses a part with
 a newer one. Columns called JSON hold JSON text. Repetitive columns are dictionary encoded on disk only; in Arrow and
-SQL they are plain text, so every reader sees strings. `docs/tables.md` is generated from the meanings of the columns.
+SQL they are plain text, so every reader sees strings. `docs/reference/tables.md` is generated from the meanings of the
+columns.
 """
 
 from __future__ import annotations
@@ -593,7 +594,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "slot_id": "a place for an item in the data set",
         "number": "the number of the item among those of one context and row of the source, from 0",
         "written_by": "the model that wrote it; null for an item that no model wrote",
-        "rejections": "the [reasons](language/made.md#why-a-row-is-rejected) of earlier rejections, JSON",
+        "rejections": "the [reasons](../language/made.md#why-a-row-is-rejected) of earlier rejections, JSON",
         "step": "the `ask` that was answered",
         "fingerprint": "a hash of everything in the spec that determines the row",
         "role": "the role that answered",
@@ -602,8 +603,8 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "model_served": "the model that the endpoint says it used",
         "judged_by": "the judges inside the expression of a computed score, sorted by name; null if there are none",
         "element_place": "the place of the list element that is judged or scored, from 0; `0.2` in a nested list",
-        "element_value": "the [element](language/elements.md) that is scored, JSON; null for a score of a reply",
-        "elements": "the [elements](language/elements.md) that are scored, JSON; their scores are in `given`",
+        "element_value": "the [element](../language/elements.md) that is scored, JSON; null for a score of a reply",
+        "elements": "the [elements](../language/elements.md) that are scored, JSON; their scores are in `given`",
         "repeat": "the number of the reply of a judge that is asked several times, from 0; null for imported scores",
         "round": "the round of an imported score, from 1; null for scores of a run",
         "source": "the imported file, and the beginning of its SHA-256",
@@ -627,8 +628,8 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "thinking": "the thinking that the provider sends in fields of its own; null where there is none",
         "reply_thinking": "the thinking that the provider sends in fields of its own; null where there is none",
         "parsed": "the parsed reply, JSON",
-        "logprobs": "the [probabilities of the reply's tokens](language/likelihood.md#tokens-of-a-reply), JSON",
-        "status": "the [status](running.md#statuses)",
+        "logprobs": "the [probabilities of the reply's tokens](../language/likelihood.md#tokens-of-a-reply), JSON",
+        "status": "the [status](../how-to/run-a-benchmark.md#statuses)",
         "error": "the error; for a score, the reason for a missing value",
         "finish_reason": "the word of the provider for how the reply ended",
         "attempts": "the number of requests; of several samples of one request the first has them, the others 0",
@@ -660,14 +661,14 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "scenarios": "the scenarios that were run",
         "options": "the options of the command, JSON",
         "tool_version": "the version of Tripos",
-        "release": "the digest of the [release](releases.md) of the run; null for a working tree",
+        "release": "the digest of the [release](../how-to/publish-a-release.md) of the run; null for a working tree",
         "git_commit": "for a working tree: the commit; null outside of git",
         "git_dirty": "for a working tree: true if the spec's files differed from the commit",
         "spec": "the files of the spec as they were run, JSON; null for imported results",
         "started_at": "the start, UTC",
         "finished_at": "the end, UTC",
         "message": "the reason of the end, if the run did not finish",
-        "settled": "for a run [until it is settled](settled.md): the rule, the items and every figure, JSON; else null",
+        "settled": "for a run [until settled](../how-to/stop-early.md): rule, items and every figure, JSON; else null",
         "asked": "calls that were made",
         "reused": "calls with a reused reply",
         "failed": "calls without a reply",
@@ -689,7 +690,7 @@ OF_TABLES: Mapping[tuple[str, str], str] = MappingProxyType(
         (
             "run_items",
             "models",
-        ): "the models that were asked, if others were [settled](settled.md) before; null for all",
+        ): "the models that were asked, if others were [settled](../how-to/stop-early.md) before; null for all",
         ("run_steps", "run_id"): "the run with this binding",
         ("run_steps", "model"): "the model under test of the rows; null for generated data sets",
         ("run_steps", "condition"): "the condition under which rows must have been asked for; null if always",

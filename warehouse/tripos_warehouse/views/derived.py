@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -26,9 +25,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.query.connection import Connection, StoreConnection, as_relation, duckdb, open_sandbox
+from tripos_warehouse.store.derived import DerivedFiles, is_as_named, write_named
 from tripos_warehouse.store.digests import sha256_of
 from tripos_warehouse.store.parts import changed_part, stem_of
-from tripos_warehouse.store.paths import KEYS, SUMS, VALUES, is_plain, read_plain
+from tripos_warehouse.store.paths import KEYS, SUMS, VALUES
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.dimensions import arm_columns
@@ -80,31 +80,16 @@ class PartFiles:
         folder = self.root / self.folder
         folder.mkdir(parents=True, exist_ok=True)
         there = {path.name.partition(".")[0]: path for path in folder.iterdir()}
-        found = {part: there[name] for part, name in names.items() if name in there}
-        return {part: path for part, path in found.items() if self._is_whole(path)}
-
-    def _is_whole(self, path: Path) -> bool:
-        with suppress(OSError):
-            return is_plain(path) and path.name.split(".")[1:] == [digest_of(path), self.ending]
-        return False
+        found = {}
+        for part, name in names.items():
+            with suppress(OSError):
+                if name in there and is_as_named(there[name], name, f".{self.ending}"):
+                    found[part] = there[name]
+        return found
 
     def write(self, name: str, write: Callable[[Path], None]) -> Path:
         """Store the file that `write` produces, and return its path. Raises `OSError` and what `write` raises."""
-        folder = self.root / self.folder
-        temporary = folder / f"{os.urandom(16).hex()}.part"
-        try:
-            write(temporary)
-            path = folder / f"{name}.{digest_of(temporary)}.{self.ending}"
-            temporary.replace(path)
-            return path
-        finally:
-            temporary.unlink(missing_ok=True)
-
-
-def digest_of(path: Path) -> str:
-    """Return the digest of a file's content. Raises `OSError`."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+        return write_named(self.root / self.folder / name, write, f".{self.ending}")
 
 
 if TYPE_CHECKING:
@@ -115,6 +100,10 @@ if TYPE_CHECKING:
 
 
 # Keys
+ANY_STATE = ""
+"""The state of a list of parts: the names of their files say what they hold for."""
+
+
 def may_have_duplicates(
     connection: duckdb.DuckDBPyConnection, store: Store, table: str, parts: Sequence[Path], key: Sequence[str]
 ) -> bool:
@@ -123,7 +112,7 @@ def may_have_duplicates(
     """
     import numpy as np
 
-    keys = _Keys(connection, key_files(store, key), list_of(store.root, table), parts)
+    keys = _Keys(connection, key_files(store, key), table, parts)
     new = [part for part in parts if keys.names.get(part) not in keys.apart]
     if not new:
         return False
@@ -160,18 +149,14 @@ class _Keys:
     """
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, files: PartFiles, told: Path, parts: Sequence[Path]
+        self, connection: duckdb.DuckDBPyConnection, files: PartFiles, table: str, parts: Sequence[Path]
     ) -> None:
         self._connection = connection
         self._files = files
-        self._told = told
-        self.names: Mapping[Path, str] = {}
-        self.apart: frozenset[str] = frozenset()
+        self._list = f"keys/{table}.json"
         self.names = {part: files.name(part) for part in parts if part in files.digests}
-        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-            body = json.loads(read_plain(told))
-            if body["digest"] == _digest_of_names(body["parts"]):
-                self.apart = frozenset(body["parts"])
+        named = DerivedFiles(files.root).read(self._list, ANY_STATE, lambda body: frozenset(body["parts"]))
+        self.apart: frozenset[str] = named or frozenset()
 
     def hashes(self, parts: Sequence[Path]) -> Iterator[Hashes]:
         """Yield the sorted key hashes of each large part, and those of all small parts together."""
@@ -200,19 +185,11 @@ class _Keys:
 
     def tell(self) -> None:
         """Record that the keys of all parts differ."""
-        names = sorted(self.names.values())
-        temporary = self._told.with_name(f"{os.urandom(16).hex()}.part")
-        with suppress(OSError):
-            temporary.write_text(json.dumps({"parts": names, "digest": _digest_of_names(names)}), "utf-8")
-            temporary.replace(self._told)
+        DerivedFiles(self._files.root).write(self._list, ANY_STATE, {"parts": sorted(self.names.values())})
 
 
 def _source(parts: Sequence[Path]) -> str:
     return f"read_parquet({sql.texts([str(part) for part in parts])})"
-
-
-def _digest_of_names(names: object) -> str:
-    return hashlib.blake2b(json.dumps(names).encode(), digest_size=16).hexdigest()
 
 
 # Values of enumerations
@@ -446,5 +423,5 @@ def stale_files(store: Store) -> Iterator[Path]:
     for folder, names in known.items():
         for path in sorted((store.root / folder).glob("*")):
             name, *rest = path.name.split(".")
-            if (name not in names or rest[-1:] == ["part"]) and path not in lists:
+            if (name not in names or rest[-1:] == ["tmp"]) and path not in lists:
                 yield path

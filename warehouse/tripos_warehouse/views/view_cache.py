@@ -11,20 +11,20 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.errors import StoreError
 from tripos_warehouse.files import code_version
 from tripos_warehouse.query.connection import StoreConnection, Views, duckdb, open_sandbox
+from tripos_warehouse.store.derived import DerivedFiles
 from tripos_warehouse.store.digests import VERIFIED_BYTES, sha256_of
-from tripos_warehouse.store.paths import check_links, is_plain, part_path, read_plain
+from tripos_warehouse.store.paths import is_plain, part_path
 
-CACHE = "cache"
 NAME = "views.json"
 MOST_MOMENTS = 5_000
 """More sums are recomputed each time, since reading them takes as long."""
@@ -60,29 +60,27 @@ def read(root: Path) -> CachedViews | None:
     """Return the cached views for the current state of the store; `None` if there are none, or one of their files is
     damaged.
     """
-    try:
-        check_links(root)
-        body = json.loads(read_plain(root / CACHE / NAME))
-        if body["state"] != state_of(root):
-            return None
-        sizes, digests, digest = body.pop("sizes"), body.pop("digests"), body.pop("digest")
-        if digest != _digest(body):
-            return None
+
+    def load(body: dict[str, Any]) -> CachedViews | None:
         files = [Path(file) for file in body["files"]]
         for file in files:
             part_path(file.parent.name, file.relative_to(root).as_posix())
-        if not all(map(is_plain, files)) or [file.stat().st_size for file in files] != sizes:
+        if not all(map(is_plain, files)) or [file.stat().st_size for file in files] != body["sizes"]:
             return None
-        if _digests(files, sizes) != digests:
+        if _digests(files, body["sizes"]) != body["digests"]:
             return None
         lists = {name: tuple(map(str, body[name])) for name in ("files", "tables", "benchmarks", "sums")}
         values = {
             str(name): {str(column): list(map(str, some)) for column, some in columns.items()}
             for name, columns in body["values"].items()
         }
-        return CachedViews(body["state"], values=values, **lists)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, StoreError):
+        return CachedViews(state, values=values, **lists)
+
+    try:
+        state = state_of(root)
+    except OSError:
         return None
+    return DerivedFiles(root).read(NAME, state, load)
 
 
 def connect_cached(root: Path) -> StoreConnection | None:
@@ -99,19 +97,10 @@ def connect_cached(root: Path) -> StoreConnection | None:
 
 def write(root: Path, kept: CachedViews) -> None:
     """Cache views, if the store can be written to."""
-    folder = root / CACHE
-    temporary = folder / f"{os.urandom(16).hex()}.part"
-    try:
-        folder.mkdir(exist_ok=True)
+    with suppress(OSError):
         sizes = [Path(file).stat().st_size for file in kept.files]
-        body = asdict(kept)
-        told = {"sizes": sizes, "digests": _digests([*map(Path, kept.files)], sizes), "digest": _digest(body)}
-        text = json.dumps(body | told, ensure_ascii=False)
-        temporary.write_text(text, "utf-8")
-        temporary.replace(folder / NAME)
-    except OSError:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        read = {"sizes": sizes, "digests": _digests([*map(Path, kept.files)], sizes)}
+        DerivedFiles(root).write(NAME, kept.state, asdict(kept) | read)
 
 
 def cache_moments(root: Path, kept: CachedViews, views: Views) -> None:
@@ -144,9 +133,3 @@ def _digests(files: Sequence[Path], sizes: Sequence[int]) -> list[str]:
     Raises `OSError`.
     """
     return [*map(sha256_of, files)] if sum(sizes) <= VERIFIED_BYTES else []
-
-
-def _digest(body: Mapping[str, object]) -> str:
-    """Return a digest of the cached content, so that a changed figure is detected."""
-    text = json.dumps({name: body[name] for name in sorted(body)}, ensure_ascii=False)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

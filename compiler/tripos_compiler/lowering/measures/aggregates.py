@@ -12,7 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tripos_compiler.diagnostics.diagnostic import nearest
-from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction, AggregateParameter, Bounds as Ends
+from tripos_compiler.language.aggregates import (
+    AGGREGATES,
+    MEAN,
+    AggregateFunction,
+    AggregateParameter,
+    Bounds as Ends,
+)
 from tripos_compiler.language.intervals import Bounds, Range, Scale, scale_of
 from tripos_compiler.language.scored_values import conversations_before, lists_of, most_tries
 from tripos_compiler.library.types import fits, type_notation, without_optional
@@ -300,7 +306,7 @@ def _misfit(function: AggregateFunction, scored: Operand, place: int) -> tuple[s
     if function.takes == "compare" and scored.kind != "compare":
         return f"{what} is taken of a comparison, and {name} is none", "write `compare NAME using SCORER(…)`"
     if scored.kind == "compare":
-        if function.takes == "compare" or function.name == "count":
+        if function.takes == "compare" or function.counts:
             return None
         return f"{name} compares two models, and {what} is taken of scores", f"write `win_rate({scored.name})`"
     if function.truth_only and type_.kind != "bool":
@@ -325,20 +331,12 @@ def _misfit(function: AggregateFunction, scored: Operand, place: int) -> tuple[s
             return f"{what} compares texts, and {name} is `{type_notation(type_)}`", help_
         return None
     of = type_.of if type_.kind == "set" else type_
-    if function.takes == "values" and of.kind not in DISTINGUISHABLE_KINDS and function.name != "count":
+    if function.takes == "values" and of.kind not in DISTINGUISHABLE_KINDS and not function.counts:
         return (
             f"{what} tells values apart, and {name} is `{type_notation(type_)}`",
             "take it of a choice, a text or a set",
         )
     return None
-
-
-OF_ELEMENTS = (
-    *("mean", "median", "stdev", "count", "share", "sum", "min", "max", "weighted_mean"),
-    *("corrected_prevalence", "accuracy", "precision", "recall", "f1", "mcc", "brier", "log_loss", "ece", "auroc"),
-    *("cohen_kappa", "quadratic_kappa", "gwet_ac1", "gwet_ac2", "krippendorff_alpha"),
-)
-"""Aggregates that also take the scores of the elements of a list."""
 
 
 def _of_elements(
@@ -353,7 +351,7 @@ def _of_elements(
     if place > 0 and lists_of(scored) != lists_of(first):
         told = f"{scored.shown} and {first.shown} are of elements of two lists, which are no pairs"
         return told, "take both of the elements of one list"
-    if function.name not in OF_ELEMENTS:
+    if not function.takes_elements:
         told = f"{scored.shown} scores each element of a list, and `{function.name}` takes one value of a reply"
         return told, f"score the reply: `score NAME = sum([… each … in …])`, or take the `mean` of {scored.shown}"
     if reading.missing == "paired":
@@ -819,15 +817,17 @@ def read_aggregate(reading: FigureContext, call: CallExpr, read: Read) -> TypedF
     if among is None:
         return None
     values = [value for value, _ in scored]
-    mixed = any(each.mixed for each in values) and function.name != "count"
+    mixed = any(each.mixed for each in values) and not function.counts
     if mixed and "metric" not in by:
-        what = "averages" if function.name == "mean" else f"takes the `{function.name}` of"
+        what = "averages" if function.name == MEAN.name else f"takes the `{function.name}` of"
         help_ = "take it `by metric`, or give the metrics one scale"
         reading.error("E0702", f"this {what} metrics of different scales", call.span, help_)
         return None
     judge = across.text if isinstance(across, Name) else None
-    if function.name == "krippendorff_alpha" and values[0].type.kind == "choice" and not values[0].type.worth:
-        arguments.named.setdefault("level", "nominal")  # the only level for names without numbers
+    if values[0].type.kind == "choice" and not values[0].type.worth:
+        for parameter in function.parameters:
+            if parameter.of_names is not None:
+                arguments.named.setdefault(parameter.name, parameter.of_names)
     named = written_as(call)
     scale, ends = _scale(reading, function, values[0].bounds, values[0].ends)
     keeps = _keeps_scale(function)
@@ -959,12 +959,6 @@ def _of_cells(
     )
 
 
-def _takes_cells(function: AggregateFunction) -> bool:
-    """Return true if an aggregate can be taken of figures as well as of scores."""
-    single = len(function.columns) == 1 and function.across == "forbidden" and not function.truth_only
-    return single and function.takes not in ("compare", "typed")
-
-
 # --- operands ---
 
 
@@ -990,7 +984,7 @@ def _cells_of(
     """Return a measure as a figure with cells."""
     course, known = known.direction_form, _original(reading, known)
     name, by = f"`{known.measure.name}`", known.measure.by
-    if not _takes_cells(function):
+    if not function.takes_cells:
         message = f"`{function.name}` is taken of what is scored, and {name} is a measure"
         reading.error("E0301", message, syntax.span, f"it is `{function.shown}`")
     elif not by:
@@ -1029,7 +1023,7 @@ def _nested(
     read: Read,
 ) -> TypedFigure | None:
     """Return the figure inside an aggregate, with its dimensions."""
-    if not _takes_cells(function):
+    if not function.takes_cells:
         message = f"`{function.name}` is taken of what is scored, not of another figure"
         reading.error("E0301", message, syntax.span, f"it is `{function.shown}`")
         return None

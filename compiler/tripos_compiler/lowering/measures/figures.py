@@ -16,6 +16,7 @@ from statistics import harmonic_mean
 
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.language import intervals
+from tripos_compiler.language.aggregates import RATIOS
 from tripos_compiler.language.intervals import CURVES, INTERVAL_ENDS, Scale, curve
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.lowering.measures.aggregates import find_measure, read_aggregate
@@ -353,12 +354,14 @@ def _bounds_of_pooled(left: TypedFigure, right: TypedFigure) -> tuple[float, flo
     """Return the range of a sum of sums divided by the sum of counts of the same values, which is their mean; None for
     other quotients.
     """
-    sums, counts = Counter(_summands(left.figure, "sum")), Counter(_summands(right.figure, "count"))
-    if None in sums or sums != counts:
-        return None
-    ends = [leaf.scored[0].ends for leaf in left.leaves]
-    lows, highs = ([end for end in side if end is not None] for side in zip(*ends, strict=True))
-    return (min(lows), max(highs)) if len(lows) == len(highs) == len(ends) else None
+    for over, under in RATIOS:
+        sums, counts = Counter(_summands(left.figure, over)), Counter(_summands(right.figure, under))
+        if None in sums or sums != counts:
+            continue
+        ends = [leaf.scored[0].ends for leaf in left.leaves]
+        lows, highs = ([end for end in side if end is not None] for side in zip(*ends, strict=True))
+        return (min(lows), max(highs)) if len(lows) == len(highs) == len(ends) else None
+    return None
 
 
 def _summands(figure: Figure, function: str) -> Iterator[str | None]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, Label
+from tripos_compiler.language.aggregates import AGGREGATES, declared_aggregate
 from tripos_compiler.language.intervals import INTERVAL_ENDS, end_signature, format_bounds, rounded
 from tripos_compiler.language.scored_values import aggregates_of, why_no_headline
 from tripos_compiler.language.sequential_stopping import sequential_figure
@@ -357,13 +358,6 @@ def _detail(by: tuple[str, ...], low: float | None, high: float | None, correcte
 # Corrections by people
 
 CODE = "E0624"
-OF_JUDGES = frozenset(("mean", "share", "pass_at", "pass_all"))
-"""Aggregates of a judge's scores that people can correct: means, which a weighted sample estimates without bias, and
-chances of an item, which any of its replies estimate without bias.
-"""
-OF_COMPARISONS = frozenset(("win_rate", "bradley_terry"))
-"""Aggregates of a judge's comparisons that people can correct."""
-OF_TRIES = frozenset(("pass_at", "pass_all"))
 EVERYBODY = frozenset(("evaluator", "pair"))
 """Dimensions that distinguish evaluators."""
 
@@ -416,7 +410,7 @@ def _why_not(reading: FigureContext, figured: TypedFigure) -> tuple[str, str] | 
         return told, "leave `missing` out: replies without a grade by the judge are in neither"
     measures = {name: known.measure for name, known in reading.known.items()}
     for aggregate in aggregates_of(figured.figure, measures):
-        if aggregate.of is not None and aggregate.function != "mean":
+        if aggregate.of is not None and not declared_aggregate(aggregate.function).correctable:
             return f"it takes the `{aggregate.function}` of cells", "take their `mean`, or each cell with `by`"
         if aggregate.of is not None and not isinstance(aggregate.of, Aggregate):
             return "it takes the cells of a formula or a slice", "take the `mean` of the cells of each part"
@@ -428,10 +422,14 @@ def _why_not(reading: FigureContext, figured: TypedFigure) -> tuple[str, str] | 
         if not _judges(leaf.scored):
             told = f"no judge gives what {leaf.named} looks at, and it is the same for people"
             return told, "leave it out here, and correct what judges give in a measure of its own"
-        if leaf.function not in OF_JUDGES | OF_COMPARISONS:
-            *some, last = (f"`{each}`" for each in sorted(OF_JUDGES | OF_COMPARISONS))
+        function = declared_aggregate(leaf.function)
+        if not function.correctable:
+            *some, last = (f"`{name}`" for name in sorted(AGGREGATES) if AGGREGATES[name].correctable)
             return f"{leaf.named} is a `{leaf.function}`", f"take a {', '.join(some)} or {last} of what people grade"
-        if leaf.function in OF_TRIES and len({each.name for operand in leaf.scored for each in operand.scenarios}) > 1:
+        if (
+            function.mean_of == "items"
+            and len({each.name for operand in leaf.scored for each in operand.scenarios}) > 1
+        ):
             return f"{leaf.named} is of several scenarios", "take that of each scenario, and the mean of these"
     return next((why for leaf in figured.leaves if (why := _not_graded(reading.program, leaf)) is not None), None)
 
@@ -446,7 +444,7 @@ def _not_graded(program: Program, leaf: AggregateTerm) -> tuple[str, str] | None
             if not scorer.writes:
                 kind = "a reward model" if scorer.source == "reward" else "an embedding model"
                 return f"`{scorer.name}` is {kind}, in whose place nobody grades", "take the scores of a judge"
-            if isinstance(scorer.gives, ChoiceType) and leaf.function in OF_JUDGES - {"mean"}:
+            if isinstance(scorer.gives, ChoiceType) and declared_aggregate(leaf.function).truth_only:
                 return (
                     f"{leaf.named} counts a name, and people correct numbers",
                     "give the names numbers, and take the mean",

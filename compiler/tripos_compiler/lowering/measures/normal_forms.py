@@ -183,12 +183,12 @@ def combined(operator: str, forms: Sequence[NormalForm]) -> NormalForm:
     return atom_form(function_atom(operator, forms, rises))
 
 
-def function_atom(leaf: str, forms: Sequence[NormalForm], rises: bool) -> Atom:
-    """Return the atom of a function of figures. `rises`: it increases with each of them."""
+def function_atom(operator: str, forms: Sequence[NormalForm], rises: bool) -> Atom:
+    """Return the atom of an operator or an aggregate of figures. `rises`: it increases with each of them."""
     found = [directions_of(form) for form in forms]
     better = frozenset[Direction]().union(*(better for better, _ in found)) if rises else EITHER
-    ordered = sorted(forms, key=lambda form: form.key) if leaf in ("min", "max", "harmonic_mean") else forms
-    return Atom(leaf, tuple(ordered), better=better, said=any(said for _, said in found))
+    ordered = sorted(forms, key=lambda form: form.key) if operator in ("min", "max", "harmonic_mean") else forms
+    return Atom(operator, tuple(ordered), better=better, said=any(said for _, said in found))
 
 
 def mapped(form: NormalForm, change: Callable[[Atom], Atom]) -> NormalForm:

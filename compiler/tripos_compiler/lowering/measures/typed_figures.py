@@ -18,6 +18,7 @@ from tripos_compiler.language.aggregates import (
     AggregateParameter,
     Bounds as Ends,
     between,
+    declared_aggregate,
 )
 from tripos_compiler.language.intervals import (
     CURVES,
@@ -218,8 +219,8 @@ class AggregateTerm:
 
     named: str
     scored: tuple[Operand, ...]
+    function: str
     fixed: frozenset[str] = frozenset()
-    function: str = "mean"
     judged: bool = False
     """Whether it compares the models of a role, so that it cannot go by them."""
 
@@ -747,7 +748,6 @@ def first_name(syntax: Syntax) -> Name | None:
 # Random facets
 
 CODE = "E0628"
-MEANS = frozenset(("mean", "share"))
 OF_JUDGES = frozenset(("evaluator", "pair"))
 """Dimensions that distinguish judges."""
 
@@ -802,10 +802,10 @@ def inherited_facets(reading: FigureContext, value: Syntax, figured: TypedFigure
 def _is_mean(reading: FigureContext, figured: TypedFigure) -> bool:
     """Return true if a figure is a mean of scores, or the mean of the cells of one."""
     match figured.figure:
-        case Aggregate(function=function, of=None):
-            return function in MEANS
-        case Aggregate(function="mean", of=Aggregate(function=function, of=None)):
-            return function in MEANS
+        case Aggregate(of=None) as mean:
+            return declared_aggregate(mean.function).is_mean_of_scores
+        case Aggregate(of=Aggregate(of=None) as mean) as mean_of_cells:
+            return all(declared_aggregate(each.function).is_mean_of_scores for each in (mean, mean_of_cells))
     return False
 
 

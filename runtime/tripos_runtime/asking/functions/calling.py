@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Set as AbstractSet
 from typing import Any
 
+from tripos_compiler.errors import TriposError
 from tripos_compiler.language.evaluation import Unavailable
 from tripos_compiler.library.types import type_notation
 from tripos_compiler.plan import FUNCTION_ERROR, Plugin, Type
@@ -22,6 +23,10 @@ LONGEST_REASON = 300
 
 class WrongValue(Exception):
     """A function returned a value of another type than it declares."""
+
+
+class PluginError(TriposError):
+    """A plug-in or a program of a plan is not allowed, or is not available as it was compiled."""
 
 
 @dataclass

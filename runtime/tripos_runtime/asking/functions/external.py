@@ -25,7 +25,7 @@ from typing import Any, Protocol
 from tripos_compiler.language.evaluation import Unavailable
 from tripos_compiler.plan import Plugin
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.asking.functions.calling import LoadedPlugin, WrongValue, as_argument, as_result
+from tripos_runtime.asking.functions.calling import LoadedPlugin, PluginError, WrongValue, as_argument, as_result
 from tripos_runtime.asking.functions.process import ScorerProcess, ScorerService
 from tripos_runtime.asking.functions.protocol import (
     DIED,
@@ -39,7 +39,6 @@ from tripos_runtime.asking.functions.protocol import (
     json_argument,
 )
 from tripos_runtime.asking.functions.settings import AllowedPrograms, ProgramLimits, program_name
-from tripos_runtime.models.base import CodedError
 
 
 class Answering(Protocol):
@@ -229,17 +228,13 @@ class ExternalScorer(LoadedPlugin):
 MOST_PROCESSES = 8
 
 
-class ScorerError(CodedError):
-    """A program of a plan is not allowed, or is not available as it was compiled."""
-
-
 def open_scorers(
     plugins: Sequence[Plugin], folder: Path, releases: Mapping[str, str], allowed: AllowedPrograms
 ) -> dict[str, ScorerPool]:
     """Return the pools of the external scorers by name; scorers of one program share a pool. `folder` and `releases`
     are as for functions.
 
-    Raises `ScorerError`: R0303 for a program that is not allowed, R0304 for one that does not start, R0302 for a
+    Raises `PluginError`: R0303 for a program that is not allowed, R0304 for one that does not start, R0302 for a
     changed file, and R0309 if there is no sandbox."""
     together: dict[tuple[str | None, str, str], list[Plugin]] = {}
     for plugin in plugins:
@@ -260,7 +255,7 @@ def open_scorers(
                 from tripos_runtime.asking.functions.code_runner import no_sandbox_hint
 
                 hint = no_sandbox_hint(key[1].partition(" ")[0])
-            raise ScorerError(error.failure.code, message, hint) from error
+            raise PluginError(error.failure.code, message, hint) from error
         pools |= {each.name: pool for each in some}
     return pools
 
@@ -271,17 +266,17 @@ def _allowed(plugin: Plugin, allowed: AllowedPrograms) -> ProgramLimits:
     if plugin.external == "service" and (limits is None or limits.url is None):
         message = f"`{plugin.name}` asks the service `{name}`, and you name no address for it"
         hint = f'--allow-program "{name}=http://127.0.0.1:8000"'
-        raise ScorerError(NOT_ALLOWED, message, hint)
+        raise PluginError(NOT_ALLOWED, message, hint)
     if plugin.external != "service" and limits is not None and limits.url is not None:
         what = "comes with Tripos" if plugin.external == "shipped" else "is a file"
         hint = f"allow it without an address: --allow-program {shlex.quote(name.partition(' ')[0])}"
-        raise ScorerError(NOT_ALLOWED, f"`{name}` {what}, and you name an address for it: `{limits.url}`", hint)
+        raise PluginError(NOT_ALLOWED, f"`{name}` {what}, and you name an address for it: `{limits.url}`", hint)
     if limits is None:
         if plugin.external == "shipped":
             message = f"`{plugin.name}` executes what models write: `{name}`"
-            raise ScorerError(NOT_ALLOWED, message, f"allow it: --allow-program {name.partition(' ')[0]}")
+            raise PluginError(NOT_ALLOWED, message, f"allow it: --allow-program {name.partition(' ')[0]}")
         hint = f"read it, and allow it: --allow-program {shlex.quote(name)}"
-        raise ScorerError(NOT_ALLOWED, f"`{plugin.name}` starts a program: `{name}`", hint)
+        raise PluginError(NOT_ALLOWED, f"`{plugin.name}` starts a program: `{name}`", hint)
     return limits
 
 
@@ -304,7 +299,7 @@ def _checked(plugin: Plugin, folder: Path) -> str:
         text = (folder / plugin.path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise ScorerError("R0301", f"cannot read `{plugin.path}`: {reason}", "put the file back") from error
+        raise PluginError("R0301", f"cannot read `{plugin.path}`: {reason}", "put the file back") from error
     if hashlib.sha256(text.encode()).hexdigest() != plugin.version:
-        raise ScorerError("R0302", f"`{plugin.path}` changed since the spec was compiled", "run again")
+        raise PluginError("R0302", f"`{plugin.path}` changed since the spec was compiled", "run again")
     return text

@@ -24,11 +24,10 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 from tripos_compiler.plan import Plan, Plugin
-from tripos_runtime.asking.functions.calling import LoadedPlugin
+from tripos_runtime.asking.functions.calling import LoadedPlugin, PluginError
 from tripos_runtime.asking.functions.external import ExternalScorer
 from tripos_runtime.asking.functions.settings import NO_PROGRAMS, AllowedPrograms
-from tripos_runtime.datasets.trust import TRUSTED, Trust, TrustError
-from tripos_runtime.models.base import CodedError
+from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 
 class PluginModules(MetaPathFinder, Loader):
@@ -109,10 +108,6 @@ MOST_NAMED = 5
 NO_RELEASES: Mapping[str, str] = MappingProxyType({})
 
 
-class PluginError(CodedError):
-    """A plug-in of a plan is not available as it was compiled."""
-
-
 def load_plugins(
     plan: Plan,
     folder: Path,
@@ -124,15 +119,12 @@ def load_plugins(
     `releases` are the folders of extended releases by `NAME-VERSION`; `programs` may be started. With `None`, nothing
     is scored, and external scorers are left out.
 
-    Raises `PluginError`: R0301 if one is missing, R0302 if it differs from the compiled one, R0270 if the benchmark is
-    untrusted; R0303, R0304 and R0309 for programs."""
+    Raises `PluginError`: R0301 if one is missing, R0302 if it differs from the compiled one; R0303, R0304 and R0309 for
+    programs. Raises `TrustError` if the benchmark is untrusted."""
     if plan.plugins:
         named = ", ".join(f"`{each.name}`" for each in plan.plugins[:MOST_NAMED])
         more = f" and {len(plan.plugins) - MOST_NAMED} more" if len(plan.plugins) > MOST_NAMED else ""
-        try:
-            trust.check(f"the Python of the benchmark: {named}{more}", "read its files; run it without --untrusted")
-        except TrustError as error:
-            raise PluginError(error.code, error.message, error.hint) from error
+        trust.check(f"the Python of the benchmark: {named}{more}", "read its files; run it without --untrusted")
     modules: dict[str, ModuleType] = {}
     functions: dict[str, LoadedPlugin] = {}
     for plugin in plan.plugins:
@@ -162,11 +154,8 @@ def _programs(
 ) -> Mapping[str, LoadedPlugin]:
     from tripos_runtime.asking.functions.external import open_scorers
 
-    try:
-        scorers = [each for each in plan.plugins if each.external not in (None, "tool")]
-        pools = open_scorers(scorers, folder, releases, programs)
-    except CodedError as error:
-        raise PluginError(error.code, error.message, error.hint) from error
+    scorers = [each for each in plan.plugins if each.external not in (None, "tool")]
+    pools = open_scorers(scorers, folder, releases, programs)
     return {each.name: ExternalScorer(each, _unloaded, pool=pools[each.name]) for each in scorers}
 
 

@@ -1,4 +1,4 @@
-/** The files of a view, as docs/view.md describes them. */
+/** The files of a view, as docs/how-to/read-the-report.md describes them. */
 import type { Row, TableFile } from "./data";
 
 export interface Headline {
@@ -287,11 +287,15 @@ export interface PlannedMeasure {
   figure: Figure;
 }
 
+/** What the aggregates of the figures are called, by their name and the language. */
+export type Labels = Record<string, Record<string, string>>;
+
 export interface SpecFile {
   files: { path: string; text: string }[];
   missing: string[];
   places: { kind: string; name: string; path: string; from: number; to: number }[];
   measures: PlannedMeasure[];
+  labels?: Labels;
 }
 
 export interface ComparedRow {

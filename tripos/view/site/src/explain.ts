@@ -1,10 +1,11 @@
 /** The meaning of a measure in words. */
-import type { Figure, PlannedMeasure } from "./contract";
-import { explaining } from "./words";
+import type { Figure, Labels, PlannedMeasure } from "./contract";
+import { explaining, language } from "./words";
 
 /** Return what a figure is: of which scores, over what, and made of which others. */
-export function explained(figure: Figure): string {
+export function explained(figure: Figure, labels: Labels): string {
   const say = explaining();
+  const inner = (each: Figure): string => explained(each, labels);
   switch (figure.op) {
     case "constant":
       return String(figure.value);
@@ -13,14 +14,14 @@ export function explained(figure: Figure): string {
       return slice.length ? `${figure.measure} [${slice.join(", ")}]` : figure.measure;
     }
     case "formula": {
-      const values = figure.values.map((each) => (each.op === "formula" ? `(${explained(each)})` : explained(each)));
+      const values = figure.values.map((each) => (each.op === "formula" ? `(${inner(each)})` : inner(each)));
       if (figure.operator === "negate") return `−${values[0]}`;
       if (values.length === 2 && "+-*/".includes(figure.operator)) return `${values[0]} ${{ "+": "+", "-": "−", "*": "×", "/": "÷" }[figure.operator]} ${values[1]}`;
       return `${figure.operator}(${values.join(", ")})`;
     }
     case "aggregate": {
-      const name = say.functions[figure.function] ?? figure.function;
-      const of = figure.of ? say.cells(explained(figure.of)) : say.and((figure.values ?? []).map((each) => (figure.scenario ? `${figure.scenario}.${each}` : each)));
+      const name = labels[figure.function]?.[language] ?? figure.function;
+      const of = figure.of ? say.cells(inner(figure.of)) : say.and((figure.values ?? []).map((each) => (figure.scenario ? `${figure.scenario}.${each}` : each)));
       const named = Object.entries(figure.named ?? {}).map(([key, value]) => `${key}: ${value}`).join(", ");
       const by = figure.by?.length ? say.by(say.and(figure.by)) : "";
       return say.aggregate(named ? `${name} (${named})` : name, of, figure.across ?? null) + by;

@@ -344,7 +344,6 @@ const CHINESE: Record<Word, string> = {
 };
 
 interface Explaining {
-  functions: Record<string, string>;
   missing: Record<string, string>;
   and: (names: string[]) => string;
   aggregate: (name: string, of: string, across: string | null) => string;
@@ -359,13 +358,6 @@ interface Explaining {
 
 const EXPLAINING: Record<string, Explaining> = {
   en: {
-    functions: {
-      mean: "mean", share: "share", accuracy: "share of right answers", sum: "sum", count: "number", stdev: "standard deviation", min: "least", max: "greatest",
-      median: "median", pass_at: "chance that one of several tries is right", pass_all: "chance that all of several tries are right", precision: "precision", recall: "recall", f1: "F1",
-      kendall_w: "agreement (Kendall’s W)", krippendorff_alpha: "agreement (Krippendorff’s alpha)", kendall_tau: "rank correlation (Kendall’s tau)", spearman: "rank correlation (Spearman’s rho)",
-      cohen_kappa: "agreement (Cohen’s kappa)", quadratic_kappa: "agreement (quadratic kappa)", gwet_ac1: "agreement (Gwet’s AC1)", gwet_ac2: "agreement (Gwet’s AC2)", mean_tau_agreement: "mean agreement of rankings (tau)", win_rate: "share of comparisons won",
-      position_bias: "lean towards the reply shown first", flip_rate: "share of verdicts that change with the order", bradley_terry: "strength (Bradley–Terry)", self_preference: "preference of a judge for its own",
-    },
     missing: {
       skip: "Scores that are missing are left out; the coverage says how many.", zero: "Scores that are missing count as zero.",
       fail: "If a score is missing, there is no value.", paired: "Items that lack a score under some arm are left out under all of them.",
@@ -381,13 +373,6 @@ const EXPLAINING: Record<string, Explaining> = {
     interval: "Of intervals made in this way, 95 in 100 hold the value over all items of this kind: items are drawn, not scores.",
   },
   zh: {
-    functions: {
-      mean: "平均值", share: "比例", accuracy: "正确率", sum: "总和", count: "数量", stdev: "标准差", min: "最小值", max: "最大值", median: "中位数",
-      pass_at: "多次尝试中至少一次正确的概率", pass_all: "多次尝试全部正确的概率", precision: "精确率", recall: "召回率", f1: "F1",
-      kendall_w: "一致性（Kendall W）", krippendorff_alpha: "一致性（Krippendorff α）", kendall_tau: "秩相关（Kendall τ）", spearman: "秩相关（Spearman ρ）",
-      cohen_kappa: "一致性（Cohen κ）", quadratic_kappa: "一致性（二次加权 κ）", gwet_ac1: "一致性（Gwet AC1）", gwet_ac2: "一致性（Gwet AC2）", mean_tau_agreement: "排序的平均一致性（τ）", win_rate: "比较的胜率",
-      position_bias: "对先展示回复的偏向", flip_rate: "随顺序改变的结论比例", bradley_terry: "强度（Bradley–Terry）", self_preference: "评审对自己的偏好",
-    },
     missing: {
       skip: "缺失的分数不计入；覆盖率说明有多少。", zero: "缺失的分数按零计。", fail: "只要缺一个分数，就没有数值。", paired: "在某个实验条件下缺分数的题目，在所有条件下都不计入。",
     },

@@ -39,6 +39,7 @@ from pathlib import Path
 import orjson
 import pyarrow as pa
 
+from tripos_compiler.files import write_atomically
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.bucket.catalog import (
@@ -203,10 +204,7 @@ class LocalCopy:
 
 def _write(path: Path, content: bytes, mode: int = 0o644) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_suffix(f".{uuid.uuid4().hex[:12]}.tmp")
-    new.write_bytes(content)
-    new.chmod(mode)
-    new.replace(path)
+    write_atomically(path, content, mode=mode)
 
 
 # Logs of sessions

@@ -33,7 +33,7 @@ function Meaning({ measure, run, open, place, spec }: { measure: PlannedMeasure;
   const file = spec.files.find((each) => each.path === place?.path);
   return (
     <details ref={here} open={open}>
-      <summary><strong>{visible(measure.name)}</strong> <span class="small">{visible(explained(measure.figure))}</span></summary>
+      <summary><strong>{visible(measure.name)}</strong> <span class="small">{visible(explained(measure.figure, spec.labels ?? {}))}</span></summary>
       <ul class="notes">{facts(measure).map((each) => <li key={each}>{each}</li>)}</ul>
       {place && file && (
         <>
