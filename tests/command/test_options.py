@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from tripos.cli.parser import build_parser
 from tripos.settings.config import Config
 from tripos.settings.load import load_config, with_options, with_values
 from tripos.settings.option import Option, Parameters
-from tripos.settings.options import OPTIONS, PARAMETERS, SETTINGS, RunParameters, all_options
+from tripos.settings.options import OPTIONS, PARAMETERS, SETTINGS, VARIABLES, RunParameters, all_options
 from tripos_compiler.errors import TriposError
 
 ROOT = Path(__file__).parents[2]
@@ -224,3 +225,50 @@ def test_every_keyword_of_a_run_is_that_of_an_option_with_its_type() -> None:
 def test_values_of_several_settings_are_checked_together() -> None:
     config = with_values(Config(), {SETTINGS["limits.max_connections"]: 3, SETTINGS["limits.timeout_s"]: 9.0})
     assert (config.limits.model_dump()["max_connections"], config.limits.model_dump()["timeout_s"]) == (3, 9.0)
+
+
+FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*(?![\w-])")
+OF_OTHER_PROGRAMS = {
+    ("tripos/cli/diff.py", "--format"),
+    ("tripos/cli/diff.py", "--output"),
+    ("tripos/runs/clusters.py", "--output"),
+}
+"""Options of git and Slurm that are called like ours."""
+
+
+def names_in(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the names of options in the texts of a module, without docstrings, each with the text."""
+    tree = ast.parse(path.read_text("utf-8"))
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            found = [*FLAG.findall(node.value), *re.findall(r"\bTRIPOS_[A-Z_]+\b", node.value)]
+            yield from ((name, node.value) for name in found)
+            if node.value in SETTINGS and "." in node.value:
+                yield node.value, node.value
+
+
+def test_no_name_of_an_option_is_written_outside_of_its_declaration() -> None:
+    """A message takes the name from the declaration: `f"give {LIMIT} N"`. So an option that is renamed is renamed
+    everywhere."""
+    known = {flag for option in all_options() for flag in option.flags} | {*VARIABLES, *SETTINGS}
+    found = []
+    for path in sorted((ROOT / "tripos").rglob("*.py")):
+        place = path.relative_to(ROOT).as_posix()
+        if place != "tripos/settings/options.py":
+            found += [
+                f"{place}: {name}: {text[:80]}"
+                for name, text in names_in(path)
+                if name in known and (place, name) not in OF_OTHER_PROGRAMS
+            ]
+    assert found == []
+
+
+@pytest.mark.parametrize("leg", ["compiler/tripos_compiler", "runtime/tripos_runtime", "warehouse/tripos_warehouse"])
+def test_a_lower_leg_names_only_options_that_there_are(leg: str) -> None:
+    """The other legs cannot import the declarations. Their hints may name an option, which must be a declared one."""
+    known = {flag for option in all_options() for flag in option.flags} | {"--help"}
+    hinted = re.compile(r"(?:`|with |: |lower |out |use |or |and )(--[a-z][a-z-]*)")
+    for path in sorted((ROOT / leg).rglob("*.py")):
+        for _, text in names_in(path):
+            assert not set(hinted.findall(text)) - known, f"{path}: {text}"

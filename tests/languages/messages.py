@@ -98,13 +98,21 @@ class _OptionNames(ast.NodeTransformer):
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
         self.generic_visit(node)
-        path, inner = [], node.value
-        while isinstance(inner, ast.Attribute):
-            path, inner = [inner.attr, *path], inner.value
-        found = self.imported.get(inner.id) if isinstance(inner, ast.Name) else None
+        name = node.value.value if isinstance(node.value, ast.Constant) else self._name(node.value)
+        return ast.Constant(name) if isinstance(name, str) else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        name = self._name(node) if node.attr in ("flag", "usage", "variable") else None
+        return node if name is None else ast.Constant(name)
+
+    def _name(self, node: ast.expr) -> str | None:
+        path: list[str] = []
+        while isinstance(node, ast.Attribute):
+            path, node = [node.attr, *path], node.value
+        found = self.imported.get(node.id) if isinstance(node, ast.Name) else None
         for name in path:
             found = getattr(found, name, None)
-        return ast.Constant(str(found)) if isinstance(found, Option | str) else node
+        return str(found) if isinstance(found, Option | str) else None
 
 
 def parsed(code: str) -> ast.Module:

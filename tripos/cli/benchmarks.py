@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tripos.runs.compilation import has_benchmark, has_shared_parts
 from tripos.settings.load import ChosenSettings, chosen_settings
-from tripos.settings.options import EVENTS, JUNIT
+from tripos.settings.options import EVENTS, JSON, JUNIT
 from tripos.terminal import print_stderr, show_json, show_text, terminal_width
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics.diagnostic import nearest
@@ -235,4 +235,4 @@ def _refuse_shared_files(options: Namespace) -> None:
             message = f"`{option} {given}` holds the results of one run, but {len(options.paths)} paths are given"
             raise TriposError("R0202", message, "run one benchmark at a time with it")
     if options.json and options.events:
-        raise TriposError("R0202", "`--events -` and `--json` both write on standard output", "leave one of them out")
+        raise TriposError("R0202", f"`{EVENTS} -` and `{JSON}` both write on standard output", "leave one of them out")

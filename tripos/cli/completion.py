@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tripos.cli.parser import build_parser
+from tripos.settings.options import STORE
 from tripos.terminal import show_output
 from tripos_compiler.diagnostics.codes import CODES
 from tripos_compiler.errors import ExitCode
@@ -117,8 +118,8 @@ def _runs() -> dict[str, Any]:
     name = "[0-9]{8}-[0-9]{6}-[0-9a-f]{4}"
     return _completion(
         "runs",
-        f"grep -raohE '{name}' \"$(printenv TRIPOS_STORE || echo results)/parts/runs\" 2>/dev/null | sort -ru",
-        "$store = if ($env:TRIPOS_STORE) { $env:TRIPOS_STORE } else { 'results' }\n"
+        f"grep -raohE '{name}' \"$(printenv {STORE.variable} || echo results)/parts/runs\" 2>/dev/null | sort -ru",
+        f"$store = if ($env:{STORE.variable}) {{ $env:{STORE.variable} }} else {{ 'results' }}\n"
         '  Get-ChildItem "$store/parts/runs/*.parquet" -ErrorAction SilentlyContinue |\n'
         f"    Select-String -Pattern '{name}' -AllMatches | ForEach-Object {{ $_.Matches.Value }} |\n"
         "    Sort-Object -Unique -Descending",

@@ -27,6 +27,7 @@ from tripos.settings.env_file import UNKNOWN_VARIABLE, env_files, load_env, spli
 from tripos.settings.environment import set_variables
 from tripos.settings.load import ChosenSettings, load_settings, with_options
 from tripos.settings.option import listed_names
+from tripos.settings.options import MODEL, ROLE, RunParameters
 from tripos.settings.runtime import LOCAL_PREFIXES, endpoints_of, prices_of
 from tripos.settings.secrets import key_values, without_keys
 from tripos.settings.trust import trust_of
@@ -195,7 +196,7 @@ def _roles(options: Namespace) -> dict[str, list[str]]:
     for text in options.role:
         name, equals, models = text.partition("=")
         if not equals or not listed_names([models]):
-            raise TriposError("R0202", f"`--role {text}` names no model", "write --role NAME=PROVIDER/MODEL")
+            raise TriposError("R0202", f"`{ROLE} {text}` names no model", f"write {ROLE} NAME=PROVIDER/MODEL")
         roles[name] = [*roles.get(name, []), *listed_names([models])]
     return roles
 
@@ -319,7 +320,7 @@ def _disk_checks(root: Path) -> Iterator[CheckResult]:
         return
     told = f"{file_size(free)} free"
     if free < FULL_DISK_BYTES:
-        yield problem(STORE, "disk", told, "free some space, or choose another place with --store")
+        yield problem(STORE, "disk", told, f"free some space, or choose another place with {RunParameters.store}")
     elif free < LOW_DISK_BYTES:
         yield warning(STORE, "disk", told, "free some space before a long run")
     else:
@@ -331,7 +332,7 @@ def _write_checks(root: Path) -> Iterator[CheckResult]:
         with tempfile.TemporaryFile(dir=root):
             pass
     except OSError as error:
-        mend = "give yourself write access to it, or choose another with --store"
+        mend = f"give yourself write access to it, or choose another with {RunParameters.store}"
         yield problem(STORE, "writing", f"{root} cannot be written: {error.strerror}", mend)
     else:
         yield ok(STORE, "writing", "a file can be made there")
@@ -500,7 +501,7 @@ def model_checks(
 ) -> list[CheckResult]:
     """Check the models of the roles. With `ask`, each is sent one short question, which may cost a little."""
     if not any(roles.values()):
-        mend = f'give --model PROVIDER/MODEL, or write models = ["…"] into {SETTINGS_FILE}'
+        mend = f'give {MODEL} PROVIDER/MODEL, or write models = ["…"] into {SETTINGS_FILE}'
         return [warning("models", "roles", "no model is named", mend)]
     return asyncio.run(_check_models(roles, config, environ, ask, clock))
 

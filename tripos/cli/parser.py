@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, NoReturn
 
 from tripos.settings.option import Option, Parameters, Refusal
+from tripos.settings.options import MODEL, ROLE
 from tripos.settings.secrets import key_values, without_keys
 from tripos.terminal import show_diagnostic, show_text
 from tripos.version import __version__
@@ -17,10 +18,10 @@ from tripos_compiler.diagnostics.i18n import localized, reader_language
 from tripos_compiler.diagnostics.text_format import display_width, wrap
 from tripos_compiler.errors import TriposError
 
-EXAMPLES = """\
+EXAMPLES = f"""\
 examples:
   tripos init quiz
-  tripos run specs/edubench --model openai/gpt-4o-mini --role judge=mock/fair
+  tripos run specs/edubench {MODEL} openai/gpt-4o-mini {ROLE} judge=mock/fair
   tripos sql "from edubench.scores limit 5"
 
 `tripos VERB --help` shows the options of a verb.
@@ -273,10 +274,10 @@ def _unknown_word(name: str, value: str, choices: Iterable[str]) -> TriposError:
 
 def _request_hint(word: str, known: Iterable[str]) -> str | None:
     """Return a hint for a request setting or a judge that was given as an option to a command with models."""
-    if "--model" not in known:
+    if MODEL.flag not in known:
         return None
-    if word in ("--judge", "--judges", "--grader") and "--role" in known:
-        return "name the role of the spec: `--role judge=MODEL`"
+    if word in ("--judge", "--judges", "--grader") and ROLE.flag in known:
+        return f"name the role of the spec: `{ROLE} judge=MODEL`"
     from tripos_compiler.constructs.table import place_of_setting
 
     return place_of_setting(word)

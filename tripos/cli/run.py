@@ -31,7 +31,21 @@ from tripos.runs.preparation import RunWarning, family_warning, media_warning, p
 from tripos.runs.selection import request_of
 from tripos.settings.config import Config
 from tripos.settings.load import ChosenSettings, chosen_settings
-from tripos.settings.options import EVENTS, IMAGE, JUNIT, PATIENCE, SHARD, SHARDS, TIME_LIMIT, TIMEOUT, RunParameters
+from tripos.settings.options import (
+    DRY_RUN,
+    EVENTS,
+    IMAGE,
+    JSON,
+    JUNIT,
+    MODEL,
+    PATIENCE,
+    SHARD,
+    SHARDS,
+    TIME_LIMIT,
+    TIMEOUT,
+    RunParameters,
+    TeachParameters,
+)
 from tripos.settings.runtime import check_divisible, limits_of
 from tripos.settings.secrets import without_keys
 from tripos.terminal import (
@@ -247,7 +261,7 @@ class _Run:
             for role, models in job.binding.models.items():
                 lines += wrap_labelled(f"  {role}: ", ", ".join(models), "    ") if models else ()
             if (shard := job.selection.shard) is not None:
-                lines.append(localized(f"  shard {shard} of the items; without --shard a run has them all"))
+                lines.append(localized(f"  shard {shard} of the items; without {SHARD} a run has them all"))
             if told := withheld_note(job.source, job.selection):
                 lines.append(hanging_indent("  ", localized(told), sys.stderr))
             print_stderr("\n".join(lines))
@@ -315,11 +329,13 @@ def run_on_cluster(options: Namespace) -> ExitCode:
     """Write the script or the manifest of a run, and submit it with `--submit`. The first shard is prepared here, so
     that its mistakes are reported before anything is submitted. Raises `TriposError`."""
     if len(options.paths) > 1:
-        raise TriposError("R0202", f"`--on {options.on}` takes one benchmark at a time", "submit each by itself")
+        raise TriposError(
+            "R0202", f"`{RunParameters.on} {options.on}` takes one benchmark at a time", "submit each by itself"
+        )
     options.path = options.paths[0]
     for option in (SHARD, JUNIT, EVENTS):
         if option.is_in(options):
-            hint = "give it to the command that ends the run, without --on"
+            hint = f"give it to the command that ends the run, without {RunParameters.on}"
             raise TriposError("R0202", f"`{option}` is not shared by shards", hint)
     chosen = chosen_settings(options)
     sharding = _sharding(options, chosen)
@@ -358,7 +374,7 @@ def _run_on_ray(options: Namespace, sharding: Sharding) -> ExitCode:
     failed."""
     for option in (RunParameters.submit, RunParameters.write, TIME_LIMIT, IMAGE):
         if option.is_in(options):
-            raise TriposError("R0202", f"`{option}` does nothing with --on ray", "leave it out")
+            raise TriposError("R0202", f"`{option}` does nothing with {RunParameters.on} ray", "leave it out")
     if options.dry_run:
         show_text(sharding.whole)
         return ExitCode.SUCCESS
@@ -403,13 +419,17 @@ def teach_main(options: Namespace) -> ExitCode:
     """Run a benchmark with a person in the compared role. Exit codes are those of `tripos run`."""
     name = f"human/{options.name}"
     if not options.name or "," in options.name or "/" in options.name or options.name != options.name.strip():
-        raise TriposError("R0202", f"`--name {options.name}` is no name of a person", "write one such as --name anna")
+        raise TriposError(
+            "R0202",
+            f"`{TeachParameters.name} {options.name}` is no name of a person",
+            f"write one such as {TeachParameters.name} anna",
+        )
     if options.model:
         raise TriposError(
-            "R0202", "`--model` fills the role that you take yourself", "leave it out, or use `tripos run`"
+            "R0202", f"`{MODEL}` fills the role that you take yourself", "leave it out, or use `tripos run`"
         )
     if options.dry_run or options.json:
-        raise TriposError("R0202", "nothing is taught with `--dry-run` or `--json`", "use `tripos run` for these")
+        raise TriposError("R0202", f"nothing is taught with `{DRY_RUN}` or `{JSON}`", "use `tripos run` for these")
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")  # a byte that is not UTF-8 must not end the session
     options.model = [name]

@@ -21,6 +21,7 @@ from tripos.lsp.documents import SUFFIX, DataCache, Document, Documents, Encodin
 from tripos.releases.opening import ReleaseFolders
 from tripos.settings.config import SETTINGS_FILE, Config, chosen_denials
 from tripos.settings.load import load_config
+from tripos.settings.options import DATA
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.statements import read_statements
@@ -211,7 +212,7 @@ def project_of(path: str, log: Callable[[str], None], *, trusted: bool = False) 
             log(f"{failure.message}; {failure.hint}" if failure.hint else failure.message)
     data, releases = (tuple(Path(each) for each in folders) for folders in (config.data, config.releases))
     if folder is not None and not trusted:
-        given = {Path(each) for each in os.environ.get("TRIPOS_DATA", "").split(os.pathsep)}
+        given = {Path(each) for each in os.environ.get(DATA.variable, "").split(os.pathsep)}
         outside = {each for each in (*data, *releases) if not each.resolve().is_relative_to(folder.resolve())} - given
         for each in sorted(outside):
             log(f"{folder / SETTINGS_FILE}: `{each}` lies outside of the project, and is not read in an editor")

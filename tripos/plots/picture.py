@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tripos.plots.words import words_for
 from tripos.settings.option import POINTS
+from tripos.settings.options import PlotParameters
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.language.plan_diff import are_comparable
 from tripos_compiler.plan import Measure, Plan
@@ -263,7 +264,7 @@ class PictureSource:
         rows = [row for row in table.rows if row.model in models and row.value is not None]
         if not rows:
             raise nothing_to_draw(
-                f"`{measure.name}` has no value in run `{self.run.run_id}`", "choose another: --measure"
+                f"`{measure.name}` has no value in run `{self.run.run_id}`", f"choose another: {PlotParameters.measure}"
             )
         rows.sort(key=lambda row: models.index(row.model))
         table = MeasureTable(measure, tuple(rows))
@@ -278,7 +279,9 @@ class PictureSource:
         boards = leaderboard(self.connection, runs, wanted, benchmarks=[name], comparable=are_comparable)
         boards = [board for board in boards if any(each.model in self.models for each in board.entries)]
         if not boards:
-            raise nothing_to_draw(f"no model of `{name}` has a value of a headline", "choose a measure: --measure")
+            raise nothing_to_draw(
+                f"no model of `{name}` has a value of a headline", f"choose a measure: {PlotParameters.measure}"
+            )
         return boards[0]
 
 

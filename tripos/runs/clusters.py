@@ -27,11 +27,13 @@ from tripos.settings.options import (
     CPUS,
     DIVIDE,
     IMAGE,
+    JSON,
     MEMORY_MB,
     SBATCH,
     SECRET,
     SHARD,
     SHARDS,
+    STORE,
     TIME_LIMIT,
     WORK_FOLDER,
     RunParameters,
@@ -115,10 +117,10 @@ def job_manifest(sharding: Sharding, store: str, environ: Mapping[str, str]) -> 
     pods share."""
     config = sharding.config
     if IMAGE.setting_in(config) is None:
-        message = "`--on k8s` needs an image with Tripos and the benchmark"
-        raise TriposError("R0202", message, "give --image IMAGE, or write image under [cluster] into tripos.toml")
+        message = f"`{RunParameters.on} k8s` needs an image with Tripos and the benchmark"
+        raise TriposError("R0202", message, f"give {IMAGE} IMAGE, or write image under [cluster] into tripos.toml")
     if CLAIM.setting_in(config) is None and not address_of(store):
-        hint = "give --store s3://BUCKET/PREFIX, or write claim = NAME of a volume under [cluster] into tripos.toml"
+        hint = f"give {STORE} s3://BUCKET/PREFIX, or write claim = NAME of a volume under [cluster] into tripos.toml"
         raise TriposError("R0202", f"the pods have no folder in common for the store `{store}`", hint)
     name = _label(sharding.name)
     asked = {"cpu": str(CPUS.setting_in(config)), "memory": f"{MEMORY_MB.setting_in(config)}Mi"}
@@ -251,13 +253,13 @@ def submit(program: Sequence[str], text: str) -> str:
     try:
         done = subprocess.run(program, input=text, capture_output=True, text=True, check=False, encoding="utf-8")
     except OSError as error:
-        hint = "submit on a machine that has it; `--write FILE` writes what is submitted"
+        hint = f"submit on a machine that has it; `{RunParameters.write} FILE` writes what is submitted"
         raise TriposError(
             SUBMISSION_ERROR, f"`{program[0]}` cannot be started: {error.strerror}", hint, ExitCode.SOME_FAILED
         ) from error
     if done.returncode:
         reason = first_line(RuntimeError(done.stderr or done.stdout or f"exit code {done.returncode}"))
-        hint = "`--write FILE` writes what is submitted, so that you can submit it with other options"
+        hint = f"`{RunParameters.write} FILE` writes what is submitted, so that you can submit it with other options"
         raise TriposError(SUBMISSION_ERROR, f"`{program[0]}` refused the run: {reason}", hint, ExitCode.SOME_FAILED)
     return done.stdout.strip()
 
@@ -311,7 +313,9 @@ def _cluster() -> Iterator[ModuleType]:
         import ray
     except ImportError as error:
         hint = 'install it on every machine of the cluster: pip install "tripos[ray]"'
-        raise TriposError(SUBMISSION_ERROR, "`--on ray` needs Ray, which is not installed", hint) from error
+        raise TriposError(
+            SUBMISSION_ERROR, f"`{RunParameters.on} ray` needs Ray, which is not installed", hint
+        ) from error
     os.environ.setdefault(NICENESS_VARIABLE, "0")
     try:
         ray.init(log_to_driver=False, logging_level="ERROR", configure_logging=True)
@@ -328,8 +332,8 @@ def _cluster() -> Iterator[ModuleType]:
 
 def _run_shard(command: tuple[str, ...], number: int, count: int, folder: str) -> ShardEnd:
     """Run the command of a shard on a Ray worker. Results of an earlier attempt are in the store."""
-    words = [sys.executable, "-m", "tripos", *command, "--divide", "--shard", f"{number}/{count}"]
-    words += [] if "--json" in command else ["--json"]
+    words = [sys.executable, "-m", "tripos", *command, DIVIDE.flag, SHARD.flag, f"{number}/{count}"]
+    words += [] if JSON.flag in command else [JSON.flag]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     try:

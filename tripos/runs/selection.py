@@ -13,6 +13,7 @@ from tripos.runs.compilation import CompiledSpec
 from tripos.runs.records import Recording, find_recording
 from tripos.settings.config import Config
 from tripos.settings.option import listed_names
+from tripos.settings.options import LIMIT, MARGIN, MODEL, ONLY, ROLE, SEED, SHARD, UNTIL, RunParameters
 from tripos.settings.runtime import with_identities
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.errors import TriposError
@@ -92,7 +93,7 @@ def bind_roles(
     flags = choices.roles
     compared = next(role.name for role in plan.roles if role.kind == "compared")
     if choices.models and compared in flags:
-        message = f"`--model` and `--role {compared}=…` fill the same role"
+        message = f"`{MODEL}` and `{ROLE} {compared}=…` fill the same role"
         raise TriposError("R0202", message, "give one of them")
     models = choices.models or flags.get(compared) or config.models or config.roles.get(compared, ())
     # tripos.toml may serve several benchmarks, so roles that this one lacks are ignored there, but not in options.
@@ -142,7 +143,7 @@ def check_people(people: AbstractSet[str], binding: RoleBinding, choices: RunReq
     ]
     if empty:
         text = f"no model fills the role{'s' if len(empty) > 1 else ''} {', '.join(f'`{name}`' for name in empty)}"
-        flags = " ".join(f"--role {name}=PROVIDER/MODEL" for name in empty)
+        flags = " ".join(f"{ROLE} {name}=PROVIDER/MODEL" for name in empty)
         raise TriposError("R0201", text, f"you would see hidden texts; give {flags}")
 
 
@@ -156,7 +157,7 @@ def _role_flags(options: Namespace) -> dict[str, tuple[str, ...]]:
     for text in options.role:
         name, equals, models = text.partition("=")
         if not equals or not listed_names([models]):
-            raise TriposError("R0202", f"`--role {text}` names no model", "write --role NAME=PROVIDER/MODEL")
+            raise TriposError("R0202", f"`{ROLE} {text}` names no model", f"write {ROLE} NAME=PROVIDER/MODEL")
         flags[name] = (*flags.get(name, ()), *listed_names([models]))
     return flags
 
@@ -171,24 +172,28 @@ def select_cases(spec: CompiledSpec, choices: RunRequest) -> tuple[CaseSource, S
     if choices.shard is not None:
         selection = replace(selection, shard=_shard(choices.shard))
         if source.has_ungenerated(selection):
-            message = f"`--shard {choices.shard}` would write the data sets of this benchmark once for every shard"
-            raise TriposError("R0202", message, "leave it out, use --workers N, or release the benchmark with its rows")
+            message = f"`{SHARD} {choices.shard}` would write the data sets of this benchmark once for every shard"
+            raise TriposError(
+                "R0202", message, f"leave it out, use {RunParameters.workers} N, or release the benchmark with its rows"
+            )
     return source, selection
 
 
 def _stop_rule(choices: RunRequest, plan: Plan) -> StopRule | None:
     """Return the rule for early stopping, or None. Raises `TriposError` R0202 if the request is inconsistent."""
     if choices.margin is not None and choices.until != "settled":
-        raise TriposError("R0202", "`--margin` says when a run is settled, and it does not stop", "add --until settled")
+        raise TriposError(
+            "R0202", f"`{MARGIN}` says when a run is settled, and it does not stop", f"add {UNTIL} settled"
+        )
     declared = choices.until is None and has_stopping_rule(plan)
     if choices.until != "settled" and not declared:
         return None
     if choices.shard is not None:
-        name = "--on" if choices.divide else "--shard"
-        hint = f"leave out {name}, and share the run with --workers"
+        name = RunParameters.on.flag if choices.divide else SHARD.flag
+        hint = f"leave out {name}, and share the run with {RunParameters.workers}"
         if declared:
-            hint = f"leave out {name}, and share the run with --workers, or give --until end"
-        option = "the `until settled` of the spec" if declared else "`--until settled`"
+            hint = f"leave out {name}, and share the run with {RunParameters.workers}, or give {UNTIL} end"
+        option = "the `until settled` of the spec" if declared else f"`{UNTIL} settled`"
         raise TriposError("R0202", f"`{name}` asks for items at once that {option} asks in turn", hint)
     return StopRule(choices.margin, choices.seed or 0, declared)
 
@@ -198,7 +203,7 @@ def _shard(text: str) -> Shard:
     number, slash, count = text.partition("/")
     if slash and number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count):
         return Shard(int(number), int(count))
-    raise TriposError("R0202", f"`--shard {text}` is no shard", "write --shard 1/3 for the first of three")
+    raise TriposError("R0202", f"`{SHARD} {text}` is no shard", f"write {SHARD} 1/3 for the first of three")
 
 
 def chosen_cases(options: Namespace, plan: Plan) -> Selection:
@@ -207,7 +212,7 @@ def chosen_cases(options: Namespace, plan: Plan) -> Selection:
     until = getattr(options, "until", None)
     draws = until == "settled" or (hasattr(options, "until") and until is None and has_stopping_rule(plan))
     if options.seed is not None and options.limit is None and not draws:
-        raise TriposError("R0202", "`--seed` draws items, but their number is missing", "give --limit N too")
+        raise TriposError("R0202", f"`{SEED}` draws items, but their number is missing", f"give {LIMIT} N too")
     return Selection(scenarios, options.limit, options.seed, filters_of(options, plan))
 
 
@@ -267,6 +272,6 @@ def parse_filters(texts: Sequence[str], plan: Plan) -> dict[str, tuple[str, ...]
                 kind = "arm" if axis in arms else "axis"
                 raise TriposError("R0202", f"{kind} `{axis}` has no value `{value}`", hint)
         if not named:
-            raise TriposError("R0202", f"`--only {text}` names no value", "write --only AXIS=VALUE[,VALUE]")
+            raise TriposError("R0202", f"`{ONLY} {text}` names no value", f"write {ONLY} AXIS=VALUE[,VALUE]")
         only[axis] = (*only.get(axis, ()), *named)
     return only

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from tripos.settings.config import Config
 from tripos.settings.options import (
+    BUDGET,
     MAX_CONNECTIONS,
     MAX_RETRIES,
     PATIENCE,
@@ -151,7 +152,7 @@ def budget_share(texts: Sequence[str], number: int, parts: int) -> Budget | None
     for amount, unit in ((budget.tokens, "tokens"), (budget.calls, "calls")):
         if amount is not None and amount < parts:
             raise TriposError(
-                "R0202", f"{parts} shards cannot divide a budget of {amount} {unit}", "give a larger --budget"
+                "R0202", f"{parts} shards cannot divide a budget of {amount} {unit}", f"give a larger {BUDGET}"
             )
     return Budget(
         usd=None if budget.usd is None else budget.usd / parts,

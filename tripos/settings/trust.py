@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from tripos.settings import options
+from tripos.settings.options import ALLOW_OUTSIDE, DATA, RunParameters
 from tripos_compiler.errors import TriposError
 from tripos_runtime.datasets.trust import TRUSTED, UNTRUSTED, Trust
 
@@ -39,12 +40,14 @@ def trust_of(options: Namespace) -> Trust:
 def refuse_if_untrusted(trust: Trust, *places: str, outside: bool = False, fetch: bool = False) -> None:
     """Raise `TriposError` R0270 if an untrusted benchmark is given access to any file, or to places in the network."""
     if outside:
-        trust.check("`--allow-outside`", "copy the file beside the spec, or name its folder: --data DIR")
+        trust.check(f"`{ALLOW_OUTSIDE}`", f"copy the file beside the spec, or name its folder: {DATA} DIR")
     if fetch:
-        trust.check("a connection", "fetch the release first: tripos fetch, without --untrusted")
+        trust.check("a connection", f"fetch the release first: tripos fetch, without {RunParameters.untrusted}")
     for place in places:
         if "://" in place:
-            trust.check(f"a connection to `{place}`", f"fetch it first, without --untrusted: tripos fetch {place}")
+            trust.check(
+                f"a connection to `{place}`", f"fetch it first, without {RunParameters.untrusted}: tripos fetch {place}"
+            )
 
 
 @contextmanager
@@ -59,8 +62,8 @@ def time_limit(seconds: float | None) -> Iterator[None]:
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
-        message = f"this takes more than {seconds:g} seconds, which `--untrusted` allows"
-        raise TriposError("R0271", message, "run it without --untrusted, if you trust the benchmark")
+        message = f"this takes more than {seconds:g} seconds, which `{RunParameters.untrusted}` allows"
+        raise TriposError("R0271", message, f"run it without {RunParameters.untrusted}, if you trust the benchmark")
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)

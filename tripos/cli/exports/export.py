@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tripos.cli.context import open_store
 from tripos.cli.exports.training_data import compiled_pairs
-from tripos.settings.options import EXPORTS, TRAINING_EXPORTS, ExportParameters
+from tripos.settings.options import EXPORTS, OUTPUT, TRAINING_EXPORTS, ExportParameters
 from tripos.terminal import print_json, show_message, show_text
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.text_format import counted
@@ -65,7 +65,7 @@ def _kind(options: Namespace, plan: Plan) -> str:
     """Return the kind of export: one of `EXPORTS`, or that of the named export of the spec."""
     declared = {export.name: export for export in plan.exports if isinstance(export, Export)}
     if options.what in {export.name for export in plan.exports if isinstance(export, Pairing)}:
-        hint = f"name the spec: `tripos export {options.what} --spec PATH -o {options.output}`"
+        hint = f"name the spec: `tripos export {options.what} {ExportParameters.spec} PATH -o {options.output}`"
         raise StoreError("S0601", f"`{options.what}` is made of data, and not of a run", hint)
     if options.what in declared:
         return "distillation" if declared[options.what].kind == "best" else "preferences"
@@ -79,7 +79,7 @@ def _kind(options: Namespace, plan: Plan) -> str:
 
 def _check_output(options: Namespace) -> None:
     if options.output is None:
-        verb, option = "tripos export", "-o/--output"
+        verb, option = "tripos export", f"-o/{OUTPUT}"
         raise TriposError("R0202", f"`{verb}` needs {option}", f"`{verb} --help` shows how it is written")
 
 

@@ -13,6 +13,7 @@ from tripos.cli.context import compile_command_spec, open_store
 from tripos.runs.selection import chosen_cases
 from tripos.settings.load import load_config
 from tripos.settings.option import listed_names
+from tripos.settings.options import MARGIN, ExportParameters
 from tripos.settings.trust import trust_of
 from tripos.terminal import print_json, show_json, show_message, show_text, table_width
 from tripos.training.examples import find_examples, write_examples
@@ -203,7 +204,9 @@ def _default_criterion(plan: Plan, kind: str, per: tuple[str, ...]) -> str:
             return found[0]
     names = [*fitting, *score_names(plan)] if kind == "distillation" else score_names(plan)
     some = ", ".join(f"`{name}`" for name in dict.fromkeys(names)) or "none"
-    raise TriposError("R0202", "there is no measure or score to rank replies", f"give `--by NAME`; there is {some}")
+    raise TriposError(
+        "R0202", "there is no measure or score to rank replies", f"give `{ExportParameters.by} NAME`; there is {some}"
+    )
 
 
 def _summary_lines(plan: Plan, query: ReplyQuery, training: TrainingSet, path: Path) -> Iterable[str]:
@@ -252,11 +255,11 @@ def _left_out(made: TrainingSet) -> list[str]:
 
 def _empty_export_hint(wanted: ReplyQuery, made: TrainingSet) -> str:
     if "below the margin" in made.left_out:
-        return f"ask for less than `--margin {wanted.margin:g}`"
+        return f"ask for less than `{MARGIN} {wanted.margin:g}`"
     if wanted.kind == "pairs" and "alone" in made.left_out:
         return "pairs need two models, or `samples 2` in the ask"
     if "held out" in made.left_out:
-        return "run items that are in no subset, or hold out fewer: `--hold-out NAME`"
+        return f"run items that are in no subset, or hold out fewer: `{ExportParameters.hold_out} NAME`"
     if "filtered" in made.left_out:
         return "take out a filter"
     return "`tripos report` shows what became of the replies"
