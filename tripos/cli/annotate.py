@@ -17,7 +17,7 @@ from tripos.annotation.replies import grading_role
 from tripos.annotation.sheet import GradesFile, read_grades
 from tripos.cli.context import open_store
 from tripos.runs.records import media_store
-from tripos.runs.selection import chosen_scenarios, chosen_subset, filters_of
+from tripos.runs.selection import chosen_scenarios, chosen_subset, parse_filters
 from tripos.settings.options import STORE, SUBSET, AnnotateParameters
 from tripos.terminal import escape_controls, show_json, show_message, show_text, terminal_width
 from tripos_compiler.diagnostics.text_format import counted
@@ -61,7 +61,7 @@ def _assign(options: Namespace) -> ExitCode:
     connection, run = connect_run(store, options.run)
     with connection:
         plan = get_selected(connection, run)
-        plan = select_treatments(plan, filters_of(options, plan))
+        plan = select_treatments(plan, parse_filters(options.only, plan))
         role = grading_role(plan, options.role, run.compared_role)
         desk = AssignmentDesk(store, connection, plan, run, role, options.name, _round(options))
         choice = _choice(options, desk)
@@ -120,8 +120,8 @@ def _output(options: Namespace) -> Path:
 def _choice(options: Namespace, desk: AssignmentDesk) -> AssignmentOptions:
     return AssignmentOptions(
         options.limit,
-        filters_of(options, desk.plan),
-        chosen_scenarios(options, desk.plan),
+        parse_filters(options.only, desk.plan),
+        chosen_scenarios(options.scenario, desk.plan),
         options.sample,
         options.overlap,
         options.seed or 0,

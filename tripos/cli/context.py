@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tripos.settings.config import SETTINGS_FILE, Config
 from tripos.settings.load import ChosenSettings, chosen_settings, load_config
-from tripos.settings.options import MODEL, STORE, CheckParameters
+from tripos.settings.options import ALLOW_OUTSIDE, MODEL, RELEASES, STORE, CheckParameters, RunParameters
 from tripos.settings.trust import trust_of
 from tripos.terminal import is_colored, show_diagnostic, show_message, show_text, terminal_width
 from tripos_compiler.errors import TriposError
@@ -97,16 +97,16 @@ def compile_command_spec(options: Namespace, config: Config) -> tuple[Compilatio
     from tripos.runs.compilation import find_spec
     from tripos.settings.config import chosen_denials
 
-    releases = (*getattr(options, "releases", ()), *config.releases)
+    releases = (*RELEASES.of(options), *config.releases)
     reach = policy_of(options)
-    fetch = replace(reach, here=False) if getattr(options, "fetch", False) else None
+    fetch = replace(reach, here=False) if RunParameters.fetch.of(options) else None
     spec = find_spec(
         options.path,
         options.data,
         config.data,
         releases,
         fetch,
-        allow_outside=getattr(options, "allow_outside", False),
+        allow_outside=ALLOW_OUTSIDE.of(options),
         trust=trust_of(options),
         reach=reach,
     )

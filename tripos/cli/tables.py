@@ -51,10 +51,10 @@ PAPER_FORMATS = ("md", "latex", "html")
 def output_format(options: Namespace, *, text_only: Mapping[str, bool] = {}) -> str:
     """Return the output format. Raises `TriposError` R0202 if an option does not apply to it: `--interval`, or one that
     is set in `text_only`."""
-    form = "json" if getattr(options, "json", False) else str(options.format)
-    if getattr(options, "json", False) and options.format not in ("text", "json"):
+    form = "json" if JSON.of(options) else str(options.format)
+    if JSON.of(options) and options.format not in ("text", "json"):
         raise TriposError("R0202", f"`{JSON}` and `{FORMAT} {options.format}` exclude each other", "give one of them")
-    if getattr(options, "interval", None) is not None and form not in PAPER_FORMATS:
+    if INTERVAL.of(options) is not None and form not in PAPER_FORMATS:
         message = f"`{INTERVAL}` has no use with `{FORMAT} {form}`"
         raise TriposError(
             "R0202", message, f"it is for {', '.join(PAPER_FORMATS)}; csv and json have both ends of an interval"
@@ -67,7 +67,7 @@ def output_format(options: Namespace, *, text_only: Mapping[str, bool] = {}) -> 
 
 def show_tables(tables: Sequence[PaperTable], form: str, options: Namespace) -> None:
     """Print tables in one of the formats of `PAPER_FORMATS`."""
-    show_text(WRITERS[form](tables, getattr(options, "interval", None) or "ci"), end="")
+    show_text(WRITERS[form](tables, INTERVAL.of(options) or "ci"), end="")
 
 
 def show_rows(rows: Sequence[Mapping[str, Any]]) -> None:

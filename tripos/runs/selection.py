@@ -13,7 +13,21 @@ from tripos.runs.compilation import CompiledSpec
 from tripos.runs.records import Recording, find_recording
 from tripos.settings.config import Config
 from tripos.settings.option import listed_names
-from tripos.settings.options import LIMIT, MARGIN, MODEL, ONLY, ROLE, SEED, SHARD, UNTIL, RunParameters
+from tripos.settings.options import (
+    BATCH,
+    DIVIDE,
+    LIMIT,
+    MARGIN,
+    MODEL,
+    ONLY,
+    ROLE,
+    SCENARIO,
+    SEED,
+    SHARD,
+    SUBSET,
+    UNTIL,
+    RunParameters,
+)
 from tripos.settings.runtime import with_identities
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.errors import TriposError
@@ -50,35 +64,22 @@ class RunRequest:
     batch: bool = False
     """True if calls are sent in batches of their providers."""
 
-    @property
-    def cases(self) -> Namespace:
-        """The selection of cases in the form of command-line options."""
-        return Namespace(
-            scenario=self.scenario,
-            only=self.only,
-            subset=self.subset,
-            limit=self.limit,
-            seed=self.seed,
-            shard=self.shard,
-            until=self.until,
-        )
-
 
 def request_of(options: Namespace) -> RunRequest:
     """Return the request in the options of a command. Raises `TriposError` for a `--role` without a model."""
     return RunRequest(
         models=tuple(listed_names(options.model)),
         roles=_role_flags(options),
-        scenario=getattr(options, "scenario", ()),
-        only=getattr(options, "only", ()),
-        subset=getattr(options, "subset", None),
-        limit=getattr(options, "limit", None),
-        seed=getattr(options, "seed", None),
-        shard=getattr(options, "shard", None),
-        until=getattr(options, "until", None),
-        margin=getattr(options, "margin", None),
-        divide=getattr(options, "divide", False),
-        batch=getattr(options, "batch", False),
+        scenario=SCENARIO.of(options),
+        only=ONLY.of(options),
+        subset=SUBSET.of(options),
+        limit=LIMIT.of(options),
+        seed=SEED.of(options),
+        shard=SHARD.of(options),
+        until=UNTIL.of(options),
+        margin=MARGIN.of(options),
+        divide=DIVIDE.of(options),
+        batch=BATCH.of(options),
     )
 
 
@@ -167,7 +168,9 @@ def select_cases(spec: CompiledSpec, choices: RunRequest) -> tuple[CaseSource, S
     """Open the data of a spec, and select the cases of a run. Raises `TriposError`."""
     source = CaseSource(spec.plan, spec.folders, tuple(each.path for each in spec.compilation.sources))
     restore_given(source, spec.path, spec.compilation.releases)
-    selection = with_subset(choices.cases, source, chosen_cases(choices.cases, spec.plan))
+    selection = chosen_cases(choices, spec.plan)
+    if choices.subset:
+        selection = source.in_subset(selection, chosen_subset(choices.subset, spec.plan))
     selection = replace(selection, until=_stop_rule(choices, spec.plan))
     if choices.shard is not None:
         selection = replace(selection, shard=_shard(choices.shard))
@@ -206,14 +209,13 @@ def _shard(text: str) -> Shard:
     raise TriposError("R0202", f"`{SHARD} {text}` is no shard", f"write {SHARD} 1/3 for the first of three")
 
 
-def chosen_cases(options: Namespace, plan: Plan) -> Selection:
+def chosen_cases(choices: RunRequest, plan: Plan) -> Selection:
     """Return the selected cases. Raises `TriposError` for an unknown scenario."""
-    scenarios = chosen_scenarios(options, plan)
-    until = getattr(options, "until", None)
-    draws = until == "settled" or (hasattr(options, "until") and until is None and has_stopping_rule(plan))
-    if options.seed is not None and options.limit is None and not draws:
+    scenarios = chosen_scenarios(choices.scenario, plan)
+    draws = choices.until == "settled" or (choices.until is None and has_stopping_rule(plan))
+    if choices.seed is not None and choices.limit is None and not draws:
         raise TriposError("R0202", f"`{SEED}` draws items, but their number is missing", f"give {LIMIT} N too")
-    return Selection(scenarios, options.limit, options.seed, filters_of(options, plan))
+    return Selection(scenarios, choices.limit, choices.seed, parse_filters(choices.only, plan))
 
 
 def chosen_subset(name: str, plan: Plan) -> Subset:
@@ -229,25 +231,15 @@ def chosen_subset(name: str, plan: Plan) -> Subset:
     raise TriposError("R0202", f"the benchmark has no subset `{name}`", f"did you mean `{close}`?" if close else there)
 
 
-def with_subset(options: Namespace, source: CaseSource, selection: Selection) -> Selection:
-    """Return the selection, restricted to the items of `--subset` if that is given."""
-    return source.in_subset(selection, chosen_subset(options.subset, source.plan)) if options.subset else selection
-
-
-def chosen_scenarios(options: Namespace, plan: Plan) -> tuple[str, ...]:
+def chosen_scenarios(names: Sequence[str], plan: Plan) -> tuple[str, ...]:
     """Return the scenarios of `--scenario`. Raises `TriposError` if one is unknown."""
     known = [scenario.name for scenario in plan.scenarios]
-    for name in options.scenario:
+    for name in names:
         if name not in known:
             close = nearest(name, known)
             hint = f"did you mean `{close}`?" if close else f"its scenarios are {', '.join(known)}"
             raise TriposError("R0202", f"the benchmark has no scenario `{name}`", hint)
-    return tuple(options.scenario)
-
-
-def filters_of(options: Namespace, plan: Plan) -> dict[str, tuple[str, ...]]:
-    """Return the values of axes and arms in `--only`. Raises `TriposError` if one is unknown."""
-    return parse_filters(options.only, plan)
+    return tuple(names)
 
 
 def parse_filters(texts: Sequence[str], plan: Plan) -> dict[str, tuple[str, ...]]:

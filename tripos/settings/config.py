@@ -273,7 +273,7 @@ UNDENIABLE = ("W0824", "W0875", "W1208")
 def chosen_denials(options: Namespace, config: Config) -> dict[str, str]:
     """Return the denied codes, or `warnings`, each with the setting or option that denies it. Raises `TriposError` for
     an unknown code."""
-    return denied_codes(listed_names(options.deny), config, DENY.flag)
+    return denied_codes(listed_names(DENY.of(options)), config, DENY.flag)
 
 
 def denied_codes(given: Sequence[str], config: Config, by: str = "deny") -> dict[str, str]:

@@ -122,7 +122,7 @@ def duration(least: float = 0, most: float | None = None) -> Kind[float]:
     return Kind(_seconds, "TIME", noun="time", least=least, most=most, python=float, unit=" s")
 
 
-def choice(*words: str, metavar: str | None = None, of: str = "", short: Mapping[str, str] = {}) -> Kind[str]:
+def choice(*words: str, metavar: str | None = None, of: str = "", short: Mapping[str, str] = {}) -> Kind[Any]:
     """Return a kind with these words only, or those in a dictionary `of` a module. `short` maps other spellings."""
     return Kind(lambda given: short.get(given, given), metavar, choices=of or words)
 

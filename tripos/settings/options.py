@@ -299,15 +299,15 @@ DEVICE = option(choice("auto", "cpu", "cuda"), "device (default: a GPU if there 
 REPLY_MEMORY_MB = setting(
     "limits.reply_memory_mb",
     whole(1, 1_048_576),
-    "memory for replies that wait to be written, in MB",
+    "memory for large replies of all calls in flight, in MB",
     default=256,
     variable="TRIPOS_REPLY_MEMORY_MB",
 )
 REQUESTS_PER_MINUTE = setting(
-    "limits.requests_per_minute", RATE, "calls to an endpoint in a minute", variable="TRIPOS_REQUESTS_PER_MINUTE"
+    "limits.requests_per_minute", RATE, "calls to an endpoint per minute", variable="TRIPOS_REQUESTS_PER_MINUTE"
 )
 TOKENS_PER_MINUTE = setting(
-    "limits.tokens_per_minute", RATE, "tokens to and from an endpoint in a minute", variable="TRIPOS_TOKENS_PER_MINUTE"
+    "limits.tokens_per_minute", RATE, "tokens per minute, sent and received", variable="TRIPOS_TOKENS_PER_MINUTE"
 )
 CPUS = setting("cluster.cpus", whole(1, 1024), "processors of a shard", default=1)
 MEMORY_MB = setting("cluster.memory_mb", whole(256, 16_777_216), "memory of a shard, in MB", default=2048)

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tripos.cli.context import compile_command_spec, open_store
-from tripos.runs.selection import chosen_cases
+from tripos.runs.selection import RunRequest, chosen_cases
 from tripos.settings.load import load_config
 from tripos.settings.option import listed_names
 from tripos.settings.options import MARGIN, ExportParameters
@@ -47,7 +47,7 @@ from tripos_warehouse.views.runs import RunRecord, get_plan
 def reply_filter(options: Namespace, plan: Plan, where: Expr | None) -> tuple[ReplyFilter, tuple[str, ...]]:
     """Return a predicate on places, and the filters in words. A place without an axis that `--only` names is included.
     Raises `TriposError` if the plan lacks a scenario, axis or value."""
-    chosen = chosen_cases(Namespace(scenario=options.scenario, only=options.only, limit=None, seed=None), plan)
+    chosen = chosen_cases(RunRequest(scenario=options.scenario, only=options.only), plan)
 
     def keep(place: Mapping[str, str | None]) -> bool:
         if chosen.scenarios and place["scenario"] not in chosen.scenarios:
@@ -272,7 +272,6 @@ NO_EXAMPLE_REASONS = {**REASONS, "alone": "rows without another beside them"}
 # Pairs and examples of a spec
 def export_pairs(options: Namespace) -> ExitCode:
     """Write the pairs and their provenance, and print their number. Raises `TriposError` and `StoreError`."""
-    options.deny = getattr(options, "deny", [])
     plan, source = compiled_pairs(options, options.spec)
     path = Path(options.output)
     named = listed_names([options.what])
