@@ -31,13 +31,14 @@ from typing import Any
 import orjson
 
 from tripos.files import MOST_BYTES, MOST_DATA_BYTES, iter_lines, opened_regular, read_limited
+from tripos.settings.options import ALLOW_OUTSIDE
 from tripos_compiler.language.exact_values import LONE, check_characters
 from tripos_compiler.source.inputs import DataError
 from tripos_runtime.datasets.data_files import DataFolders, FileAccess, Outside, path_before_wildcard, source_access
 from tripos_runtime.datasets.formats import DEEPEST, check_nesting, document_with_lines, rows_in
 from tripos_runtime.datasets.trust import TRUSTED, Trust
 
-ALLOW_HINT = "allow it if you trust who wrote it: --allow-outside"
+ALLOW_HINT = f"allow it if you trust who wrote it: {ALLOW_OUTSIDE}"
 MOST_MEMBER = 256 * 2**20
 """The maximum size in bytes of an unpacked member of an archive."""
 MOST_MEMBERS = 4_000_000

@@ -136,7 +136,7 @@ def test_only_a_scenario_and_a_limit_of_items_can_be_asked_for(ran: Path, tripos
         (["--name", "../anna"], ["error[S0702]", "such as --name anna"]),
         ([], ["error[R0202]", "give --name NAME"]),
         (["--name", "anna", "--overlap", "0.5"], ["error[R0202]", "--sample N"]),
-        (["--name", "anna", "--overlap", "1.5"], ["error[R0202]", "1.5 is not a share from 0 to 1"]),
+        (["--name", "anna", "--overlap", "1.5"], ["error[R0202]", "`--overlap` must be at most 1"]),
         (["--name", "a" * 300], ["error[R0202]", "300 characters", "write a shorter one"]),
         (["--name", "anna", "--port", "80"], ["error[R0202]", "--page"]),
         (["--name", "anna", "-o", "a.csv"], ["error[R0202]", ".xlsx"]),

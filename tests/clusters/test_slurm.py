@@ -15,7 +15,7 @@ from tests.kills.counting_server import serving
 from tests.kills.work import MODELS, ROLES, Work, place
 from tripos.cli.main import run_command
 from tripos.runs.clusters import Sharding, array_script
-from tripos.settings.config import ClusterConfig
+from tripos.settings.config import Config
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs bash and signals")
 KEY = "sk-thisisasecret0123456789"
@@ -69,7 +69,7 @@ def test_no_key_is_in_a_script(spec: str, capsys: pytest.CaptureFixture[str], mo
         (("--shard", "1/2"), "`--shard` is not shared by shards"),
         (("--junit", "x.xml"), "`--junit` is not shared by shards"),
         (("--role", "nobody=mock/a"), "nobody"),
-        (("--time-limit", "3"), "less than a minute"),
+        (("--time-limit", "3"), "must be at least 60 s"),
     ],
 )
 def test_what_no_shard_could_do_is_said_before_anything_is_written(
@@ -83,7 +83,7 @@ def test_what_no_shard_could_do_is_said_before_anything_is_written(
 
 def test_options_of_clusters_do_nothing_alone(spec: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["run", spec, "--model", "mock/a", "--submit"]) == 2
-    assert "`--submit` needs a cluster" in capsys.readouterr().err
+    assert "`--submit` needs `--on" in capsys.readouterr().err
 
 
 def test_a_cluster_that_is_not_there_or_refuses_is_r0412(
@@ -108,7 +108,9 @@ def test_a_task_whose_time_ends_stops_and_goes_back_into_the_queue(
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
     slurm = Slurm(tmp_path / "slurm")
-    script = array_script(Sharding("quiz", ("run", "quiz"), ClusterConfig(shards=2)), tmp_path)
+    script = array_script(
+        Sharding("quiz", ("run", "quiz"), Config.model_validate({"cluster": {"shards": 2}})), tmp_path
+    )
     (slurm.queue / "0.sh").write_text(script, "utf-8")
     for restarts, again in ((0, [2]), (50, [])):
         slurm.restarts[2] = restarts

@@ -456,10 +456,10 @@ def test_in_ci_a_row_with_a_margin_passes_only_if_it_is_shown(many: str, tripos:
 @pytest.mark.parametrize(
     ("margin", "code", "said"),
     [
-        ("0", "R0202", "0 is not a number above 0"),
-        ("-0.1", "R0202", "-0.1 is not a number above 0"),
-        ("nan", "R0202", "nan is not a number above 0"),
-        ("inf", "R0202", "inf is not a number above 0"),
+        ("0", "R0202", "`0` must be more than 0"),
+        ("-0.1", "R0202", "`-0.1` must be more than 0"),
+        ("nan", "R0202", "`nan` must be a number"),
+        ("inf", "R0202", "`inf` must be a number"),
         ("=0.1", "R0202", "a name is missing before `=0.1`"),
         ("right=", "R0202", "it takes a number"),
         ("much", "R0202", "it takes a number"),

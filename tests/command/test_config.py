@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import random
 from argparse import Namespace
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Command
-from tripos.api import spec
-from tripos.cli.parser import build_parser
 from tripos.settings.config import Config
-from tripos.settings.environment import VARIABLES
 from tripos.settings.load import load_config, load_settings, with_options
+from tripos.settings.options import VARIABLES
 from tripos.settings.runtime import limits_of, prices_of
 from tripos_compiler.errors import TriposError
 from tripos_runtime.models.families import open_model
@@ -86,7 +82,7 @@ def test_everything_of_a_run_can_stand_in_the_file(tmp_path: Path) -> None:
     assert config.roles == {"judge": ("e/f",), "panel": ("g/h",)}
     assert config.budget == ("5usd", "1000calls")
     assert config.endpoints["openai/x"].base_url == "http://127.0.0.1:8000/v1"
-    assert (config.limits.timeout_s, config.limits.patience_s, config.max_retries) == (30, 60, 2)
+    assert (config.limits.timeout_s, config.limits.patience_s, config.limits.max_retries) == (30, 60, 2)
 
 
 def test_the_profile_that_the_file_names_holds_unless_another_is_chosen(tmp_path: Path) -> None:
@@ -117,7 +113,7 @@ def test_later_layers_win(tmp_path: Path, layers: tuple[bool, ...]) -> None:
         loaded(tmp_path, text, "p", **environ), Namespace(max_connections=4 if in_options else None, budget=[])
     )
     wanted = 4 if in_options else 3 if in_environment else 2 if in_profile else 1 if in_file else 16
-    assert config.max_connections == wanted
+    assert config.limits.max_connections == wanted
 
 
 VALUES = {
@@ -129,13 +125,10 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("name", VARIABLES)
+@pytest.mark.parametrize("name", [name for name, option in VARIABLES.items() if option.setting])
 def test_every_variable_reaches_its_setting(tmp_path: Path, name: str) -> None:
     usual, config = loaded(tmp_path, ""), loaded(tmp_path, "", **{name: VALUES.get(name, "7")})
-    changed: object = config
-    before: object = usual
-    for part in VARIABLES[name]:
-        changed, before = getattr(changed, part), getattr(before, part)
+    changed, before = VARIABLES[name].setting_in(config), VARIABLES[name].setting_in(usual)
     assert changed != before
     assert usual == loaded(tmp_path, "", **{name: ""})
 
@@ -327,45 +320,3 @@ def test_a_run_is_warned_of_an_unknown_variable(quiz: Path, tripos: Command, mon
     done = tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a", "--json")
     assert done.code == 0
     assert "warning[W1208]: no setting is called `TRIPOS_STOER`\n  = help: did you mean `TRIPOS_STORE`?" in done.err
-
-
-BOUNDED = {
-    "max_connections": ("max_connections", int, "TRIPOS_MAX_CONNECTIONS", (1, 4096)),
-    "max_retries": ("max_retries", int, "TRIPOS_MAX_RETRIES", (0, 100)),
-    "timeout": ("timeout_s", float, "TRIPOS_TIMEOUT", (0, 86400)),
-    "patience": ("patience_s", float, "TRIPOS_PATIENCE", (0, 604800)),
-}
-
-
-@pytest.mark.parametrize("option", BOUNDED)
-def test_all_layers_take_and_refuse_the_same_values(
-    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A number is taken from the command line, a variable, the file and a keyword, or from none of them."""
-    setting, number, variable, ends = BOUNDED[option]
-    monkeypatch.chdir(tmp_path)
-    draw = random.Random(option)
-    values = {end + step for end in ends for step in (-1, 0, 1)} | {draw.randint(-9, 10**6) for _ in range(8)}
-    if number is float:
-        values |= {end + step for end in ends for step in (-0.001, 0.001)}
-
-    def of_command_line(value: float) -> Config:
-        flag = f"--{option.replace('_', '-')}"
-        options = build_parser("run").parse_args(["run", "x", f"{flag}={value}"])
-        return with_options(Config(), options)
-
-    layers: dict[str, Callable[[float], Config]] = {
-        "command line": of_command_line,
-        "variable": lambda value: load_config(tmp_path, environ={variable: str(value)}),
-        "file": lambda value: loaded(tmp_path, f"[limits]\n{setting} = {value}\n"),
-        "keyword": lambda value: spec._with_options(Config(), None, {setting: value}),
-    }
-    for value in sorted(values):
-        outcomes = {}
-        for name, read in layers.items():
-            (tmp_path / "tripos.toml").unlink(missing_ok=True)
-            try:
-                outcomes[name] = getattr(read(value).limits, setting)
-            except (TriposError, SystemExit):
-                outcomes[name] = "refused"
-        assert len(set(outcomes.values())) == 1, (value, outcomes)

@@ -116,7 +116,7 @@ def test_the_table_and_csv_say_the_same(folder: Path, tripos: Command) -> None:
         (("--dataset", "itm"), "no data set `itm`", "did you mean `item`?"),
         (("--dataset", "item", "--by", "knd"), "`item` has no field `knd`", "did you mean `kind`?"),
         (("--dataset", "other", "--field", "x"), "`other` has no field `x`", "there is `question`, `note`"),
-        (("--figure", "most"), "`--figure` has no meaning without `--by`", "--by FIELD"),
+        (("--figure", "most"), "`--figure` needs `--by FIELD[,FIELD]`", "give both"),
         (("--dataset", "item", "--by", "kind", "--group", "a"), "`--group a` names no values", "--group NAME=VALUE"),
         (
             ("--dataset", "item", "--by", "kind", "--group", "a=1", "--group", "b=1"),

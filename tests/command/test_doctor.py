@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command, Outcome
-from tripos.settings.environment import VARIABLES
+from tripos.settings.options import VARIABLES
 from tripos_runtime.models import readiness
 from tripos_warehouse.maintenance.compaction import MANY_COMMITS
 from tripos_warehouse.store.store import Store

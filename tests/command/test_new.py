@@ -91,7 +91,7 @@ def test_a_file_that_was_not_in_the_layout_keeps_its_own(quiz: Path, tripos: Com
         (("metric", "x", "--scenario", "nothing", "--in", "q.tripos"), "R0209", "no table has a row for `nothing`"),
         (("metric", "CLEAR", "--in", "q.tripos"), "R0209", "declared twice"),
         (("scenario", "a-b", "--in", "q.tripos"), "R0202", "`a-b` is no name"),
-        (("scenario", "x", "--dimension", "quality"), "R0202", "it is for a metric"),
+        (("scenario", "x", "--dimension", "quality"), "R0202", "it is for metric"),
         (("scenario", "x", "--in", "specs/edubench"), "E0108", "there is no spec at"),
         (("measure", "x"), "R0202", "choose from scenario, metric"),
     ],

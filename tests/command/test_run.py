@@ -187,7 +187,7 @@ def test_a_role_without_a_model_takes_the_compared_one_and_says_so(quiz: Path, t
         (("--model", "mock/carefull"), "there is no model `mock/carefull`"),
         (("--model", "mock/careful", "--scenario", "sum"), "did you mean `sums`?"),
         (("--model", "mock/careful", "--seed", "1"), "give --limit N too"),
-        (("--model", "mock/careful", "--limit", "0"), "0 is less than 1"),
+        (("--model", "mock/careful", "--limit", "0"), "`--limit` must be at least 1"),
         (("--model", "mock/careful", "--data", "nowhere"), "there is no data folder `nowhere`"),
     ],
 )

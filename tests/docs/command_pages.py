@@ -11,9 +11,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from tripos.cli.parser import GROUPS, build_parser
-from tripos.settings.environment import OTHERS, VARIABLES
+from tripos.settings.option import Option
 
 FOLDER = Path(__file__).parents[2] / "docs/reference/commands"
 BEGIN, END = "<!-- commands -->\n", "<!-- end of commands -->\n"
@@ -111,10 +112,7 @@ def _usage(parser: argparse.ArgumentParser) -> Iterator[str]:
         rows = (f"| `{_cell(_value(parser, action))}` | {_help(parser, action)} |\n" for action in arguments)
         yield f"| argument | is |\n| --- | --- |\n{''.join(rows)}"
     if options:
-        rows = (
-            f"| {_names(parser, action)} | {_help(parser, action)} | {_settings(parser, action)} |\n"
-            for action in options
-        )
+        rows = (f"| {_names(parser, action)} | {_help(parser, action)} | {_settings(action)} |\n" for action in options)
         yield f"| option | does | also set by |\n| --- | --- | --- |\n{''.join(rows)}"
 
 
@@ -140,13 +138,10 @@ def _names(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
     return ", ".join(f"`{_cell(name)}`" for name in (*short, shown))
 
 
-def _settings(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
+def _settings(action: argparse.Action) -> str:
     """Return the setting and the variable that give an option its value if it is left out."""
-    if "--model" in action.option_strings and not {"--role", "--ask"} & parser._option_string_actions.keys():
-        return ""  # the name of something else than the models under test
-    variable = f"TRIPOS_{action.option_strings[-1].lstrip('-').replace('-', '_').upper()}"
-    setting = [f"`{'.'.join(VARIABLES[variable])}`"] if variable in VARIABLES else []
-    return ", ".join([*setting, *([f"`{variable}`"] if variable in {*VARIABLES, *OTHERS} else [])])
+    option: Option[Any] = action.option  # type: ignore[attr-defined]
+    return ", ".join(f"`{name}`" for name in (option.setting, option.variable) if name)
 
 
 def _help(parser: argparse.ArgumentParser, action: argparse.Action) -> str:

@@ -27,7 +27,8 @@ from tripos.cli.main import run_command
 from tripos.cli.parser import build_parser
 from tripos.runs.compilation import find_spec
 from tripos.settings.config import CheckConfig, Config, EndpointConfig, LimitsConfig, PriceConfig
-from tripos.settings.environment import OTHERS, VARIABLES
+from tripos.settings.environment import OTHERS
+from tripos.settings.options import VARIABLES
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.diagnostics.renderers import render_text
 from tripos_compiler.errors import ExitCode

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tripos.settings import options
+from tripos.settings.option import Option
 from tripos_compiler.diagnostics.text_format import counted
 
 ROOT = Path(__file__).parents[2]
@@ -36,6 +38,7 @@ SAYS = frozenset(
         "show_message",
         "show_diagnostic",
     }
+    | {"flag", "option", "repeated", "argument", "possible", "several", "setting", "but", "Action"}
     | {"ok", "problem", "CheckResult", "hanging_indent"}
 )
 """The calls whose texts reach a person as they are; so do those of every class of ours whose name ends in
@@ -76,9 +79,47 @@ def texts_of_sources() -> frozenset[str]:
         _key(pieces)[0]
         for leg in LEGS
         for path in (ROOT / leg).rglob("*.py")
-        for scope, node, _ in _texts(ast.parse(path.read_text("utf-8")))
+        for scope, node, _ in _texts(parsed(path.read_text("utf-8")))
         for pieces in _ways(node, scope)
     )
+
+
+class _OptionNames(ast.NodeTransformer):
+    """Puts the names of declared options, such as `--limit` for `{LIMIT}`, into the texts of a module."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+        self.imported = {
+            each.asname or each.name: getattr(options, each.name)
+            for node in imports
+            if node.module == options.__name__
+            for each in node.names
+        }
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
+        self.generic_visit(node)
+        name = node.value.value if isinstance(node.value, ast.Constant) else self._name(node.value)
+        return ast.Constant(name) if isinstance(name, str) else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        name = self._name(node) if node.attr in ("flag", "usage", "variable") else None
+        return node if name is None else ast.Constant(name)
+
+    def _name(self, node: ast.expr) -> str | None:
+        path: list[str] = []
+        while isinstance(node, ast.Attribute):
+            path, node = [node.attr, *path], node.value
+        found = self.imported.get(node.id) if isinstance(node, ast.Name) else None
+        for name in path:
+            found = getattr(found, name, None)
+        return str(found) if isinstance(found, Option | str) else None
+
+
+def parsed(code: str) -> ast.Module:
+    """Parse a module, with the names of options in its texts."""
+    tree = ast.parse(code)
+    named: ast.Module = _OptionNames(tree).visit(tree)
+    return named
 
 
 def messages_in(code: str, path: str) -> Iterator[Message]:
@@ -87,7 +128,7 @@ def messages_in(code: str, path: str) -> Iterator[Message]:
     >>> [each.key for each in messages_in('fail(f"`{name}` has {count:,} {\\'row\\' if one else \\'rows\\'}")', "x.py")]
     ['`{0}` has {1:n} row', '`{0}` has {1:n} rows']
     """
-    tree = ast.parse(code)
+    tree = parsed(code)
     for scope, node, told in _texts(tree):
         for pieces in _ways(node, scope):
             key, holes = _key(pieces)

@@ -205,7 +205,7 @@ def test_figures_are_those_of_inspect_on_the_same_replies(name: str, tmp_path: P
         (("--run-python", "--python", "nowhere/python"), "`nowhere/python` cannot be run"),
         (("--run-python", "--shots", "2"), "`--shots` is for a task of the Harness"),
         (("--run-python", "--argument", "hint"), "`--argument hint` has no value"),
-        (("--python", "python3"), "`--python` says what runs the Python of a task"),
+        (("--python", "python3"), "`--python` needs `--run-python`"),
     ],
 )
 def test_a_module_is_run_only_if_the_user_says_so(

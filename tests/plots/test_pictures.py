@@ -225,6 +225,6 @@ def test_what_a_run_has_no_figures_for_is_refused(kind: str, options: PlotOption
 
 
 def test_the_command_knows_every_kind(lessons: Path) -> None:
-    from tripos.cli.commands import PLOTS
+    from tripos.settings.options import PlotParameters
 
-    assert tuple(KINDS) == PLOTS
+    assert tuple(KINDS) == PlotParameters.kind.kind.choices

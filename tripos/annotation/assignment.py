@@ -30,6 +30,7 @@ from tripos.annotation.batch import (
     save_batch,
 )
 from tripos.annotation.replies import GradableReply, RunReplies, ShownReply, grading_role
+from tripos.settings.options import LIMIT, ONLY, SCENARIO, STORE, AnnotateParameters
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.contexts import Drawn
@@ -302,8 +303,10 @@ def _check_balance(every: Sequence[GradableReply], choice: AssignmentOptions) ->
             hint = f"did you mean `{close}`?" if close else f"there are {', '.join(known) or 'none'}"
             raise TriposError("R0202", f"no reply has an axis, arm or column `{name}`", hint)
         if choice.whole_items and any(name in reply.arms for reply in every):
-            told = f"`--balance {name}`: an item has replies in each value of the arm"
-            raise TriposError("R0202", told, f"leave out `--whole-items`, or `--balance {name}`")
+            told = f"`{AnnotateParameters.balance} {name}`: an item has replies in each value of the arm"
+            raise TriposError(
+                "R0202", told, f"leave out `{AnnotateParameters.whole_items}`, or `{AnnotateParameters.balance} {name}`"
+            )
 
 
 def round_robin(queues: Sequence[Sequence[GradableReply]]) -> Iterator[GradableReply]:
@@ -348,7 +351,7 @@ class AssignmentDesk:
             raise TriposError(
                 "S0702",
                 f"`{self.name}` cannot be the name of a person here",
-                "letters, digits, `.`, `_` and `-`, such as --name anna",
+                f"letters, digits, `.`, `_` and `-`, such as {AnnotateParameters.name} anna",
             )
         grading_role(self.plan, self.role, self.run.compared_role)
 
@@ -408,7 +411,7 @@ class AssignmentDesk:
             raise TriposError(
                 "S0704",
                 f"{lost} of the {len(wanted)} replies of the batch `{batch.batch}` are not in the store",
-                "name the store that it was made from with `--store`",
+                f"name the store that it was made from with `{STORE}`",
             )
         return Assignment(batch, shown)
 
@@ -432,13 +435,19 @@ class AssignmentDesk:
 
     def _nothing(self, choice: AssignmentOptions, graded: int) -> tuple[str, str]:
         if graded:
-            return f"`{self.name}` has graded all of it already", "`--take` of the same file changes a grade"
+            return (
+                f"`{self.name}` has graded all of it already",
+                f"`{AnnotateParameters.take}` of the same file changes a grade",
+            )
         if choice.overlap is not None:
             return (
                 f"there is nothing left that `{self.name}` has not been handed",
-                "another `--overlap`, or none, draws from all replies",
+                f"another `{AnnotateParameters.overlap}`, or none, draws from all replies",
             )
-        return "nothing of this run is there to grade", "without `--only`, `--scenario` and `--limit` there may be more"
+        return (
+            "nothing of this run is there to grade",
+            f"without `{ONLY}`, `{SCENARIO}` and `{LIMIT}` there may be more",
+        )
 
 
 def _stratum(each: GradableReply) -> tuple[str, str, str]:

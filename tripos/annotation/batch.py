@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tripos.settings.options import STORE
 from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import digest
 from tripos_warehouse.errors import StoreError
@@ -210,7 +211,7 @@ def get_batch(store: Store, name: str) -> Batch:
             raise TriposError(
                 "S0704",
                 f"the store at `{store.place}` has no record of the batch `{name}`",
-                "name the store that the file was made from with `--store`",
+                f"name the store that the file was made from with `{STORE}`",
             )
         said = unsealed(content, required=False)
         if said.pop("format") != FORMAT:

@@ -35,13 +35,14 @@ from tripos.annotation.i18n import words_for
 from tripos.annotation.replies import ShownReply, ShownScale
 from tripos.files import MOST_DATA_BYTES, read_untrusted
 from tripos.importing.rows import SHEET_MARK
+from tripos.settings.options import AnnotateParameters
 from tripos_compiler.errors import TriposError
 from tripos_warehouse.exports.tables import put_text
 
 FORMAT = "tripos.grades/1"
 
 
-CHECK_PATH = "check the path: `tripos annotate --name NAME` writes the file, and says where"
+CHECK_PATH = f"check the path: `tripos annotate {AnnotateParameters.name} NAME` writes the file, and says where"
 
 
 def read_grades(path: Path) -> Answers:

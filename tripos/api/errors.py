@@ -6,8 +6,11 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
+from tripos.settings.option import Option
+from tripos.settings.options import all_options
 from tripos.settings.secrets import key_values, without_keys
 from tripos_compiler.errors import TriposError
 from tripos_runtime.models.catalog import all_variables
@@ -61,21 +64,8 @@ def for_python(text: str) -> str:
     return to_parameters(without_keys(text, key_values(all_variables())))
 
 
-_PARAMETERS = {
-    "artefact": "artefacts",
-    "model": "models",
-    "patience": "patience_s",
-    "role": "roles",
-    "scenario": "scenarios",
-    "timeout": "timeout_s",
-}
-"""Parameters whose names differ from their options."""
-_TABLES = ("artefacts", "only", "roles")
-_NUMBERS = ("limit", "max_connections", "max_retries", "seed")
-_TEXTS = ("budget", "data", "deny", "digest", "key", "locked", "models", "parent", "patience_s", "profile")
-_MORE_TEXTS = ("releases", "scenarios", "shard", "sign_key", "store", "subset", "timeout_s", "to")
 _COMMAND = re.compile(r"(`tripos [^`]*`)")
-_OPTION = re.compile(r"--(?P<name>[a-z][a-z-]*)(?:(?P<gap>[ =])(?P<value>[A-Za-z0-9][^\s`;,)[]*)(?:\[[^]]*])?)?")
+_OPTION = re.compile(r"(?P<flag>--[a-z][a-z-]*)(?:(?P<gap>[ =])(?P<value>[A-Za-z0-9][^\s`;,)[]*)(?:\[[^]]*])?)?")
 
 
 def to_parameters(text: str) -> str:
@@ -91,18 +81,26 @@ def to_parameters(text: str) -> str:
     return "".join(part if place % 2 else _OPTION.sub(_parameter, part) for place, part in enumerate(parts))
 
 
+@cache
+def _keywords() -> dict[str, Option[Any]]:
+    """Return the options that are keywords of the API, by flag."""
+    return {option.flag: option for option in all_options() if option.keyword}
+
+
 def _parameter(match: re.Match[str]) -> str:
-    name = _PARAMETERS.get(match["name"], match["name"].replace("-", "_"))
-    value = match["value"]
-    if name not in (*_TABLES, *_NUMBERS, *_TEXTS, *_MORE_TEXTS):
+    option, gap, value = _keywords().get(match["flag"]), match["gap"] or "", match["value"] or ""
+    if option is None:
         return match[0]
-    if value is None:
+    name, number = option.keyword, option.kind.python in (int, float)
+    if option.is_flag:
+        return f"{name}=True{gap}{value}"
+    if not value:
         return name
-    if name in _TABLES:
+    if option.repeated and re.match(r"\w+=", option.metavar or ""):
         key, equals, inner = value.partition("=")
-        return f'{name}={{"{key}": "{inner}"}}' if equals else f"{name}{match['gap']}{value}"
-    if name in _NUMBERS and (value.isdigit() or value == "N"):
+        return f'{name}={{"{key}": "{inner}"}}' if equals else f"{name}{gap}{value}"
+    if number and (value.isdigit() or value == option.metavar):
         return f"{name}={value}"
-    if name not in _NUMBERS and (value.isupper() or not value.isalpha()):
+    if not number and (value.isupper() or not value.isalpha()):
         return f'{name}="{value}"'
-    return f"{name}{match['gap']}{value}"  # a word of the sentence rather than a value
+    return f"{name}{gap}{value}"  # a word of the sentence rather than a value

@@ -31,6 +31,7 @@ from tripos.releases.verification import Verification, verify as verify_folder
 from tripos.runs.compilation import CompiledSpec
 from tripos.settings.config import Config
 from tripos.settings.load import project_settings
+from tripos.settings.options import VerifyParameters
 from tripos.settings.trust import refuse_if_untrusted, trust_in
 from tripos_compiler.errors import TriposError
 from tripos_runtime.datasets.trust import TRUSTED, Trust
@@ -87,7 +88,9 @@ def check_release(
     if not folder.is_dir():
         raise TriposError("S0851", f"there is no release at `{path}`", "give the folder that `tripos release` wrote")
     if digest is not None and not re.fullmatch("[0-9a-f]{64}", digest.lower()):
-        raise TriposError("R0202", f"`--digest {digest}` is no SHA-256", "it has 64 hexadecimal digits")
+        raise TriposError(
+            "R0202", f"`{VerifyParameters.digest} {digest}` is no SHA-256", "it has 64 hexadecimal digits"
+        )
     return verify_folder(
         folder,
         [Path(each) for each in (*data, *config.data)],

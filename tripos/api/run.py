@@ -27,6 +27,7 @@ from tripos.runs.preparation import (
 )
 from tripos.runs.records import open_others
 from tripos.settings.config import Config
+from tripos.settings.options import BATCH, RunParameters
 from tripos.settings.secrets import without_keys
 from tripos_compiler.errors import TriposError
 from tripos_compiler.source.data_classes import dataclass
@@ -205,9 +206,9 @@ def open_run(
     submitted without waiting for them. Raises `TriposError`.
     """
     if pool is not None and prepared.wiring.batch:
-        raise TriposError("R0202", "`--batch` and `--workers` do not go together", "leave out --workers")
-    if detach and not prepared.wiring.batch:
-        raise TriposError("R0202", "`--detach` leaves batches, and there are none", "give --batch too")
+        raise TriposError(
+            "R0202", f"`{BATCH}` and `{RunParameters.workers}` do not go together", f"leave out {RunParameters.workers}"
+        )
     run_id = new_run_id(datetime.now(UTC))
     try:
         functions = prepared.functions

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
-from pydantic import ValidationError
-
 from tripos.api.errors import RunError, SpecError, for_python, raised_as
 from tripos.api.run import Callback, ProgressCallback, Run, open_run, run_blocking
 from tripos.api.workers.pool import worker_pool
@@ -19,8 +17,10 @@ from tripos.runs.compilation import CompiledSpec, find_spec
 from tripos.runs.planning import RunPlan, plan_run
 from tripos.runs.preparation import RunWarning, check_denied, prepare
 from tripos.runs.selection import RunRequest
-from tripos.settings.config import Config, denied_codes, with_programs
-from tripos.settings.load import ChosenSettings, project_settings, value_fault
+from tripos.settings.config import Config, denied_codes
+from tripos.settings.load import ChosenSettings, allowing_programs, project_settings, with_values
+from tripos.settings.option import Option
+from tripos.settings.options import ALLOW_PROGRAM, ALLOW_UNSANDBOXED, STORE, RunParameters
 from tripos.settings.trust import trust_in
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.errors import TriposError
@@ -155,7 +155,9 @@ class Spec:
         """
         warnings: list[RunWarning] = []
         with raised_as(RunError):
-            choices, config = self._chosen(models, roles, store, options, CaseOptions.__annotations__)
+            choices, config = request_of_keywords(
+                self.settings.config, models, roles, store, options, CaseOptions.__annotations__
+            )
             found = plan_run(self.compiled, choices, config, self._warner(warnings))
         return replace(found, warnings=tuple(warnings))
 
@@ -211,7 +213,9 @@ class Spec:
     ) -> Run:
         warnings: list[RunWarning] = []
         with raised_as(RunError):
-            choices, config = self._chosen(models, roles, store, options, RunOptions.__annotations__)
+            choices, config = request_of_keywords(
+                self.settings.config, models, roles, store, options, RunOptions.__annotations__
+            )
             prepared = prepare(self.compiled, choices, config, locked=options.get("locked"))
             pool = worker_pool(self.compiled, choices, config, options.get("workers", 1))
             detach = options.get("detach", False)
@@ -235,34 +239,6 @@ class Spec:
         with raised_as(RunError):
             run.check_served()
         return run
-
-    def _chosen(
-        self,
-        models: Names,
-        roles: Mapping[str, Names],
-        store: str | Path | None,
-        options: Mapping[str, Any],
-        known: Collection[str],
-    ) -> tuple[RunRequest, Config]:
-        _check_known(options, known)
-        if (limit := options.get("limit")) is not None and limit < 1:
-            raise TriposError("R0202", "`limit` must be at least 1", "give another limit, or leave it out")
-        if options.get("workers", 1) < 1:
-            raise TriposError("R0202", "`workers` must be at least 1", "give another number, or leave it out")
-        choices = RunRequest(
-            models=_names(models),
-            roles={role: _names(each) for role, each in roles.items()},
-            scenario=_names(options.get("scenarios", ())),
-            only=tuple(f"{axis}={','.join(_names(each))}" for axis, each in options.get("only", {}).items()),
-            subset=options.get("subset"),
-            limit=limit,
-            seed=options.get("seed"),
-            shard=options.get("shard"),
-            until=options.get("until"),
-            margin=options.get("margin"),
-            batch=options.get("batch", False),
-        )
-        return choices, _with_options(self.settings.config, store, options)
 
     def _warner(self, warnings: list[RunWarning]) -> Warner:
         return Warner(self.denied, warnings)
@@ -330,27 +306,52 @@ def compile(  # noqa: A001 - `tripos.compile` is its name
     return Spec(str(path), compiled, chosen, denied)
 
 
-def _with_options(config: Config, store: str | Path | None, options: Mapping[str, Any]) -> Config:
+def request_of_keywords(
+    config: Config,
+    models: Names,
+    roles: Mapping[str, Names],
+    store: str | Path | None,
+    options: Mapping[str, Any],
+    known: Collection[str],
+) -> tuple[RunRequest, Config]:
+    """Return the request in the keywords of a run or plan, and the settings with those that replace one. Raises
+    `TypeError` for an unknown keyword, and `TriposError` R0202 for a value that does not fit."""
+    _check_known(options, known)
+    given = {option: options[option.keyword] for option in RunParameters.options if _is_given(option, options)}
+    RunParameters.check_needs(given.__contains__, python=True)
+    for option, value in given.items():
+        if not option.repeated and (fault := option.kind.fault(value, option.keyword)):
+            raise TriposError("R0202", fault, f"give another `{option.keyword}`, or leave it out")
+    choices = RunRequest(
+        models=_names(models),
+        roles={role: _names(each) for role, each in roles.items()},
+        scenario=_names(options.get("scenarios", ())),
+        only=tuple(f"{axis}={','.join(_names(each))}" for axis, each in options.get("only", {}).items()),
+        subset=options.get("subset"),
+        limit=options.get("limit"),
+        seed=options.get("seed"),
+        shard=options.get("shard"),
+        until=options.get("until"),
+        margin=options.get("margin"),
+        batch=options.get("batch", False),
+    )
+    return choices, _with_options(config, store, given)
+
+
+def _is_given(option: Option[Any], keywords: Mapping[str, Any]) -> bool:
+    """Return true if the keyword of an option is given, and is not its default."""
+    value = keywords.get(option.keyword) if option.keyword else None
+    return value is not None and value is not False and value != ()
+
+
+def _with_options(config: Config, store: str | Path | None, given: Mapping[Option[Any], Any]) -> Config:
     """Return the settings with the keywords that replace one."""
-    limits = {
-        name: options[name]
-        for name in ("max_connections", "max_retries", "timeout_s", "patience_s")
-        if options.get(name) is not None
-    }
-    try:
-        table: dict[str, Any] = {"limits": type(config.limits).model_validate({**config.limits.model_dump(), **limits})}
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = str(first["loc"][0])
-        raise TriposError("R0202", f"`{name}` {value_fault(first)}", f"give another {name}") from error
+    values = {option: value for option, value in given.items() if option.setting and not option.combined}
+    values = {option: paths_of(value) if option.repeated else value for option, value in values.items()}
     if store is not None:
-        table["store"] = str(store)
-    if options.get("reuse"):
-        table["reuse"] = tuple(paths_of(options["reuse"]))
-    if options.get("budget"):
-        table["budget"] = _names(options["budget"])
-    programs = (_names(options.get(name) or ()) for name in ("allow_programs", "allow_unsandboxed"))
-    return with_programs(config.model_copy(update=table), *programs)
+        values[STORE] = str(store)
+    programs = (_names(given.get(option, ())) for option in (ALLOW_PROGRAM, ALLOW_UNSANDBOXED))
+    return allowing_programs(with_values(config, values, python=True), *programs)
 
 
 def _names(given: Names) -> tuple[str, ...]:

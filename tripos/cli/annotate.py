@@ -17,7 +17,8 @@ from tripos.annotation.replies import grading_role
 from tripos.annotation.sheet import GradesFile, read_grades
 from tripos.cli.context import open_store
 from tripos.runs.records import media_store
-from tripos.runs.selection import chosen_scenarios, chosen_subset, filters_of
+from tripos.runs.selection import chosen_scenarios, chosen_subset, parse_filters
+from tripos.settings.options import STORE, SUBSET, AnnotateParameters
 from tripos.terminal import escape_controls, show_json, show_message, show_text, terminal_width
 from tripos_compiler.diagnostics.text_format import counted
 from tripos_compiler.errors import ExitCode, TriposError
@@ -42,34 +43,13 @@ def main(options: Namespace) -> ExitCode:
 
 def _check(options: Namespace) -> None:
     """Raise `TriposError` R0202 if options for assigning and for importing are combined."""
-    asked = (
-        "run",
-        "role",
-        "name",
-        "output",
-        "page",
-        "port",
-        "sample",
-        "overlap",
-        "whole_items",
-        "optimal",
-        "balance",
-        "limit",
-        "only",
-        "scenario",
-        "subset",
-        "seed",
-        "round",
-    )
-    given = [name for name in (asked if options.take else ("partial", "json")) if getattr(options, name)]
-    if not given:
+    if options.take is None:
         return
-    shown = "RUN" if given[0] == "run" else f"--{given[0].replace('_', '-')}"
-    if options.take:
-        raise TriposError(
-            "R0202", f"`{shown}` says nothing about a file that is taken back", "the file knows it: leave it out"
-        )
-    raise TriposError("R0202", f"`{shown}` is for a file that is taken back", "give --take FILE too")
+    kept = ("take", "partial", "json", "store", "profile")
+    for option in AnnotateParameters.options:
+        if option.name not in kept and option.is_in(options):
+            message = f"`{option}` says nothing about a file that is taken back"
+            raise TriposError("R0202", message, "the file knows it: leave it out")
 
 
 # Assignment
@@ -81,7 +61,7 @@ def _assign(options: Namespace) -> ExitCode:
     connection, run = connect_run(store, options.run)
     with connection:
         plan = get_selected(connection, run)
-        plan = select_treatments(plan, filters_of(options, plan))
+        plan = select_treatments(plan, parse_filters(options.only, plan))
         role = grading_role(plan, options.role, run.compared_role)
         desk = AssignmentDesk(store, connection, plan, run, role, options.name, _round(options))
         choice = _choice(options, desk)
@@ -109,13 +89,15 @@ def _round(options: Namespace) -> int | None:
 def _output(options: Namespace) -> Path:
     if not options.name:
         raise TriposError(
-            "R0202", "the name of the person is missing", "give --name NAME; the scores will say human/NAME"
+            "R0202",
+            "the name of the person is missing",
+            f"give {AnnotateParameters.name} NAME; the scores will say human/NAME",
         )
     if len(options.name.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
         message = f"the name of the person has {len(options.name):,} characters, which no file name can hold"
-        raise TriposError("R0202", message, "write a shorter one, such as --name anna")
+        raise TriposError("R0202", message, f"write a shorter one, such as {AnnotateParameters.name} anna")
     if options.port is not None and not options.page:
-        raise TriposError("R0202", "`--port` is for a page", "give --page too")
+        raise TriposError("R0202", f"`{AnnotateParameters.port}` is for a page", f"give {AnnotateParameters.page} too")
     later = "" if _round(options) is None else f"-round{options.round}"
     path = Path(options.output or f"{options.name}{later}{'.jsonl' if options.page else SHEET}")
     if options.page:
@@ -125,7 +107,9 @@ def _output(options: Namespace) -> Path:
             )
         return path
     if path.suffix.lower() != SHEET:
-        raise TriposError("R0202", f"`{path}` is no spreadsheet", f"end the name in {SHEET}, or give --page")
+        raise TriposError(
+            "R0202", f"`{path}` is no spreadsheet", f"end the name in {SHEET}, or give {AnnotateParameters.page}"
+        )
     if path.exists():
         raise TriposError(
             "S0703", f"`{path}` is there already, perhaps with grades in it", "name another file with `-o`"
@@ -134,19 +118,10 @@ def _output(options: Namespace) -> Path:
 
 
 def _choice(options: Namespace, desk: AssignmentDesk) -> AssignmentOptions:
-    if options.overlap is not None and options.sample is None:
-        raise TriposError(
-            "R0202", "`--overlap` is a share of a sample, but `--sample` is missing", "give --sample N too"
-        )
-    for name in ("whole-items", "optimal", "balance"):
-        if getattr(options, name.replace("-", "_")) and options.sample is None:
-            raise TriposError(
-                "R0202", f"`--{name}` says how a sample is drawn, but `--sample` is missing", "give --sample N"
-            )
     return AssignmentOptions(
         options.limit,
-        filters_of(options, desk.plan),
-        chosen_scenarios(options, desk.plan),
+        parse_filters(options.only, desk.plan),
+        chosen_scenarios(options.scenario, desk.plan),
         options.sample,
         options.overlap,
         options.seed or 0,
@@ -165,7 +140,7 @@ def _items(name: str | None, desk: AssignmentDesk) -> Drawn | None:
     chosen_subset(name, desk.plan)
     found = marked_items(desk.connection, desk.run.run_id, name)
     if not found:
-        hint = f"run them: `tripos run SPEC --subset {name}`"
+        hint = f"run them: `tripos run SPEC {SUBSET} {name}`"
         raise TriposError("R0202", f"run `{desk.run.run_id}` has no item of the subset `{name}`", hint)
     return found
 
@@ -227,9 +202,8 @@ def _serve(hand: Assignment, path: Path, options: Namespace) -> ExitCode:
     show_message(f"\n{done} of {counted(len(hand.batch.rows), 'reply', 'replies')} graded, kept in {path}")
     if done < len(hand.batch.rows):
         show_message("the same command goes on with it")
-    show_message(
-        f"take it back: {_import_command(path, options)}{'' if done == len(hand.batch.rows) else ' --partial'}"
-    )
+    unfinished = "" if done == len(hand.batch.rows) else f" {AnnotateParameters.partial}"
+    show_message(f"take it back: {_import_command(path, options)}{unfinished}")
     return ExitCode.SUCCESS
 
 
@@ -239,7 +213,7 @@ def _open_at(url: str, path: Path) -> None:
 
 
 def _import_command(path: Path, options: Namespace) -> str:
-    return f"tripos annotate --take {path}" + (f" --store {options.store}" if options.store else "")
+    return f"tripos annotate {AnnotateParameters.take} {path}" + (f" {STORE} {options.store}" if options.store else "")
 
 
 # Import of grades
@@ -261,7 +235,9 @@ def _import_grades(options: Namespace) -> ExitCode:
         )
     else:
         _list(taken.faults)
-    hint = "mend it and take it again" + ("; `--partial` leaves out unfinished replies" if taken.open else "")
+    hint = "mend it and take it again" + (
+        f"; `{AnnotateParameters.partial}` leaves out unfinished replies" if taken.open else ""
+    )
     count = counted(len(taken.faults), "thing")
     raise TriposError("S0705", f"{count} in `{path}` cannot be taken, so nothing was", hint, ExitCode.SOME_FAILED)
 

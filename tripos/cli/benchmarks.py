@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tripos.runs.compilation import has_benchmark, has_shared_parts
 from tripos.settings.load import ChosenSettings, chosen_settings
+from tripos.settings.options import EVENTS, JSON, JUNIT
 from tripos.terminal import print_stderr, show_json, show_text, terminal_width
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics.diagnostic import nearest
@@ -65,12 +66,11 @@ def main(options: Namespace) -> ExitCode:
 
     Raises `TriposError` if only one benchmark was named and it cannot be run.
     """
-    from tripos.cli import run, run as clusters
+    from tripos.cli import run
 
     gc.freeze()  # imported modules stay: exclude them from garbage collection
     if options.on is not None:
-        return clusters.run_on_cluster(options)
-    clusters.refuse_without_cluster(options)
+        return run.run_on_cluster(options)
     if len(options.paths) == 1:
         options.path = options.paths[0]
         return run.main(options)
@@ -229,9 +229,10 @@ def _role(text: str) -> str:
 
 def _refuse_shared_files(options: Namespace) -> None:
     """Raise `TriposError` R0202 for an output file that each run would overwrite."""
-    for option, given in (("--junit", options.junit), ("--events", options.events)):
+    for option in (JUNIT, EVENTS):
+        given = option.of(options)
         if given and given != "-":
             message = f"`{option} {given}` holds the results of one run, but {len(options.paths)} paths are given"
             raise TriposError("R0202", message, "run one benchmark at a time with it")
     if options.json and options.events:
-        raise TriposError("R0202", "`--events -` and `--json` both write on standard output", "leave one of them out")
+        raise TriposError("R0202", f"`{EVENTS} -` and `{JSON}` both write on standard output", "leave one of them out")

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from tripos.cli.context import open_store
 from tripos.cli.report import write_xml
 from tripos.cli.tables import output_format, show_rows, show_tables
+from tripos.settings.options import CompareParameters
 from tripos.terminal import escape_controls, print_json, show_text, table_width, terminal_width
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.i18n import localized
@@ -91,20 +92,28 @@ def _models(options: Namespace, one: RunRecord, two: RunRecord, alone: bool) -> 
     named = [name.strip() for each in options.models for name in each.split(",") if name.strip()]
     if named:
         if len(named) != 2:
-            raise StoreError("S0614", f"`--models` names {len(named)}, and two are compared", "write --models A,B")
+            raise StoreError(
+                "S0614",
+                f"`{CompareParameters.models}` names {len(named)}, and two are compared",
+                f"write {CompareParameters.models} A,B",
+            )
         return _model(named[0], one), _model(named[1], two)
     if alone:
         if len(one.models) != 2:
             some = ", ".join(one.models)
             requested = "one model: give two runs" if len(one.models) == 1 else f"{len(one.models)} models: {some}"
-            raise StoreError("S0614", f"run `{one.run_id}` compares {requested}", "say which two: --models A,B")
+            raise StoreError(
+                "S0614", f"run `{one.run_id}` compares {requested}", f"say which two: {CompareParameters.models} A,B"
+            )
         return one.models[:1], one.models[1:]
     shared = tuple(model for model in one.models if model in two.models)
     if shared:
         return shared, shared
     if len(one.models) == len(two.models) == 1:
         return one.models, two.models
-    raise StoreError("S0614", "the two runs have no model in common", "say which to compare: --models A,B")
+    raise StoreError(
+        "S0614", "the two runs have no model in common", f"say which to compare: {CompareParameters.models} A,B"
+    )
 
 
 def _model(text: str, run: RunRecord) -> tuple[str, ...]:

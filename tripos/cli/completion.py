@@ -7,23 +7,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tripos.cli.parser import build_parser
+from tripos.settings.options import STORE
 from tripos.terminal import show_output
 from tripos_compiler.diagnostics.codes import CODES
 from tripos_compiler.errors import ExitCode
 
-SPEC_METAVARS = ("PATH", "URL|PATH", "A", "B")
-"""Metavars of options that take a benchmark. A and B are those of `tripos diff`."""
-FOLDERS = ("DIR", "FOLDER")
-FILES = ("FILE", "TOML")
-MODELS = ("A[,B]", "A,B", "MODEL")
-RUNS = ("RUN", "RUN[,RUN]")
-
 
 # tripos completion
 class Shell(NamedTuple):
-    """A shell: how it loads the script, and lines to append to the script."""
+    """A shell: how it loads the script, as the help says, and lines to append to the script."""
 
-    install: str
+    help: str
     after: str = ""
 
 
@@ -51,22 +45,20 @@ def main(options: argparse.Namespace) -> ExitCode:
     import shtab
 
     parser = build_parser()
-    models, runs, scenarios = _models(), _runs(), _scenarios()
+    completions: dict[str, Any] = {
+        "model": _models(),
+        "run": _runs(),
+        "scenario": _scenarios(),
+        "folder": shtab.DIRECTORY,
+        "file": shtab.FILE,
+        "spec": shtab.glob("*.tripos") | {"zsh": "_files -g '*.tripos'"},
+    }
     for action in _actions(parser):
-        if action.metavar in MODELS:
-            action.complete = models  # type: ignore[attr-defined]
-        elif action.metavar in RUNS:
-            action.complete = runs  # type: ignore[attr-defined]
-        elif action.dest == "scenario":
-            action.complete = scenarios  # type: ignore[attr-defined]
-        elif action.metavar in FOLDERS or action.dest == "output":
-            action.complete = shtab.DIRECTORY if action.metavar in FOLDERS else shtab.FILE  # type: ignore[attr-defined]
-        elif action.metavar in FILES:
-            action.complete = shtab.FILE  # type: ignore[attr-defined]
-        elif action.metavar in SPEC_METAVARS:
-            action.complete = shtab.glob("*.tripos") | {"zsh": "_files -g '*.tripos'"}  # type: ignore[attr-defined]
-        elif action.metavar == "CODE|WORD":
+        completes = action.option.kind.completes if hasattr(action, "option") else ""
+        if completes == "word":
             action.choices = _words()
+        elif completes:
+            action.complete = completions[completes]  # type: ignore[attr-defined]
     script = shtab.complete(parser, options.shell)
     if options.shell == "zsh":
         # shtab excludes further words here, which makes zsh complete neither them nor options.
@@ -126,8 +118,8 @@ def _runs() -> dict[str, Any]:
     name = "[0-9]{8}-[0-9]{6}-[0-9a-f]{4}"
     return _completion(
         "runs",
-        f"grep -raohE '{name}' \"$(printenv TRIPOS_STORE || echo results)/parts/runs\" 2>/dev/null | sort -ru",
-        "$store = if ($env:TRIPOS_STORE) { $env:TRIPOS_STORE } else { 'results' }\n"
+        f"grep -raohE '{name}' \"$(printenv {STORE.variable} || echo results)/parts/runs\" 2>/dev/null | sort -ru",
+        f"$store = if ($env:{STORE.variable}) {{ $env:{STORE.variable} }} else {{ 'results' }}\n"
         '  Get-ChildItem "$store/parts/runs/*.parquet" -ErrorAction SilentlyContinue |\n'
         f"    Select-String -Pattern '{name}' -AllMatches | ForEach-Object {{ $_.Matches.Value }} |\n"
         "    Sort-Object -Unique -Descending",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from tripos.settings.config import SETTINGS_FILE, Config
 from tripos.settings.load import ChosenSettings, chosen_settings, load_config
+from tripos.settings.options import ALLOW_OUTSIDE, MODEL, RELEASES, STORE, CheckParameters, RunParameters
 from tripos.settings.trust import trust_of
 from tripos.terminal import is_colored, show_diagnostic, show_message, show_text, terminal_width
 from tripos_compiler.errors import TriposError
@@ -51,7 +52,7 @@ def open_store(options: Namespace, *, writes: bool = False, on_bucket: bool = Tr
 
     root = chosen_settings(options).config.store
     if not on_bucket and address_of(root):
-        hint = "use a store in a folder, with --store"
+        hint = f"use a store in a folder, with {STORE}"
         raise TriposError("S0113", f"this command does not write to a store on a bucket yet: `{root}`", hint)
     if not writes:
         for store in _opened:
@@ -96,16 +97,16 @@ def compile_command_spec(options: Namespace, config: Config) -> tuple[Compilatio
     from tripos.runs.compilation import find_spec
     from tripos.settings.config import chosen_denials
 
-    releases = (*getattr(options, "releases", ()), *config.releases)
+    releases = (*RELEASES.of(options), *config.releases)
     reach = policy_of(options)
-    fetch = replace(reach, here=False) if getattr(options, "fetch", False) else None
+    fetch = replace(reach, here=False) if RunParameters.fetch.of(options) else None
     spec = find_spec(
         options.path,
         options.data,
         config.data,
         releases,
         fetch,
-        allow_outside=getattr(options, "allow_outside", False),
+        allow_outside=ALLOW_OUTSIDE.of(options),
         trust=trust_of(options),
         reach=reach,
     )
@@ -126,7 +127,7 @@ def with_mock_models(options: Namespace, chosen: ChosenSettings, compilation: Co
     if not (folder / SETTINGS_FILE).is_file():
         return chosen
     own = load_config(folder, environ={})
-    show_message("no model is given: mock models reply; name real ones with --model", stderr=True)
+    show_message(f"no model is given: mock models reply; name real ones with {MODEL}", stderr=True)
     return replace(chosen, config=chosen.config.model_copy(update={"models": own.models, "roles": own.roles}))
 
 
@@ -134,7 +135,7 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic], *, every: bool = False) 
     """Print diagnostics on standard error: the first hundred, or all with `every`."""
     from tripos_compiler.diagnostics.renderers import MAX_SHOWN, render_text
 
-    most, others = None if every else MAX_SHOWN, ": `tripos check --all` shows them"
+    most, others = None if every else MAX_SHOWN, f": `tripos check {CheckParameters.all}` shows them"
     text = render_text(diagnostics, color=is_colored(sys.stderr), width=terminal_width(), most=most, others=others)
     if text:
         show_text(text, stderr=True, styled=True)

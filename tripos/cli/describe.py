@@ -12,9 +12,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tripos.cli.arguments import listed_names
 from tripos.cli.context import compile_command_spec
 from tripos.settings.load import load_config
+from tripos.settings.option import listed_names
+from tripos.settings.options import DescribeParameters
 from tripos.settings.trust import trust_of
 from tripos.terminal import print_json, show_output, show_text, table_width
 from tripos_compiler.diagnostics.diagnostic import nearest
@@ -194,9 +195,6 @@ class DatasetStatistics:
 
 def main(options: Namespace) -> ExitCode:
     """Print the statistics. Raises `TriposError` for an unknown data set, field or group."""
-    if not listed_names(options.by) and (options.group or options.figure):
-        given = "--group" if options.group else "--figure"
-        raise TriposError("R0202", f"`{given}` has no meaning without `--by`", "name the field: --by FIELD")
     compilation, folders = compile_command_spec(options, load_config(Path.cwd(), trust=trust_of(options)))
     plan = compilation.plan
     if plan is None:
@@ -244,7 +242,9 @@ def _described(source: CaseSource, datasets: Sequence[Dataset], options: Namespa
     name = " + ".join(each.name for each in datasets)
     if not parts:
         raise TriposError(
-            "R0202", f"the data sets {name} have no field in common", "describe them without `--together`"
+            "R0202",
+            f"the data sets {name} have no field in common",
+            f"describe them without `{DescribeParameters.together}`",
         )
     by = [_part(name, parts, each) for each in listed_names(options.by)]
     chosen = [_part(name, parts, each) for each in listed_names(options.field)] or parts
@@ -269,11 +269,15 @@ def _parse_groups(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, values = text.partition("=")
         if not equals or not name.strip() or not listed_names([values]):
-            raise TriposError("R0202", f"`--group {text}` names no values", "write --group NAME=VALUE[,VALUE]")
+            raise TriposError(
+                "R0202",
+                f"`{DescribeParameters.group} {text}` names no values",
+                f"write {DescribeParameters.group} NAME=VALUE[,VALUE]",
+            )
         for value in listed_names([values]):
             if value in names:
                 message = f"`{value}` is counted as `{names[value]}` and as `{name.strip()}`"
-                raise TriposError("R0202", message, "name a value in one `--group`")
+                raise TriposError("R0202", message, f"name a value in one `{DescribeParameters.group}`")
             names[value] = name.strip()
     return names
 

@@ -24,6 +24,7 @@ from tripos.runs.next_run import NextRun, forecast_next_run
 from tripos.runs.selection import request_of
 from tripos.settings.config import Config
 from tripos.settings.load import chosen_settings
+from tripos.settings.options import MODEL, ROLE, STORE
 from tripos.settings.trust import trust_of
 from tripos.terminal import escape_controls, print_json, show_text, terminal_width
 from tripos_compiler.diagnostics.i18n import localized
@@ -131,7 +132,7 @@ def main(options: Namespace) -> ExitCode:
     config = chosen_settings(options).config
     releases = (*options.releases, *config.releases)
     if options.store is None and (options.model or options.role):
-        raise TriposError("R0202", "`--model` and `--role` say whom the next run asks", "give --store too")
+        raise TriposError("R0202", f"`{MODEL}` and `{ROLE}` say whom the next run asks", f"give {STORE} too")
     places = (options.data, config.data, releases, trust_of(options), policy_of(options))
     with open_version(options.before, *places) as old, open_version(options.after, *places) as new:
         before, after = old.plan, new.plan
@@ -154,7 +155,7 @@ def _next_run(options: Namespace, config: Config, before: Plan, after: Version) 
     """Return the forecast of the next run. Raises `TriposError`."""
     if after.spec is None:
         message = f"`{options.after}` is a plan without its data, so nobody can tell what its run asks"
-        raise TriposError("R0202", message, "give its spec or its release, or leave out --store")
+        raise TriposError("R0202", message, f"give its spec or its release, or leave out {STORE}")
     return forecast_next_run(after.spec, before, request_of(options), config, warning_printer(options, config))
 
 

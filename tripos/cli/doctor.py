@@ -26,6 +26,8 @@ from tripos.settings.config import SETTINGS_FILE, Config
 from tripos.settings.env_file import UNKNOWN_VARIABLE, env_files, load_env, split_env
 from tripos.settings.environment import set_variables
 from tripos.settings.load import ChosenSettings, load_settings, with_options
+from tripos.settings.option import listed_names
+from tripos.settings.options import MODEL, ROLE, RunParameters
 from tripos.settings.runtime import LOCAL_PREFIXES, endpoints_of, prices_of
 from tripos.settings.secrets import key_values, without_keys
 from tripos.settings.trust import trust_of
@@ -168,7 +170,7 @@ def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Check
         readable = False
     config = with_options(chosen.config, options)
     checks.insert(of_machine, sandbox_check(config))
-    table = role_table(config, _names(options.model), roles)
+    table = role_table(config, listed_names(options.model), roles)
     if readable or table:  # unreadable settings may name models
         checks += model_checks(table, config, environ, ask=options.ask)
     checks += store_checks(config.store, folder)
@@ -193,14 +195,10 @@ def _roles(options: Namespace) -> dict[str, list[str]]:
     roles: dict[str, list[str]] = {}
     for text in options.role:
         name, equals, models = text.partition("=")
-        if not equals or not _names([models]):
-            raise TriposError("R0202", f"`--role {text}` names no model", "write --role NAME=PROVIDER/MODEL")
-        roles[name] = [*roles.get(name, []), *_names([models])]
+        if not equals or not listed_names([models]):
+            raise TriposError("R0202", f"`{ROLE} {text}` names no model", f"write {ROLE} NAME=PROVIDER/MODEL")
+        roles[name] = [*roles.get(name, []), *listed_names([models])]
     return roles
-
-
-def _names(values: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(name.strip() for value in values for name in value.split(",") if name.strip()))
 
 
 SETTINGS = "settings"
@@ -322,7 +320,7 @@ def _disk_checks(root: Path) -> Iterator[CheckResult]:
         return
     told = f"{file_size(free)} free"
     if free < FULL_DISK_BYTES:
-        yield problem(STORE, "disk", told, "free some space, or choose another place with --store")
+        yield problem(STORE, "disk", told, f"free some space, or choose another place with {RunParameters.store}")
     elif free < LOW_DISK_BYTES:
         yield warning(STORE, "disk", told, "free some space before a long run")
     else:
@@ -334,7 +332,7 @@ def _write_checks(root: Path) -> Iterator[CheckResult]:
         with tempfile.TemporaryFile(dir=root):
             pass
     except OSError as error:
-        mend = "give yourself write access to it, or choose another with --store"
+        mend = f"give yourself write access to it, or choose another with {RunParameters.store}"
         yield problem(STORE, "writing", f"{root} cannot be written: {error.strerror}", mend)
     else:
         yield ok(STORE, "writing", "a file can be made there")
@@ -503,7 +501,7 @@ def model_checks(
 ) -> list[CheckResult]:
     """Check the models of the roles. With `ask`, each is sent one short question, which may cost a little."""
     if not any(roles.values()):
-        mend = f'give --model PROVIDER/MODEL, or write models = ["…"] into {SETTINGS_FILE}'
+        mend = f'give {MODEL} PROVIDER/MODEL, or write models = ["…"] into {SETTINGS_FILE}'
         return [warning("models", "roles", "no model is named", mend)]
     return asyncio.run(_check_models(roles, config, environ, ask, clock))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from tripos.cli.progress import format_reused
 from tripos.runs.forecast import budget_rows
+from tripos.settings.options import JSON
 from tripos.terminal import escape_controls
 from tripos_compiler.diagnostics.i18n import localized, reader_language
 from tripos_compiler.diagnostics.text_format import abbreviated, usd, wrap
@@ -124,7 +125,7 @@ def _why(found: Forecast, width: int) -> Iterator[str]:
             yield from _hanging_lines(f"  {'':{room}}    in {places}", width, room + 6)
     more = found.reasons[MOST_REASONS:]
     if more:
-        yield f"  {sum(reason.calls for reason in more):>{room},}  for {len(more)} more reasons, see --json"
+        yield f"  {sum(reason.calls for reason in more):>{room},}  for {len(more)} more reasons, see {JSON}"
 
 
 def _places(places: Sequence[tuple[str, str]], of: int) -> str:
@@ -161,7 +162,7 @@ def _totals(found: Forecast, width: int) -> Iterator[str]:
     yield from _wrapped(f"Reply lengths estimated from: {total.rests_on}.", width)
     if total.unbounded:
         shown, more = total.unbounded[:MOST_PLACES], len(total.unbounded) - MOST_PLACES
-        told = "; ".join(shown) + (f"; and {more} more, see --json" if more > 0 else "")
+        told = "; ".join(shown) + (f"; and {more} more, see {JSON}" if more > 0 else "")
         yield from _wrapped(f"High is unknown, because nothing bounds {told}.", width)
 
 

@@ -30,6 +30,18 @@ from tripos.importing.logs.spec_text import identifier, spec_of
 from tripos.importing.rows import FileRows, RowError, parse_constants, read_mapping, read_table, report_row_errors
 from tripos.importing.trees import approve, check_suffix, check_tree, format_tree, read_outline
 from tripos.settings.load import chosen_settings
+from tripos.settings.options import (
+    DATA,
+    OUTPUT,
+    REPLACE,
+    STORE,
+    ApproveParameters,
+    ImportDatasetParameters,
+    ImportLogsParameters,
+    ImportScoresParameters,
+    ImportTaskParameters,
+    ImportTreeParameters,
+)
 from tripos.settings.trust import refuse_if_untrusted, trust_of
 from tripos.source_files import SourceFile, SourceFolder
 from tripos.terminal import escape_controls, print_json, show_json, show_message, show_output, show_text
@@ -131,7 +143,7 @@ def _write_scores(options: Namespace, store: Store, run_id: str, table: FileRows
                 "S0505",
                 f"{many:,} of {len(scores.scores):,} scores {'is' if many == 1 else 'are'} in the store already, and"
                 f" {'another' if many == 1 else 'others'} than here",
-                "use `--replace` to replace the scores, or `--round 2` to keep both",
+                f"use `{REPLACE}` to replace the scores, or `{ImportScoresParameters.round} 2` to keep both",
                 ExitCode.SOME_FAILED,
             )
         if not options.dry_run and (change.new or change.changed):
@@ -181,8 +193,8 @@ def _samples(options: Namespace) -> ExitCode:
 
 def _run_command(options: Namespace) -> list[str]:
     """Return the command that runs the spec into the same store."""
-    folders = [word for folder in options.data for word in ("--data", folder)]
-    return ["tripos", "run", options.path, *folders, *(["--store", options.store] if options.store else [])]
+    folders = [word for folder in options.data for word in (DATA.flag, folder)]
+    return ["tripos", "run", options.path, *folders, *([STORE.flag, options.store] if options.store else [])]
 
 
 def _table(options: Namespace, fixed: Mapping[str, object]) -> FileRows:
@@ -268,12 +280,12 @@ def import_dataset(options: Namespace) -> ExitCode:
 
     database = Path(options.source).suffix.casefold() in DATABASES
     for given, shown, meant in (
-        (options.query, "--query", database),
-        (options.output, "--output", database),
-        (options.split, "--split", options.source.startswith("hf://")),
+        (options.query, ImportDatasetParameters.query.flag, database),
+        (options.output, OUTPUT.flag, database),
+        (options.split, ImportDatasetParameters.split.flag, options.source.startswith("hf://")),
     ):
         if given and not meant:
-            kind = "data sets of the Hub" if shown == "--split" else "databases"
+            kind = "data sets of the Hub" if shown == ImportDatasetParameters.split.flag else "databases"
             raise TriposError("R0202", f"`{shown}` has no meaning for `{options.source}`", f"it is for {kind}")
     name = options.name or _name_of(options.source)
     if not STATEMENT_NAME.fullmatch(name):
@@ -349,7 +361,7 @@ def _local_source(options: Namespace, name: str, spec: Path) -> str:
         target = Path(options.output) if options.output else spec.parent / f"{name}.jsonl"
         if target.exists() and not options.replace:
             raise TriposError(
-                "R0209", f"`{_short_path(target)}` is there already", "use --replace, or another file: -o FILE"
+                "R0209", f"`{_short_path(target)}` is there already", f"use {REPLACE}, or another file: -o FILE"
             )
         written = write_lines(target, json_lines(_rows_asked(path_given, options)))
         show_message(f"{counted(written.rows, 'row')} written to {_short_path(target)}", stderr=True)
@@ -504,7 +516,11 @@ def _names(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, here = text.partition("=")
         if not equals or not name or not here:
-            raise TriposError("R0202", f"`--score {text}` names no score", "write --score NAME=NAME_HERE")
+            raise TriposError(
+                "R0202",
+                f"`{ImportLogsParameters.score} {text}` names no score",
+                f"write {ImportLogsParameters.score} NAME=NAME_HERE",
+            )
         found[name] = here
     return found
 
@@ -684,7 +700,10 @@ def _finish(options: Namespace, outcome: _Imported) -> ExitCode:
         show_message(f"no logs: {counted(len(outcome.others), 'file')}, such as {outcome.others[0]}")
     if outcome.changed:
         message = f"{counted(outcome.changed, 'log')} of {len(outcome.told)} changed since they were imported"
-        hint = "`--replace` takes changed scores; for changed replies import into another benchmark with `--name`"
+        hint = (
+            f"`{REPLACE}` takes changed scores; for changed replies import into another benchmark with "
+            f"`{ImportLogsParameters.name}`"
+        )
         raise TriposError(CHANGED, message, hint, ExitCode.SOME_FAILED)
     return ExitCode.SOME_FAILED if outcome.unread else ExitCode.SUCCESS
 
@@ -707,8 +726,6 @@ def import_task(options: Namespace) -> ExitCode:
     from tripos.importing.spec_text import name_of
     from tripos.importing.tasks.promptfoo import is_promptfoo, promptfoo_spec
 
-    if options.python is not None and not options.run_python:
-        raise TriposError("R0202", "`--python` says what runs the Python of a task", "add `--run-python`")
     path = Path(options.file)
     trust = trust_of(options)
     refuse_if_untrusted(trust, outside=options.allow_outside)
@@ -722,7 +739,7 @@ def import_task(options: Namespace) -> ExitCode:
         folder, name = Path(options.output or imported.name), imported.name
     else:
         if options.argument:
-            raise TriposError("R0202", "`--argument` is for a task of Inspect", "leave it out")
+            raise TriposError("R0202", f"`{ImportTaskParameters.argument}` is for a task of Inspect", "leave it out")
         task, others = _task(path, options.task, source)
         folder, name = Path(options.output or name_of(task.name)), task.name
         imported = _translate(task, others, folder, options)
@@ -762,16 +779,18 @@ def _translate_inspect(path: Path, options: Namespace) -> ImportedTask:
     from tripos.importing.tasks.inspect import inspect_spec, read_inspect_task
 
     if not options.run_python:
-        hint = "read it, then add `--run-python`"
+        hint = f"read it, then add `{ImportTaskParameters.run_python}`"
         raise TriposError(CODE, f"`{path}` is a program, and only running it tells what the task is", hint)
     if options.shots is not None:
-        raise TriposError("R0202", "`--shots` is for a task of the Harness", "leave it out")
+        raise TriposError("R0202", f"`{ImportTaskParameters.shots}` is for a task of the Harness", "leave it out")
     _check_trust(options)
     arguments = {}
     for each in options.argument:
         name, equals, value = each.partition("=")
         if not equals:
-            raise TriposError("R0202", f"`--argument {each}` has no value", "write it as NAME=VALUE")
+            raise TriposError(
+                "R0202", f"`{ImportTaskParameters.argument} {each}` has no value", "write it as NAME=VALUE"
+            )
         try:
             arguments[name] = json.loads(value)
         except ValueError:
@@ -782,7 +801,7 @@ def _translate_inspect(path: Path, options: Namespace) -> ImportedTask:
 
 def _check_trust(options: Namespace) -> None:
 
-    trust_of(options).check("the Python of a task", "import it without `--run-python`")
+    trust_of(options).check("the Python of a task", f"import it without `{ImportTaskParameters.run_python}`")
 
 
 def _task(path: Path, name: str | None, source: SourceFolder) -> tuple[TaskFile, Mapping[str, TaskFile]]:
@@ -792,12 +811,14 @@ def _task(path: Path, name: str | None, source: SourceFolder) -> tuple[TaskFile,
     if not path.is_dir():
         if name is not None:
             raise TriposError(
-                "R0202", "`--task` chooses a task of a folder, and a file is given", "leave one of them out"
+                "R0202",
+                f"`{ImportTaskParameters.task}` chooses a task of a folder, and a file is given",
+                "leave one of them out",
             )
         task = read_task(path, source)
         return task, read_folder(path.parent, source) if task.kind == "group" else {}
     if name is None:
-        raise TriposError("R0202", f"`{path}` is a folder", "name the task: `--task NAME`")
+        raise TriposError("R0202", f"`{path}` is a folder", f"name the task: `{ImportTaskParameters.task} NAME`")
     found = read_folder(path, source)
     if name in found:
         return found[name], found
@@ -824,7 +845,7 @@ def _write(folder: Path, imported: ImportedTask, *, replace: bool) -> None:
         there = sorted(name for name in (*files, *imported.copies) if (folder / name).exists())
         if there and not replace:
             raise TriposError(
-                "R0208", f"`{folder}` has {', '.join(there)} already", "use `--replace`, or another `-o DIR`"
+                "R0208", f"`{folder}` has {', '.join(there)} already", f"use `{REPLACE}`, or another `-o DIR`"
             )
         for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -852,7 +873,9 @@ def approve_main(options: Namespace) -> ExitCode:
     """Record the approval in the file of the tree."""
     by = " ".join((options.name or "").split())
     if not by:
-        raise TriposError("R0202", "the name of the reviewer is missing", "say who read it: `--name YOU`")
+        raise TriposError(
+            "R0202", "the name of the reviewer is missing", f"say who read it: `{ApproveParameters.name} YOU`"
+        )
     try:
         done = approve(Path(options.file), by, datetime.now(UTC).replace(microsecond=0), replace=options.replace)
     except OSError as error:
@@ -878,14 +901,14 @@ def approve_main(options: Namespace) -> ExitCode:
 def import_tree(options: Namespace) -> ExitCode:
     """Write the tree, or print it."""
     if (options.file is None) == (options.run is None):
-        hint = "`tripos import tree outline.txt`, or `tripos import tree --run RUN --step NAME`"
+        hint = (
+            f"`tripos import tree outline.txt`, or `tripos import tree {ImportTreeParameters.run} RUN "
+            f"{ImportTreeParameters.step} NAME`"
+        )
         raise TriposError("R0202", "an outline comes from a file, or from the step of a run", hint)
     if options.run is not None:
         drafted = _drafted(options)
         return _write_tree(_under_root(drafted.tree, options.top), options, comment=drafted.said, draft=True)
-    for name in ("step", "only"):
-        if getattr(options, name):
-            raise TriposError("R0202", f"`--{name}` is said of a run, and none is named", "add `--run RUN`")
     shown = "standard input" if options.file == "-" else options.file
     refuse_if_untrusted(trust_of(options), outside=options.allow_outside)
     tree = check_tree(read_outline(_text(options)), shown, "S0835")
@@ -913,7 +936,11 @@ def _drafted(options: Namespace) -> DraftedTree:
     from tripos.importing.trees import read_draft
 
     if not options.step:
-        raise TriposError("R0202", "which step of the run wrote the outlines?", "add `--step NAME`, such as `reviewed`")
+        raise TriposError(
+            "R0202",
+            "which step of the run wrote the outlines?",
+            f"add `{ImportTreeParameters.step} NAME`, such as `reviewed`",
+        )
     return read_draft(open_store(options), options.run or None, options.step, options.only)
 
 
@@ -932,7 +959,7 @@ def _write_tree(tree: ParsedTree, options: Namespace, comment: str = "", *, draf
     if draft and not path.stem.endswith(DRAFT):
         path = path.with_name(f"{path.stem}{DRAFT}{path.suffix}")
     if path.exists() and not options.replace:
-        raise TriposError("S0837", f"`{path}` is there already", "give another name, or `--replace` it")
+        raise TriposError("S0837", f"`{path}` is there already", f"give another name, or `{REPLACE}` it")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(format_tree(tree, suffix, comment), "utf-8")
@@ -940,5 +967,5 @@ def _write_tree(tree: ParsedTree, options: Namespace, comment: str = "", *, draf
         raise TriposError("S0836", f"cannot write `{path}`: {error.strerror}", "check the folder") from error
     show_message(f"{path}: {leaves}")
     if draft:
-        show_message(f"a draft: read it, mend it, then `tripos approve {path} --name YOU`")
+        show_message(f"a draft: read it, mend it, then `tripos approve {path} {ApproveParameters.name} YOU`")
     return ExitCode.SUCCESS

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tripos.cli.arguments import listed_names
 from tripos.cli.context import show_diagnostics
 from tripos.cli.fmt import write_spec
 from tripos.cli.project_files import DEFAULT, TEMPLATES, Start, files_of, shipped_start
 from tripos.settings.load import chosen_settings
+from tripos.settings.option import listed_names
+from tripos.settings.options import IN_SPEC, InitParameters, NewParameters, ViewParameters
 from tripos.terminal import show_message, show_output, show_text
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, nearest
 from tripos_compiler.diagnostics.i18n import localized
@@ -63,7 +64,11 @@ def _chosen(options: Namespace, asks: bool) -> Start:
     if options.shipped is None:
         return TEMPLATES[options.template or (_ask_template() if asks else DEFAULT)]
     if options.template is not None:
-        raise TriposError("R0202", "`--from` and `--template` both name a benchmark to begin with", "give one of them")
+        raise TriposError(
+            "R0202",
+            f"`{InitParameters.shipped}` and `{InitParameters.template}` both name a benchmark to begin with",
+            "give one of them",
+        )
     return shipped_start(options.shipped)
 
 
@@ -145,7 +150,7 @@ def _print_next_steps(
         (f"tripos check {spec}", "find mistakes before anything is asked"),
         (f"tripos plan {spec}", "count the calls"),
         (f"tripos run {spec}", "run it with mock models: no key, no cost" if free else f"run {', '.join(models)}"),
-        ("tripos view --open", "look at the results in the browser"),
+        (f"tripos view {ViewParameters.open}", "look at the results in the browser"),
     ]
     width = max(len(command) for command, _ in commands)
     show_text(f"\n{localized('next')}{localized(':')}")
@@ -285,7 +290,9 @@ def metric_insertions(
     if not dimensions:
         raise TriposError(CODE, "the spec has no dimension that holds metrics", "`tripos explain dimension` shows one")
     if dimension is None and len(dimensions) > 1:
-        raise TriposError(CODE, f"which dimension? there are {', '.join(dimensions)}", "name one: --dimension NAME")
+        raise TriposError(
+            CODE, f"which dimension? there are {', '.join(dimensions)}", f"name one: {NewParameters.dimension} NAME"
+        )
     dimension = dimension or next(iter(dimensions))
     if dimension not in dimensions:
         close = nearest(dimension, dimensions)
@@ -331,8 +338,6 @@ def _name(entry: Entry) -> str:
 
 
 STATEMENT_NAME = re.compile(r"[^\W\d]\w*")
-OPTIONS = {"over": ("--over", "scenario"), "dimension": ("--dimension", "metric")}
-"""Options that apply to only one kind of statement."""
 
 
 # tripos new
@@ -429,11 +434,7 @@ def _report_unused_grades(root: str, plan: Plan, metric: str) -> None:
 def _check(options: Namespace) -> None:
     if not STATEMENT_NAME.fullmatch(options.name):
         raise TriposError("R0202", f"`{options.name}` is no name", "a name has letters, digits and `_`")
-    for option, (shown, kind) in OPTIONS.items():
-        if getattr(options, option) is not None and options.kind != kind:
-            raise TriposError("R0202", f"`{shown}` has no meaning for a {options.kind}", f"it is for a {kind}")
-    if options.scenario and options.kind != "metric":
-        raise TriposError("R0202", f"`--scenario` has no meaning for a {options.kind}", "it is for a metric")
+    NewParameters.check_kind(options, options.kind)
 
 
 def _new_statement(options: Namespace, before: Compilation) -> tuple[Mapping[str, str], str]:
@@ -454,4 +455,4 @@ def _reformatted(path: str, text: str, before: Compilation) -> str:
     try:
         return format_text(text, path) if format_text(was, path) == was else text
     except Unparsable as error:
-        raise TriposError(CODE, f"{path} would not be read: {error}", "print it without --in") from error
+        raise TriposError(CODE, f"{path} would not be read: {error}", f"print it without {IN_SPEC}") from error

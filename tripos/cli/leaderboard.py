@@ -17,9 +17,10 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from tripos.cli.arguments import listed_names
 from tripos.cli.context import open_store
 from tripos.cli.tables import output_format, show_tables, table_lines, text_columns
+from tripos.settings.option import listed_names
+from tripos.settings.options import LeaderboardParameters, PromoteParameters
 from tripos.terminal import (
     escape_controls,
     print_json,
@@ -135,8 +136,8 @@ def main(options: Namespace) -> ExitCode:
     for text in options.measure:
         benchmark, equals, measure = text.partition("=")
         if not (benchmark and equals and measure):
-            message = f"`--measure {text}` does not say which measure of which benchmark"
-            raise TriposError("R0202", message, "write --measure BENCHMARK=MEASURE")
+            message = f"`{LeaderboardParameters.measure} {text}` does not say which measure of which benchmark"
+            raise TriposError("R0202", message, f"write {LeaderboardParameters.measure} BENCHMARK=MEASURE")
         wanted[benchmark].append(measure)
     form = output_format(options)
     published = read_published(options.published)
@@ -250,7 +251,7 @@ def _notes(board: Board, published: Sequence[Published]) -> list[str]:
     told = board_notes(board)
     notes += [f"! {localized(each.text)}" if each.caution else each.text for each in told if each.kind != "mixed"]
     if board.left_out:
-        notes.append("  rank them all the same: --anyway")
+        notes.append(f"  rank them all the same: {LeaderboardParameters.anyway}")
     return notes + [f"! {localized(each.text)}" for each in told if each.kind == "mixed"]
 
 
@@ -346,7 +347,11 @@ def _tables_of(board: Board, published: Sequence[Published]) -> list[PaperTable]
 def promote_main(options: Namespace) -> ExitCode:
     """Put a run on a board, withdraw it, or list all boards with their history."""
     if not options.list and (options.run is None or not options.board):
-        raise TriposError("R0202", "`tripos promote` needs a run and a board", "write: tripos promote RUN --as NAME")
+        raise TriposError(
+            "R0202",
+            "`tripos promote` needs a run and a board",
+            f"write: tripos promote RUN {PromoteParameters.board} NAME",
+        )
     if options.list:
         return _list(open_store(options), options)
     store = open_store(options, writes=True)

@@ -17,6 +17,7 @@ from types import ModuleType
 from tripos.cli.parser import COMMANDS, build_parser, show_failure
 from tripos.errors import disk_failure, is_interrupt
 from tripos.settings.environment import check_language
+from tripos.settings.options import UNTRUSTED
 from tripos.settings.secrets import key_values, without_keys
 from tripos.settings.trust import time_limit, trust_in
 from tripos.terminal import replace_unencodable, show_message
@@ -49,7 +50,7 @@ def run_command(arguments: Sequence[str]) -> ExitCode:
         if options.verb is None:
             parser.print_help()
             return ExitCode.USAGE
-        options.trust = trust_in(getattr(options, "untrusted", False), os.environ)
+        options.trust = trust_in(UNTRUSTED.of(options), os.environ)
         options.arguments = tuple(arguments)
         verb = COMMANDS[options.verb]
         return _run_verb(getattr(importlib.import_module(f"tripos.cli.{verb.module}"), verb.main), options)

@@ -6,9 +6,11 @@ import argparse
 import importlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, NoReturn
 
+from tripos.settings.option import Option, Parameters, Refusal
+from tripos.settings.options import MODEL, ROLE
 from tripos.settings.secrets import key_values, without_keys
 from tripos.terminal import show_diagnostic, show_text
 from tripos.version import __version__
@@ -16,10 +18,10 @@ from tripos_compiler.diagnostics.i18n import localized, reader_language
 from tripos_compiler.diagnostics.text_format import display_width, wrap
 from tripos_compiler.errors import TriposError
 
-EXAMPLES = """\
+EXAMPLES = f"""\
 examples:
   tripos init quiz
-  tripos run specs/edubench --model openai/gpt-4o-mini --role judge=mock/fair
+  tripos run specs/edubench {MODEL} openai/gpt-4o-mini {ROLE} judge=mock/fair
   tripos sql "from edubench.scores limit 5"
 
 `tripos VERB --help` shows the options of a verb.
@@ -27,17 +29,22 @@ examples:
 
 
 class Command(NamedTuple):
-    """A command: the module and its function to run, and the module whose `add_COMMAND` declares its options."""
+    """A command: the module and its function to run. `listed` is a dictionary whose keys are listed below the options,
+    as `module:NAME`, with the heading of the list."""
 
     help: str
     module: str
     main: str = "main"
-    options: str = "commands"
+    listed: tuple[str, str] = ("", "")
 
 
 GROUPS = {
     "write a benchmark": {
-        "init": Command("begin a benchmark: a folder with a spec that runs at once", "init"),
+        "init": Command(
+            "begin a benchmark: a folder with a spec that runs at once",
+            "init",
+            listed=("templates", "tripos.cli.project_files:TEMPLATES"),
+        ),
         "new": Command("add a scenario or a metric to a spec", "init", "new_main"),
         "check": Command("find every error that can be found without a model", "check"),
         "fmt": Command("format spec files", "fmt"),
@@ -46,11 +53,9 @@ GROUPS = {
         "docs": Command("open the documentation in the browser", "help", "docs_main"),
     },
     "run it": {
-        "plan": Command("show the contexts, items and model calls of a benchmark", "plan", options="run_options"),
-        "run": Command("run a benchmark, or several one after another", "benchmarks", options="run_options"),
-        "teach": Command(
-            "run a benchmark with a person in place of the model", "run", "teach_main", options="run_options"
-        ),
+        "plan": Command("show the contexts, items and model calls of a benchmark", "plan"),
+        "run": Command("run a benchmark, or several one after another", "benchmarks"),
+        "teach": Command("run a benchmark with a person in place of the model", "run", "teach_main"),
     },
     "look at the results": {
         "report": Command("print the measures of a run, with intervals", "report"),
@@ -85,7 +90,11 @@ GROUPS = {
     "tools": {
         "doctor": Command("check settings, keys, endpoints, prices and the store", "doctor"),
         "store": Command("check, compact and clean the store", "store"),
-        "completion": Command("print the script that completes commands in a shell", "completion"),
+        "completion": Command(
+            "print the script that completes commands in a shell",
+            "completion",
+            listed=("install", "tripos.cli.completion:SHELLS"),
+        ),
         "lsp": Command("start the language server; editors do this by themselves", "help", "lsp_main"),
     },
 }
@@ -93,20 +102,17 @@ GROUPS = {
 COMMANDS = {name: verb for group in GROUPS.values() for name, verb in group.items()}
 
 
-INVALID_CHOICE = re.compile(r"argument (?P<named>\S+): invalid choice: '(?P<said>.*)' \(choose from (?P<known>.*)\)")
-"""argparse's message for a value that is not one of the choices."""
 MISSING_ARGUMENTS = re.compile(r"the following arguments are required: (.*)")
-INVALID_VALUE = re.compile(r"argument (\S+): invalid (.*?)(?: value)?: '(.*)'")
-KINDS = {"int": "whole number", "float": "number"}
 START_HINT = "`tripos --help` lists the verbs; `tripos init` begins a benchmark that runs at once"
 """The hint for a user who looks for a way to begin."""
-PATH_METAVARS = ("DIR", "FILE", "TOML")
-"""Metavars of options that take a folder or a file."""
 MISSING_VALUE = re.compile(r"argument (\S+): expected one argument")
 
 
 class Parser(argparse.ArgumentParser):
     """An argument parser that reports mistakes as a `TriposError` with a hint."""
+
+    parameters: type[Parameters] | None = None
+    """What is declared of its options, if it has any."""
 
     def _get_formatter(self) -> argparse.HelpFormatter:
         if reader_language() == "en":
@@ -114,21 +120,16 @@ class Parser(argparse.ArgumentParser):
         return localized_formatter(self.formatter_class)(prog=self.prog)
 
     def error(self, message: str) -> NoReturn:
-        hint = f"`{self.prog} --help` shows how it is written"
-        if wrong := INVALID_CHOICE.fullmatch(message):
-            named, value, known = wrong["named"], wrong["said"], re.findall(r"'([^']+)'|([\w-]+)", wrong["known"])
-            choices = [quoted or bare for quoted, bare in known]
-            message = f"there is no {named.lower()} `{value}`" if named.isupper() else f"`{named}` cannot be `{value}`"
-            hint = _word_hint(value, choices) or f"choose from {', '.join(choices)}"
-            if named.isupper() and value in ("help", "start", "create"):
-                hint = START_HINT
-        elif lacking := MISSING_ARGUMENTS.fullmatch(message):
+        if lacking := MISSING_ARGUMENTS.fullmatch(message):
             message = f"`{self.prog}` needs {lacking[1]}"
-        elif unfit := INVALID_VALUE.fullmatch(message):
-            message, hint = f"`{unfit[1]}` cannot be `{unfit[3]}`", f"it takes a {KINDS.get(unfit[2], unfit[2])}"
         elif empty := MISSING_VALUE.fullmatch(message):
             message = f"`{empty[1]}` needs a value"
-        raise TriposError("R0202", message, hint)
+        raise TriposError("R0202", message, f"`{self.prog} --help` shows how it is written")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Raise `TriposError` for an unknown command or action. Values of options were checked when they were read."""
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            raise _unknown_word(str(action.metavar), value, action.choices)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[argparse.Namespace, list[str]]:  # type: ignore[override]
         """Parse as argparse does, and raise `TriposError` with the nearest option for a word that is not known."""
@@ -142,16 +143,15 @@ class Parser(argparse.ArgumentParser):
             known = self._option_string_actions
             hint = _request_hint(word, known) or self._without_option(word) or _option_hint(word, known) or hint
             raise TriposError("R0202", f"`{self.prog}` has no option `{word}`", hint)
+        if self.parameters is not None:
+            self.parameters.check_needs(lambda option: option.is_in(found))
         return found, rest
 
     def _check_places(self, namespace: argparse.Namespace) -> None:
         """Raise `TriposError` S0106 for an address in place of a local folder or file. Only a release may have an
         address."""
-        for action in self._actions:
-            named = action.option_strings and (action.metavar in PATH_METAVARS or action.dest == "output")
-            if not named and action.metavar != "FILE":
-                continue
-            given = getattr(namespace, action.dest, None)
+        for option in self.parameters.options if self.parameters is not None else ():
+            given = getattr(namespace, option.name, None) if option.kind.place else None
             places = [each for each in (given if isinstance(given, list) else [given]) if isinstance(each, str)]
             if not places:
                 continue
@@ -159,7 +159,7 @@ class Parser(argparse.ArgumentParser):
 
             for place in places:
                 foreign = why_no_folder(place)
-                if foreign is not None and not (action.dest in ("store", "into") and address_of(place)):
+                if foreign is not None and not (option.kind.place == "store" and address_of(place)):
                     raise TriposError("S0106", *foreign)
 
     def _without_option(self, word: str) -> str | None:
@@ -196,17 +196,88 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     for verb in (chosen,) if chosen in COMMANDS else COMMANDS:
         added = verbs.add_parser(verb, help=COMMANDS[verb].help)
         if chosen in (None, verb):
-            options = importlib.import_module(f"tripos.cli.{COMMANDS[verb].options}")
-            getattr(options, f"add_{verb}")(added)
+            _add_command(added, verb)
     return parser
+
+
+def _add_command(parser: Parser, name: str) -> None:
+    """Add the options of a command, or its actions with theirs."""
+    from tripos.settings.options import PARAMETERS
+
+    parameters = PARAMETERS[name]
+    if isinstance(parameters, dict):
+        actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
+        for action, (help_text, inner) in parameters.items():
+            add_parameters(actions.add_parser(action, help=help_text), inner)
+    else:
+        add_parameters(parser, parameters)
+    heading, listed = COMMANDS[name].listed
+    if heading:
+        module, _, table = listed.partition(":")
+        words = {word: each.help for word, each in getattr(importlib.import_module(module), table).items()}
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        lines = command_lines([(heading, words.items())], max(map(len, words)))
+        parser.epilog = "\n".join(lines).lstrip("\n")
+
+
+def add_parameters(parser: Parser, parameters: type[Parameters]) -> None:
+    """Add the options that a class declares to a parser."""
+    parser.parameters = parameters
+    groups: dict[str, Any] = {}
+    for each in parameters.alternatives:
+        groups |= dict.fromkeys(
+            (option.name for option in each.options), parser.add_mutually_exclusive_group(required=each.required)
+        )
+    for option in parameters.options:
+        group = groups.get(option.name, parser)
+        keywords: dict[str, Any] = {"help": option.help, "metavar": option.metavar, "default": option.initial}
+        if option.is_flag:
+            del keywords["metavar"]
+            keywords["action"] = "store_true"
+        else:
+            keywords |= {"type": reader(option), "choices": option.kind.choices or None, "nargs": option.nargs}
+            keywords |= {"const": option.const, "action": "append" if option.repeated else "store"}
+        if option.positional:
+            added = group.add_argument(option.name, **keywords)
+        else:
+            added = group.add_argument(*option.flags, dest=option.name, required=option.required, **keywords)
+        added.option = option
+
+
+def reader(option: Option[Any]) -> Callable[[str], Any]:
+    """Return a function that reads a value of an option from the command line. It raises `TriposError` R0202."""
+
+    def read(given: str) -> Any:
+        kind = option.kind
+        try:
+            value = kind.read(given)
+        except (ValueError, OverflowError) as error:
+            hint = str(error) if isinstance(error, Refusal) else f"it takes a {kind.noun}"
+            raise TriposError("R0202", f"`{option}` cannot be `{given}`", hint) from error
+        if kind.choices and value not in kind.choices:
+            raise _unknown_word(option.flag, value, kind.choices)
+        if fault := kind.fault(value, option.flag):
+            raise TriposError("R0202", fault, f"give another `{option}`")
+        return value
+
+    return read
+
+
+def _unknown_word(name: str, value: str, choices: Iterable[str]) -> TriposError:
+    """Return the failure for a word that is not one of the choices, with the nearest one."""
+    message = f"there is no {name.lower()} `{value}`" if name.isupper() else f"`{name}` cannot be `{value}`"
+    hint = _word_hint(value, choices) or f"choose from {', '.join(choices)}"
+    if name.isupper() and value in ("help", "start", "create"):
+        hint = START_HINT
+    return TriposError("R0202", message, hint)
 
 
 def _request_hint(word: str, known: Iterable[str]) -> str | None:
     """Return a hint for a request setting or a judge that was given as an option to a command with models."""
-    if "--model" not in known:
+    if MODEL.flag not in known:
         return None
-    if word in ("--judge", "--judges", "--grader") and "--role" in known:
-        return "name the role of the spec: `--role judge=MODEL`"
+    if word in ("--judge", "--judges", "--grader") and ROLE.flag in known:
+        return f"name the role of the spec: `{ROLE} judge=MODEL`"
     from tripos_compiler.constructs.table import place_of_setting
 
     return place_of_setting(word)

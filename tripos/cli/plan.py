@@ -34,6 +34,7 @@ from tripos.runs.planning import (
 from tripos.runs.selection import request_of
 from tripos.settings.config import Config
 from tripos.settings.load import ChosenSettings, chosen_settings
+from tripos.settings.options import JSON, LIMIT, ONLY, SEED, AnnotateParameters, PlanParameters
 from tripos.terminal import escape_controls, is_colored, print_json, show_json, show_message, show_text, terminal_width
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics.i18n import localized, reader_language
@@ -207,7 +208,7 @@ def main(options: Namespace) -> ExitCode:
     chosen = chosen_settings(options)
     if len(options.paths) > 1:
         if options.json:
-            raise TriposError("R0202", "`--json` prints one plan, and several paths are given", "give one of them")
+            raise TriposError("R0202", f"`{JSON}` prints one plan, and several paths are given", "give one of them")
         return run_each(options, chosen, _plan_compiled)
     options.path = options.paths[0]
     return _plan_compiled(options, chosen, *compile_command_spec(options, chosen.config))
@@ -227,7 +228,11 @@ def _plan_compiled(
     spec = CompiledSpec(options.path, compilation, plan, folders)
     if options.prompts:
         if question is not None:
-            raise TriposError("R0202", "`--prompts` shows no design", "leave out `--detect` and `--spend`")
+            raise TriposError(
+                "R0202",
+                f"`{PlanParameters.prompts}` shows no design",
+                f"leave out `{PlanParameters.detect}` and `{PlanParameters.spend}`",
+            )
         show_prompts(preview_run(spec, request_of(options), config, options.prompts), as_json=options.json)
         return ExitCode.SUCCESS
     run_plan = plan_run(spec, request_of(options), config, warning_printer(options, config))
@@ -310,7 +315,7 @@ def show_plan(
             least, _, most = span.partition(RANGE_SEPARATOR)
             say(localized(f"`{span}`: at least {least} and at most {most}, as the replies will have it."))
         if (told := left_out_arm_values(plan, selection.only)) is not None:
-            say(localized(f"Left out by `--only`: {told}."))
+            say(localized(f"Left out by `{ONLY}`: {told}."))
         for line in walk_lines(plan, planned):
             say(localized(line))
         for scenario in plan.scenarios:
@@ -422,20 +427,20 @@ def design_question(options: Namespace) -> DesignQuestion | None:
     from tripos_runtime.scheduling.budget import read_amounts
 
     if options.detect is None and options.spend is None:
-        given = {"--measure": options.measure, "--pilot": options.pilot, "--label-price": options.label_price}
-        name = next((name for name, value in given.items() if value is not None), None)
-        if name is not None:
-            raise TriposError("R0202", f"`{name}` goes with `--detect` or `--spend`", "give one of them")
         return None
     if options.detect is not None and options.spend is not None:
-        raise TriposError("R0202", "`--detect` and `--spend` exclude each other", "give one of them")
+        raise TriposError(
+            "R0202", f"`{PlanParameters.detect}` and `{PlanParameters.spend}` exclude each other", "give one of them"
+        )
     if options.detect is not None:
         return DesignQuestion(detect=options.detect, measure=options.measure, label_price=options.label_price)
     ((unit, amount),) = read_amounts([options.spend]).items()
     if unit == "tokens":
         raise TriposError("R0401", f"`{options.spend}` is no sum to plan with", "write it as `5usd` or `1000calls`")
     if unit != "USD" and options.label_price is not None:
-        raise TriposError("R0202", "a label costs money, and no calls", "write the amount as `--spend 20usd`")
+        raise TriposError(
+            "R0202", "a label costs money, and no calls", f"write the amount as `{PlanParameters.spend} 20usd`"
+        )
     return DesignQuestion(spend=float(amount), unit=unit, measure=options.measure, label_price=options.label_price)
 
 
@@ -534,7 +539,8 @@ def _labels(plan: DesignPlan) -> Iterator[str]:
         if not plan.measure.corrected:
             yield "A design without speaks of its judges."
     elif plan.no_labels is not None:
-        yield f"No design has labels: {plan.no_labels}. `tripos annotate --sample 20` hands out a random part."
+        command = f"tripos annotate {AnnotateParameters.sample} 20"
+        yield f"No design has labels: {plan.no_labels}. `{command}` hands out a random part."
 
 
 def _learned(plan: DesignPlan, path: str, pilot: int) -> Iterator[str]:
@@ -545,7 +551,7 @@ def _learned(plan: DesignPlan, path: str, pilot: int) -> Iterator[str]:
             " Only the number of items is chosen."
         )
         cost = f"{usd(pilot * plan.per_item)} USD" if plan.unit == "USD" else f"{pilot * plan.per_item:,.0f} calls"
-        yield f"A pilot says more: `tripos run {path} --limit {pilot} --seed 1` with two models takes {cost}."
+        yield f"A pilot says more: `tripos run {path} {LIMIT} {pilot} {SEED} 1` with two models takes {cost}."
         return
     samples, judges, repeats = parts.observed
     total = parts.variance(samples, judges, repeats)

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 import orjson
 
+from tripos.settings.options import BUDGET, EVENTS
 from tripos.settings.secrets import table_without_keys, without_keys
 from tripos.terminal import (
     encodable_json,
@@ -390,7 +391,7 @@ class Events:
         try:
             stream = Path(target).open("w", encoding="utf-8", buffering=1)  # noqa: SIM115 - `close` closes it
         except OSError as error:
-            message = f"--events: cannot write {target}: {error.strerror}"
+            message = f"{EVENTS}: cannot write {target}: {error.strerror}"
             raise TriposError(
                 "R0202", message, "name a file that can be written, or `-` for standard output"
             ) from error
@@ -623,7 +624,7 @@ def _details(ended: RunSummary) -> Iterator[tuple[str, str]]:
 def _next(ended: RunSummary) -> Iterator[str]:
     tally, failed = ended.tally, ended.tally.failed.total()
     if ended.code == OUT_OF_BUDGET:
-        yield _copyable_command("goes on with a larger --budget; what was answered is kept", ended.command)
+        yield _copyable_command(f"goes on with a larger {BUDGET}; what was answered is kept", ended.command)
     elif ended.status != "finished":
         yield _copyable_command("goes on where this ended; what was answered is kept", ended.command)
     elif failed:

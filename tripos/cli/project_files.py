@@ -12,6 +12,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from tripos.settings.options import MODEL, ROLE, InitParameters
 from tripos.version import __version__
 from tripos_compiler.errors import TriposError
 
@@ -74,9 +75,9 @@ def files_of(start: Start, name: str, models: Sequence[str], where: str) -> dict
     common = templates.joinpath("common")
     spec = f"{name}.tripos"
     place = f"{where}/{spec}" if where else spec
-    mocks = ["--model", ",".join(start.mocks)]
+    mocks = [MODEL.flag, ",".join(start.mocks)]
     for role, fillers in start.roles.items():
-        mocks += ["--role", f"{role}={','.join(fillers)}"]
+        mocks += [ROLE.flag, f"{role}={','.join(fillers)}"]
     given = start.shipped
     if given is None:
         own = sorted(templates.joinpath(start.name).iterdir(), key=lambda each: each.name)
@@ -113,7 +114,7 @@ def shipped_start(name: str) -> Start:
 
     place = shipped_spec(name)
     if place is None:
-        hint = "the page on the gallery lists them: `tripos docs gallery`; or begin with `--template`"
+        hint = f"the page on the gallery lists them: `tripos docs gallery`; or begin with `{InitParameters.template}`"
         raise TriposError("E0108", f"no benchmark `{name}` comes with Tripos", hint)
     compilation = find_spec(str(place)).compile()
     specs = [Path(source.path).resolve() for source in compilation.sources]

@@ -25,6 +25,7 @@ from tripos.runs.compilation import CompiledSpec, find_spec
 from tripos.runs.preparation import make_lock
 from tripos.runs.selection import bind_roles, request_of
 from tripos.settings.load import chosen_settings, load_config
+from tripos.settings.options import ReleaseParameters, VerifyParameters
 from tripos.settings.trust import refuse_if_untrusted, trust_of
 from tripos.terminal import print_json, show_diagnostic, show_json, show_message
 from tripos_compiler.errors import ExitCode, TriposError
@@ -36,7 +37,7 @@ def verify_main(options: Namespace) -> ExitCode:
     """Check a release, or with `--result` an attested result. Return exit code 1 if anything differs from what was
     released or attested."""
     if (options.path is None) == (options.result is None):
-        hint = "write: tripos verify DIR, or tripos verify --result FILE"
+        hint = f"write: tripos verify DIR, or tripos verify {VerifyParameters.result} FILE"
         raise TriposError("R0202", "`tripos verify` takes a release, or a result", hint)
     if options.result is not None:
         return verify_result(options)
@@ -85,11 +86,15 @@ def by_role(texts: Sequence[str]) -> dict[str, str]:
         role, equals, place = text.partition("=")
         if not (role and equals and place):
             raise TriposError(
-                "R0202", f"`--artefact {text}` does not say which role has which", "write --artefact ROLE=DIR"
+                "R0202",
+                f"`{ReleaseParameters.artefact} {text}` does not say which role has which",
+                f"write {ReleaseParameters.artefact} ROLE=DIR",
             )
         if role in values:
             raise TriposError(
-                "R0202", f"`--artefact` gives the role `{role}` twice", "give one reward model for each role"
+                "R0202",
+                f"`{ReleaseParameters.artefact}` gives the role `{role}` twice",
+                "give one reward model for each role",
             )
         values[role] = place
     return values
@@ -105,7 +110,7 @@ def warn_of_open_roles(roles: Sequence[str]) -> None:
             "warning",
             OPEN,
             f"the release does not say which reward model fills `{role}`",
-            f"name it: --artefact {role}=DIR",
+            f"name it: {ReleaseParameters.artefact} {role}=DIR",
             ("two runs of it may have scores by two models",),
         )
 
@@ -209,7 +214,7 @@ def _day(text: str | None, environ: Mapping[str, str]) -> date | None:
         epoch = environ.get(EPOCH, "").strip()
         return datetime.fromtimestamp(int(epoch), UTC).date() if epoch else None
     except (ValueError, OverflowError, OSError) as error:
-        what = f"`--date {text}`" if text is not None else f"`{EPOCH}`"
+        what = f"`{ReleaseParameters.date} {text}`" if text is not None else f"`{EPOCH}`"
         raise TriposError("R0202", f"{what} is no day", "write it as 2026-11-21") from error
 
 

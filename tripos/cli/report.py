@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tripos.cli.context import open_store
 from tripos.cli.tables import PAPER_FORMATS, output_format, show_tables, table_lines, text_columns
+from tripos.settings.options import ONLY, PROFILE, SQL, STORE, CompareParameters, ReportParameters
 from tripos.terminal import (
     is_colored,
     print_json,
@@ -78,13 +79,17 @@ def main(options: Namespace) -> ExitCode:
         if plan is None:
             return ExitCode.USAGE
     if options.html and (plan is not None or options.only):
-        message = "`--html` shows a run as it was, without `--spec` and `--only`"
+        message = f"`{ReportParameters.html}` shows a run as it was, without `{ReportParameters.spec}` and `{ONLY}`"
         raise TriposError("R0202", message, "write the page of the whole run; it filters by every axis")
     from tripos.settings.trust import trust_of
     from tripos_warehouse.statistics.user_functions import python_refused
 
-    plain = {"--sql": options.sql, "--confusion": options.confusion, "--items": options.items}
-    form = output_format(options, text_only={**plain, "--html": options.html is not None})
+    plain = {
+        SQL.flag: options.sql,
+        ReportParameters.confusion.flag: options.confusion,
+        ReportParameters.items.flag: options.items,
+    }
+    form = output_format(options, text_only={**plain, ReportParameters.html.flag: options.html is not None})
     best: frozenset[BestValue] = frozenset()
     tables: Sequence[FigureTable] = ()
     items: Sequence[AnalysedItem] = ()
@@ -178,7 +183,7 @@ def _within(run: RunRecord, only: Mapping[str, tuple[str, ...]]) -> dict[str, tu
         found[name] = tuple(value for value in values if value in own)
         if not found[name]:
             message = f"run `{run.run_id}` has nothing of `{name}={','.join(values)}`"
-            raise TriposError("R0202", message, f"it was made with `--only {name}={','.join(own)}`")
+            raise TriposError("R0202", message, f"it was made with `{ONLY} {name}={','.join(own)}`")
     return found
 
 
@@ -262,8 +267,8 @@ def store_options(options: Namespace) -> str:
     "--store 'my results'"
     """
     if options.store:
-        return f"--store {shlex.quote(options.store)}"
-    return f"--profile {shlex.quote(options.profile)}" if options.profile else ""
+        return f"{STORE} {shlex.quote(options.store)}"
+    return f"{PROFILE} {shlex.quote(options.profile)}" if options.profile else ""
 
 
 def _commands(report: Report) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -281,7 +286,7 @@ def _commands(report: Report) -> Iterator[tuple[str, tuple[str, ...]]]:
             )
             return
     if len(run.models) > 1:
-        two = ("--models", ",".join(run.models[:2])) if len(run.models) > 2 else ()
+        two = (CompareParameters.models.flag, ",".join(run.models[:2])) if len(run.models) > 2 else ()
         yield "two models", ("compare", run.run_id, *two)
     else:
         yield "in SQL", ("sql", further_query(report))

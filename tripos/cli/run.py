@@ -31,6 +31,21 @@ from tripos.runs.preparation import RunWarning, family_warning, media_warning, p
 from tripos.runs.selection import request_of
 from tripos.settings.config import Config
 from tripos.settings.load import ChosenSettings, chosen_settings
+from tripos.settings.options import (
+    DRY_RUN,
+    EVENTS,
+    IMAGE,
+    JSON,
+    JUNIT,
+    MODEL,
+    PATIENCE,
+    SHARD,
+    SHARDS,
+    TIME_LIMIT,
+    TIMEOUT,
+    RunParameters,
+    TeachParameters,
+)
 from tripos.settings.runtime import check_divisible, limits_of
 from tripos.settings.secrets import without_keys
 from tripos.terminal import (
@@ -93,8 +108,8 @@ def run_compiled(
     prepared = prepare(spec, choices, config, people=people, budget=budget, locked=options.locked)
     if options.dry_run:
         return _dry_run(prepared, options, config, warn)
-    pool = worker_pool(spec, choices, config, options.workers)
-    run = open_run(spec, prepared, config, warn, pool, detach=options.detach)
+    pool = worker_pool(spec, choices, config, RunParameters.workers.of(options))
+    run = open_run(spec, prepared, config, warn, pool, detach=RunParameters.detach.of(options))
     with contextlib.ExitStack() as stack:
         stack.callback(prepared.wiring.close)
         events = stack.enter_context(Events.open(options.events, chosen.secrets)) if options.events else None
@@ -246,7 +261,7 @@ class _Run:
             for role, models in job.binding.models.items():
                 lines += wrap_labelled(f"  {role}: ", ", ".join(models), "    ") if models else ()
             if (shard := job.selection.shard) is not None:
-                lines.append(localized(f"  shard {shard} of the items; without --shard a run has them all"))
+                lines.append(localized(f"  shard {shard} of the items; without {SHARD} a run has them all"))
             if told := withheld_note(job.source, job.selection):
                 lines.append(hanging_indent("  ", localized(told), sys.stderr))
             print_stderr("\n".join(lines))
@@ -307,9 +322,6 @@ def _relative_place(place: str) -> str:
 
 
 PROGRAMS = {"slurm": ("sbatch",), "k8s": ("kubectl", "create", "-f", "-")}
-CLUSTER_OPTIONS = ("submit", "write", "shards", "time_limit", "image")
-UNSHARDED_OPTIONS = ("shard", "junit", "events")
-"""Options that cannot be passed on to shards."""
 
 
 # A run on a cluster
@@ -317,12 +329,14 @@ def run_on_cluster(options: Namespace) -> ExitCode:
     """Write the script or the manifest of a run, and submit it with `--submit`. The first shard is prepared here, so
     that its mistakes are reported before anything is submitted. Raises `TriposError`."""
     if len(options.paths) > 1:
-        raise TriposError("R0202", f"`--on {options.on}` takes one benchmark at a time", "submit each by itself")
+        raise TriposError(
+            "R0202", f"`{RunParameters.on} {options.on}` takes one benchmark at a time", "submit each by itself"
+        )
     options.path = options.paths[0]
-    for name in UNSHARDED_OPTIONS:
-        if getattr(options, name) is not None:
-            hint = "give it to the command that ends the run, without --on"
-            raise TriposError("R0202", f"`--{name}` is not shared by shards", hint)
+    for option in (SHARD, JUNIT, EVENTS):
+        if option.is_in(options):
+            hint = f"give it to the command that ends the run, without {RunParameters.on}"
+            raise TriposError("R0202", f"`{option}` is not shared by shards", hint)
     chosen = chosen_settings(options)
     sharding = _sharding(options, chosen)
     if sharding is None:
@@ -336,7 +350,7 @@ def run_on_cluster(options: Namespace) -> ExitCode:
         show_message(submit(PROGRAMS[options.on], text))
     elif options.write is None:
         show_text(text.rstrip("\n"))
-    show_message(f"when its {sharding.cluster.shards} shards are done: {sharding.whole}", stderr=True)
+    show_message(f"when its {SHARDS.setting_in(sharding.config)} shards are done: {sharding.whole}", stderr=True)
     return ExitCode.SUCCESS
 
 
@@ -348,24 +362,23 @@ def _sharding(options: Namespace, chosen: ChosenSettings) -> Sharding | None:
     if compilation.plan is None:
         return None
     command = shard_command(options.arguments, chosen.secrets)
-    check_divisible(limits_of(config, {}), config.cluster.shards, "shards")
-    first = replace(request_of(options), shard=f"1/{config.cluster.shards}", divide=True)
+    check_divisible(limits_of(config, {}), SHARDS.setting_in(config), "shards")
+    first = replace(request_of(options), shard=f"1/{SHARDS.setting_in(config)}", divide=True)
     spec = CompiledSpec(options.path, compilation, compilation.plan, folders)
     prepare(spec, first, config, locked=options.locked).wiring.close()
-    return Sharding(compilation.plan.benchmark.name, command, config.cluster)
+    return Sharding(compilation.plan.benchmark.name, command, config)
 
 
 def _run_on_ray(options: Namespace, sharding: Sharding) -> ExitCode:
     """Run all shards, then the whole run, which finds every result in the store. Raises `TriposError` R0413 if a shard
     failed."""
-    for name in ("submit", "write", "time_limit", "image"):
-        if getattr(options, name):
-            message = f"`--{name.replace('_', '-')}` does nothing with --on ray"
-            raise TriposError("R0202", message, "leave it out")
+    for option in (RunParameters.submit, RunParameters.write, TIME_LIMIT, IMAGE):
+        if option.is_in(options):
+            raise TriposError("R0202", f"`{option}` does nothing with {RunParameters.on} ray", "leave it out")
     if options.dry_run:
         show_text(sharding.whole)
         return ExitCode.SUCCESS
-    count, ended, asked = sharding.cluster.shards, 0, 0
+    count, ended, asked = SHARDS.setting_in(sharding.config), 0, 0
     failed: list[int] = []
     for end in run_shards(sharding, Path.cwd()):
         ended, asked = ended + 1, asked + end.asked
@@ -378,14 +391,6 @@ def _run_on_ray(options: Namespace, sharding: Sharding) -> ExitCode:
         hint = "run the same command again: what was answered is kept"
         raise TriposError("R0413", message, hint, ExitCode.SOME_FAILED)
     return main(options)
-
-
-def refuse_without_cluster(options: Namespace) -> None:
-    """Raise `TriposError` R0202 for an option that requires `--on`."""
-    given = [name for name in CLUSTER_OPTIONS if getattr(options, name)]
-    if given:
-        name = f"--{given[0].replace('_', '-')}"
-        raise TriposError("R0202", f"`{name}` needs a cluster", "give --on slurm, k8s or ray too, or leave it out")
 
 
 def _text(on: str, sharding: Sharding, chosen: ChosenSettings) -> str:
@@ -414,18 +419,22 @@ def teach_main(options: Namespace) -> ExitCode:
     """Run a benchmark with a person in the compared role. Exit codes are those of `tripos run`."""
     name = f"human/{options.name}"
     if not options.name or "," in options.name or "/" in options.name or options.name != options.name.strip():
-        raise TriposError("R0202", f"`--name {options.name}` is no name of a person", "write one such as --name anna")
+        raise TriposError(
+            "R0202",
+            f"`{TeachParameters.name} {options.name}` is no name of a person",
+            f"write one such as {TeachParameters.name} anna",
+        )
     if options.model:
         raise TriposError(
-            "R0202", "`--model` fills the role that you take yourself", "leave it out, or use `tripos run`"
+            "R0202", f"`{MODEL}` fills the role that you take yourself", "leave it out, or use `tripos run`"
         )
     if options.dry_run or options.json:
-        raise TriposError("R0202", "nothing is taught with `--dry-run` or `--json`", "use `tripos run` for these")
+        raise TriposError("R0202", f"nothing is taught with `{DRY_RUN}` or `{JSON}`", "use `tripos run` for these")
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")  # a byte that is not UTF-8 must not end the session
     options.model = [name]
     chosen = chosen_settings(options)
-    limits = chosen.config.limits.model_copy(update={"timeout_s": PATIENCE_S, "patience_s": PATIENCE_S})
+    limits = chosen.config.limits.model_copy(update={each.key: PATIENCE_S for each in (TIMEOUT, PATIENCE)})
     chosen = replace(chosen, config=chosen.config.model_copy(update={"limits": limits}))
     compilation, folders = compile_command_spec(options, chosen.config)
     person = HumanModel(name, Terminal(sys.stdin, sys.stdout))

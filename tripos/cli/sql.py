@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from tripos.settings.options import FORMAT, OUTPUT, SqlParameters
 from tripos.terminal import show_diagnostic, show_json, show_message, show_output, show_text, table_width
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.files import atomic_path
@@ -52,7 +53,9 @@ def write_database(statements: Sequence[str], path: str) -> ExitCode:
 
     target = Path(path)
     if target.exists() and not _is_ours(target):
-        raise TriposError("S0206", f"`{target}` is there already and was not made by `--duckdb`", "choose another name")
+        raise TriposError(
+            "S0206", f"`{target}` is there already and was not made by `{SqlParameters.duckdb}`", "choose another name"
+        )
     try:
         with atomic_path(target) as new, duckdb.connect(str(new)) as database:
             for statement in statements:
@@ -178,10 +181,10 @@ def _show_formatted(connection: Connection, options: Namespace) -> None:
 
     form = output_format(options)
     if options.output is not None:  # the format follows from the file name
-        raise TriposError("R0202", f"`--output` has no use with `--format {form}`", "leave one of them out")
+        raise TriposError("R0202", f"`{OUTPUT}` has no use with `{FORMAT} {form}`", "leave one of them out")
     if options.query is None:
         raise TriposError(
-            "R0202", f"`--format {form}` prints the answer of one query", "write the query: tripos sql QUERY"
+            "R0202", f"`{FORMAT} {form}` prints the answer of one query", "write the query: tripos sql QUERY"
         )
     answer = run_query(connection, options.query)
     if form == "json":

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tripos.cli.context import open_store
 from tripos.cli.tables import table_lines, text_columns
 from tripos.runs.records import BatchesUnderWay, BatchUnderWay
+from tripos.settings.options import StoreMergeParameters
 from tripos.terminal import print_json, show_diagnostic, show_message, show_text
 from tripos_compiler.diagnostics.text_format import counted, file_size
 from tripos_compiler.errors import ExitCode, TriposError
@@ -87,7 +88,9 @@ def _merge(options: Namespace) -> ExitCode:
     sources = [Store.open(path, create=False, on_damage=tell, tolerant=True) for path in options.stores]
     target = Store.open(options.into, create=True)
     if any(source.root == target.root for source in sources):
-        raise TriposError("R0202", f"`{options.into}` is merged into itself", "name another folder: --into DIR")
+        raise TriposError(
+            "R0202", f"`{options.into}` is merged into itself", f"name another folder: {StoreMergeParameters.into} DIR"
+        )
     for source in sources:
         source.sweep()
     done = merge_stores(target, sources)

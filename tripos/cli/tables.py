@@ -10,6 +10,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tripos.settings.options import FORMAT, INTERVAL, JSON
 from tripos.terminal import escape_controls, is_colored, show_output, show_text, table_width
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.errors import TriposError
@@ -50,23 +51,23 @@ PAPER_FORMATS = ("md", "latex", "html")
 def output_format(options: Namespace, *, text_only: Mapping[str, bool] = {}) -> str:
     """Return the output format. Raises `TriposError` R0202 if an option does not apply to it: `--interval`, or one that
     is set in `text_only`."""
-    form = "json" if getattr(options, "json", False) else str(options.format)
-    if getattr(options, "json", False) and options.format not in ("text", "json"):
-        raise TriposError("R0202", f"`--json` and `--format {options.format}` exclude each other", "give one of them")
-    if getattr(options, "interval", None) is not None and form not in PAPER_FORMATS:
-        message = f"`--interval` has no use with `--format {form}`"
+    form = "json" if JSON.of(options) else str(options.format)
+    if JSON.of(options) and options.format not in ("text", "json"):
+        raise TriposError("R0202", f"`{JSON}` and `{FORMAT} {options.format}` exclude each other", "give one of them")
+    if INTERVAL.of(options) is not None and form not in PAPER_FORMATS:
+        message = f"`{INTERVAL}` has no use with `{FORMAT} {form}`"
         raise TriposError(
             "R0202", message, f"it is for {', '.join(PAPER_FORMATS)}; csv and json have both ends of an interval"
         )
     for name, given in text_only.items():
         if given and form not in ("text", "json"):
-            raise TriposError("R0202", f"`{name}` has no use with `--format {form}`", "leave one of them out")
+            raise TriposError("R0202", f"`{name}` has no use with `{FORMAT} {form}`", "leave one of them out")
     return form
 
 
 def show_tables(tables: Sequence[PaperTable], form: str, options: Namespace) -> None:
     """Print tables in one of the formats of `PAPER_FORMATS`."""
-    show_text(WRITERS[form](tables, getattr(options, "interval", None) or "ci"), end="")
+    show_text(WRITERS[form](tables, INTERVAL.of(options) or "ci"), end="")
 
 
 def show_rows(rows: Sequence[Mapping[str, Any]]) -> None:

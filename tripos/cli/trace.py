@@ -17,6 +17,7 @@ from rich.cells import cell_len, chop_cells
 
 from tripos.cli.context import open_store
 from tripos.runs.provenance import MOST_NAMED, SHORTEST, Finder, Row, Trace, TracedReply, find_trace
+from tripos.settings.options import JSON, ShowParameters
 from tripos.terminal import escape_controls, show_json, show_text, table_width, terminal_width
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import duration, usd
@@ -236,7 +237,9 @@ class _TraceText:
                 break
         if most is not None and len(folded) > most:
             rest = len(text) - sum(map(len, folded[:most]))
-            told = localized(f"… {rest:,} more {'character' if rest == 1 else 'characters'}; --full shows all")
+            told = localized(
+                f"… {rest:,} more {'character' if rest == 1 else 'characters'}; {ShowParameters.full} shows all"
+            )
             folded = [*folded[:most], *fold(told, room)]
         if cell_len(label) >= LABEL:
             yield from (f"{indent}{each}" for each in chop_cells(label, self.width - len(indent)))
@@ -590,7 +593,7 @@ NARROWEST = 20
 def show_main(options: Namespace) -> ExitCode:
     """Print a conversation, or a reply with its messages; without a key, list the last replies."""
     if options.key is None and options.json:
-        raise TriposError("R0202", "`--json` prints one reply, and none is named", "write `tripos show KEY --json`")
+        raise TriposError("R0202", f"`{JSON}` prints one reply, and none is named", f"write `tripos show KEY {JSON}`")
     store = open_store(options)
     connection = connect(store)
     try:
@@ -637,7 +640,9 @@ def _parts(shown: Transcript, width: int, full: bool) -> Iterator[list[str]]:
         yield _text(f"{about}{localized(': ')}{told}", width, INDENT)
         yield _text(_short(row["reply"] or "", width), width, 2 * INDENT)
     if len(some) < len(shown.follow_ups):
-        yield _text(localized(f"… {len(shown.follow_ups) - len(some):,} more; --full shows all"), width, INDENT)
+        yield _text(
+            localized(f"… {len(shown.follow_ups) - len(some):,} more; {ShowParameters.full} shows all"), width, INDENT
+        )
 
 
 def _turn_lines(line: Turn, width: int) -> list[str]:

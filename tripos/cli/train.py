@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tripos.cli.arguments import listed_names
 from tripos.cli.exports.training_data import compiled_pairs, named_pairings, pairings_of
+from tripos.settings.option import listed_names
+from tripos.settings.options import ROLE, TrainRewardParameters
 from tripos.terminal import print_json, print_stderr, show_diagnostic, show_message
 from tripos.training.environment import DATA, NOT_MODEL_FILES, REPORT_FILE, require_extra, silence_libraries
 from tripos.training.recipe import Recipe, settings_of
@@ -116,7 +117,11 @@ def _exported(options: Namespace, path: Path) -> Path:
     if name is None or name not in names:
         some = ", ".join(f"`{each}`" for each in names) or "none"
         what = f"the spec has no export `{name}` of the best replies" if name else "nothing says which export to learn"
-        hint = f"`--export NAME`; there is {some}" if names else "declare one: `export NAME { best of … }`"
+        hint = (
+            f"`{TrainRewardParameters.export} NAME`; there is {some}"
+            if names
+            else "declare one: `export NAME { best of … }`"
+        )
         raise TriposError("S0601", what, hint)
     connection, run = connect_run(open_store(options), options.run, plan)
     nothing: dict[str, list[str]] = {
@@ -168,7 +173,7 @@ def reward_summary_lines(report: Mapping[str, Any], folder: Path) -> Iterator[st
         yield f"which topics are tested moves the figure by {error:.3f} (standard error)"
     yield f"written to {folder}, named {report['model_sha256'][:12]}"
     yield f"all figures: {folder / REPORT_FILE}"
-    yield f"a scorer's role takes it: --role ROLE=reward/{folder}"
+    yield f"a scorer's role takes it: {ROLE} ROLE=reward/{folder}"
 
 
 def _variant(each: Mapping[str, Any]) -> tuple[str, str, str, str, str, str]:
@@ -246,7 +251,9 @@ def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
     tests = listed_names(options.test)
     if not (given.is_dir() or given.suffix in ("", ".tripos")):
         if options.export:
-            raise TriposError("R0202", "`--export` has no meaning for a file", "it is an option of specs")
+            raise TriposError(
+                "R0202", f"`{TrainRewardParameters.export}` has no meaning for a file", "it is an option of specs"
+            )
         if len(tests) > 1:
             raise TriposError("R0202", "one file is tested", "put the pairs into one file")
         return given, Path(tests[0]) if tests else None
@@ -260,7 +267,11 @@ def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
         hint = "declare one: `export NAME { pairs from DATASET … }`, or test fewer"
         raise TriposError("S0601", "the spec has no pairs to learn", hint)
     if both := [each.name for each in learned if each in tested]:
-        raise TriposError("R0202", f"`{both[0]}` is learned and tested", "name another with `--test` or `--export`")
+        raise TriposError(
+            "R0202",
+            f"`{both[0]}` is learned and tested",
+            f"name another with `{TrainRewardParameters.test}` or `{TrainRewardParameters.export}`",
+        )
     from tripos.training.reward_pairs import write_pairs
 
     write_pairs(plan, learned, source, folder / DATA)

@@ -10,9 +10,10 @@ from argparse import Namespace
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from tripos.cli.arguments import listed_names
 from tripos.cli.context import open_store
 from tripos.plots.plot import FontWarning, PlotChoices, plot
+from tripos.settings.option import listed_names
+from tripos.settings.options import PlotParameters
 from tripos.terminal import print_json, show_diagnostic, show_message, show_text, table_width, terminal_width
 from tripos.view.export import write_folder, write_report
 from tripos.view.files import ViewFiles
@@ -82,7 +83,7 @@ def _open_browser(address: str, run: str | None, options: Namespace) -> None:
 # tripos plot
 def plot_main(options: Namespace) -> ExitCode:
     """Draw a plot, write it to a file, and print its notes for a caption. Raises `TriposError`."""
-    _check(options)
+    PlotParameters.check_kind(options, options.kind)
     choices = PlotChoices(
         measure=options.measure,
         models=listed_names(options.models),
@@ -106,16 +107,6 @@ def plot_main(options: Namespace) -> ExitCode:
     show_text("\n".join([picture.title, *(f"  {note}" for note in picture.notes)]))
     show_message(f"written to {options.out}")
     return ExitCode.SUCCESS
-
-
-def _check(options: Namespace) -> None:
-    """Raise `TriposError` R0202 for an option of another kind of plot."""
-    for name, kind in (("against", "judges"), ("metric", "judges"), ("cost", "cost")):
-        if getattr(options, name) is not None and options.kind != kind:
-            raise TriposError("R0202", f"`--{name}` has no use with `{options.kind}`", f"it is for {kind}")
-    if options.measure is not None and options.kind in ("heatmap", "judges"):
-        message = f"`--measure` has no use with `{options.kind}`"
-        raise TriposError("R0202", message, "it is for the other kinds of pictures")
 
 
 REQUIRED_AGREEMENT = 0.9

@@ -24,6 +24,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from tripos.settings.options import ImportDatasetParameters
 from tripos.source_files import SourceFolder
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.i18n import localized
@@ -95,7 +96,7 @@ def files_of_hub(names: Sequence[str], split: str | None) -> str:
         close = nearest(split, sorted({word for each in listed for word in _words(each)}))
         hint = f"did you mean `{close}`?" if close else f"its files: {shown}"
         raise TriposError(PROPOSAL_ERROR, f"the data set has no files of `{split}`", hint)
-    hint = "give the path of one, hf://OWNER/NAME/PATH, or `--split NAME`"
+    hint = f"give the path of one, hf://OWNER/NAME/PATH, or `{ImportDatasetParameters.split} NAME`"
     raise TriposError(PROPOSAL_ERROR, f"the data set has several files: {shown}", hint)
 
 
@@ -129,7 +130,9 @@ def rows_of_database(
     for number, row in enumerate(rows):
         if number >= trust.limits.rows:
             raise TriposError(
-                PROPOSAL_ERROR, f"`{path.name}` gives more than {trust.limits.rows:,} rows", "ask for fewer: --query"
+                PROPOSAL_ERROR,
+                f"`{path.name}` gives more than {trust.limits.rows:,} rows",
+                f"ask for fewer: {ImportDatasetParameters.query}",
             )
         yield row
 
@@ -197,7 +200,7 @@ def _only_table(names: Sequence[str], path: Path) -> str:
             if names
             else f"`{path.name}` has no table"
         )
-        raise TriposError(PROPOSAL_ERROR, told, 'say which rows: --query "select … from …"')
+        raise TriposError(PROPOSAL_ERROR, told, f'say which rows: {ImportDatasetParameters.query} "select … from …"')
     quoted = names[0].replace('"', '""')
     return f'select * from "{quoted}"'
 

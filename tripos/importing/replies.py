@@ -18,6 +18,7 @@ from typing import Any
 from tripos.importing.rows import FileRow, FileRows, InvalidValue, ItemIndex, PlannedItem, RowError, parse_whole_number
 from tripos.runs.records import media_store, run_row, step_rows
 from tripos.settings.config import Config, programs_of
+from tripos.settings.options import COLUMN, MODEL, ROLE
 from tripos.settings.runtime import with_identities
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.errors import TriposError
@@ -183,7 +184,7 @@ class _ReplyReader:
                 )
                 raise TriposError("S0502", f"a reply has no field `{name}`", hint)
         if not any(told.column("reply", record.said) for record in self.table.records):
-            hint = f"say which it is: `--column reply=COLUMN`; the file has {', '.join(self.table.columns[:10])}"
+            hint = f"say which it is: `{COLUMN} reply=COLUMN`; the file has {', '.join(self.table.columns[:10])}"
             raise TriposError("S0502", "no column has the replies", hint)
 
     def _take(self, record: FileRow) -> None:
@@ -196,7 +197,7 @@ class _ReplyReader:
         step = self._step(record, scenario)
         model = record.text("model")
         if model is None and step.role == self.found.compared:
-            raise InvalidValue("model", None, "nothing says whose reply it is: `--model NAME`, or a column of it")
+            raise InvalidValue("model", None, f"nothing says whose reply it is: `{MODEL} NAME`, or a column of it")
         arms = {arm: value for arm in scenario.arms if (value := self._arm(record, arm)) is not None}
         number = self._number(record, step, (item.scenario, item.item_id, model, step.name, str(sorted(arms.items()))))
         text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
@@ -301,7 +302,7 @@ def load_generated_rows(
         if len(filled) > 1:
             names = ", ".join(filled)
             message = f"several models made rows as `{role}`: {names}"
-            raise TriposError("R0201", message, f"name the model that wrote the rows: --role {role}={filled[0]}")
+            raise TriposError("R0201", message, f"name the model that wrote the rows: {ROLE} {role}={filled[0]}")
         models |= {role: filled[0]} if filled else {}
     lacking = {ask.role for made in making for ask in made.asks} - models.keys()
     if lacking:
@@ -341,10 +342,10 @@ def _rows_missing(
     without cost, since their replies are not the imported ones."""
     named = " and ".join(f"`{made.name}`" for made in making if made.asks)
     makers = {ask.role for made in making for ask in made.asks}
-    words = [*command, "--model", FREE]
+    words = [*command, MODEL.flag, FREE]
     for role in plan.roles:
         if role.kind != "compared":
-            words += ["--role", f"{role.name}={models.get(role.name, 'MODEL' if role.name in makers else FREE)}"]
+            words += [ROLE.flag, f"{role.name}={models.get(role.name, 'MODEL' if role.name in makers else FREE)}"]
     message = f"the rows of {named} are yet to be made, and replies can only be to rows that are there"
     return TriposError("E0307", message, f"make them, then import again: {shlex.join(words)}")
 
@@ -410,7 +411,7 @@ def role_flags(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, model = text.partition("=")
         if not equals or not name or not model:
-            raise TriposError("R0202", f"`--role {text}` names no model", "write --role NAME=MODEL")
+            raise TriposError("R0202", f"`{ROLE} {text}` names no model", f"write {ROLE} NAME=MODEL")
         found[name] = model
     return found
 
@@ -540,7 +541,7 @@ def _binding(plan: Plan, replies: ImportedReplies, roles: Mapping[str, str]) -> 
         elif role.name in asked and len(replies.models) == 1:
             models[role.name] = replies.models
         elif role.name in asked:
-            raise TriposError("R0201", f"no model fills the role `{role.name}`", f"give one: --role {role.name}=MODEL")
+            raise TriposError("R0201", f"no model fills the role `{role.name}`", f"give one: {ROLE} {role.name}=MODEL")
         else:
             models[role.name] = ()
     return RoleBinding(models, replies.compared)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tripos.settings.environment import read_toml
+from tripos.settings.options import COLUMN, REJECTED, SET, SKIP_REJECTED, AnnotateParameters
 from tripos.source_files import SourceFolder
 from tripos.terminal import escape_controls, show_message
 from tripos_compiler.diagnostics.diagnostic import nearest
@@ -110,10 +111,10 @@ def read_mapping(path: str | None, columns: Sequence[str], fixed: Mapping[str, A
 
 def parse_constants(texts: Sequence[str]) -> dict[str, str]:
     """Parse the values of `--set FIELD=VALUE`. Raises `TriposError` S0502."""
-    return dict(_parse_pair(text, "--set FIELD=VALUE") for text in texts)
+    return dict(_parse_pair(text, f"{SET} FIELD=VALUE") for text in texts)
 
 
-def _parse_pair(text: str, form: str = "--column FIELD=COLUMN") -> tuple[str, str]:
+def _parse_pair(text: str, form: str = f"{COLUMN} FIELD=COLUMN") -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip() or not value:
         raise TriposError(UNFIT_MAPPING, f"`{text}` does not say which is which", f"write `{form}`")
@@ -228,7 +229,7 @@ def read_table(source: str, told: ColumnMap, trust: Trust = TRUSTED, *, outside:
         raise TriposError(UNREADABLE, error.message, hint) from error
     if any(name.startswith(SHEET_MARK) for record in records[:1] for name in record.said):
         message = f"`{source}` is a sheet that `tripos annotate` handed out"
-        raise TriposError(UNREADABLE, message, f"tripos annotate --take {source}")
+        raise TriposError(UNREADABLE, message, f"tripos annotate {AnnotateParameters.take} {source}")
     table = FileRows(records, files)
     if not records:
         raise TriposError(UNREADABLE, f"`{source}` has no rows", "give a file with a row for each score or reply")
@@ -362,13 +363,13 @@ def report_row_errors(
     for line, _ in told[:SHOWN_LINES]:
         show_message(line, stderr=True)
     if left := sum(count for _, count in told[SHOWN_LINES:]):
-        rest = "`--rejected FILE` writes all" if file is None else f"`{file}` has all"
+        rest = f"`{REJECTED} FILE` writes all" if file is None else f"`{file}` has all"
         show_message(f"and {left:,} more: {rest}", stderr=True)
     if skip:
-        show_message(f"{bad:,} of {rows:,} rows do not fit and are left out, as `--skip-rejected` says", stderr=True)
+        show_message(f"{bad:,} of {rows:,} rows do not fit and are left out, as `{SKIP_REJECTED}` says", stderr=True)
         return
     option = len(groups) == 1 and bad == rows and rejected[0].is_of(options)
-    hint = "mend them, or import the others with `--skip-rejected`"
+    hint = f"mend them, or import the others with `{SKIP_REJECTED}`"
     if bad == rows:
         hint = f"give another `--{rejected[0].field}`" if option else "mend them, or say how to read them"
     raise TriposError(

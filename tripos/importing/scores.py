@@ -23,6 +23,7 @@ from tripos.importing.rows import (
     is_blank,
     parse_whole_number,
 )
+from tripos.settings.options import COLUMN, ImportScoresParameters
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.errors import TriposError
 from tripos_compiler.library.signature import in_bounds
@@ -319,7 +320,7 @@ class _ScoreReader:
                 mapped.setdefault(self.words[text], column)
         if not mapped:
             names = ", ".join(sorted(set(self.words.values()))[:8])
-            hint = f"say `--column metric=COLUMN`, or `--column NAME=COLUMN` with the name of a metric: {names}"
+            hint = f"say `{COLUMN} metric=COLUMN`, or `{COLUMN} NAME=COLUMN` with the name of a metric: {names}"
             raise TriposError("S0502", "no column names the metric, and no column has the name of one", hint)
         return {
             metric: (column, next((free[t] for t in self._rationales(metric, column) if t in free), None))
@@ -459,7 +460,9 @@ class _ScoreReader:
         said = record.text("evaluator")
         if said is None:
             raise InvalidValue(
-                "evaluator", None, "nothing says who gave the score: `--evaluator NAME`, or a column of it"
+                "evaluator",
+                None,
+                f"nothing says who gave the score: `{ImportScoresParameters.evaluator} NAME`, or a column of it",
             )
         if said in self.judges and not (said.startswith(HUMAN) and self._round(record) > 1):
             reason = "this judge grades in runs; give what it gave elsewhere a name of its own"

@@ -18,6 +18,7 @@ from typing import Any
 
 import orjson
 
+from tripos.settings.options import ONLY, REPLACE
 from tripos.source_files import SourceFolder
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.errors import ExitCode, TriposError
@@ -128,7 +129,7 @@ def approve(path: Path, by: str, at: datetime, *, replace: bool = False) -> Appr
     draft = path.stem.endswith(DRAFT)
     target = path.with_name(path.stem.removesuffix(DRAFT) + path.suffix)
     if draft and target.exists() and _content(target) != content and not replace:
-        hint = f"compare the two; `--replace` puts the draft in the place of `{target.name}`"
+        hint = f"compare the two; `{REPLACE}` puts the draft in the place of `{target.name}`"
         raise TriposError("S0837", f"there is a tree `{target}` already, and it is another", hint)
     approval = Approval(target, sha256(content).hexdigest(), tree, by, at)
     said = {"tree": target.name, "sha256": approval.sha256, "approved_by": by, "approved_at": at.isoformat()}
@@ -205,7 +206,7 @@ def _no_replies(run_id: str, step: str, steps: Sequence[str], replies: int, only
     if replies:
         message = f"none of the {replies} replies of `{step}` in run {run_id} has {' and '.join(only)}"
         return TriposError(
-            DRAFT_ERROR, message, "`--only FIELD=VALUE` names a field of the items, as it is in the data"
+            DRAFT_ERROR, message, f"`{ONLY} FIELD=VALUE` names a field of the items, as it is in the data"
         )
     if steps:
         close = nearest(step, steps)
@@ -222,7 +223,7 @@ def _conditions(only: Sequence[str]) -> dict[str, str]:
     for each in only:
         field, parted, value = each.partition("=")
         if not parted:
-            raise TriposError("R0202", f"`--only {each}` says no value", "write it as `--only subject=mathematics`")
+            raise TriposError("R0202", f"`{ONLY} {each}` says no value", f"write it as `{ONLY} subject=mathematics`")
         found[field.strip()] = value.strip()
     return found
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,8 +18,9 @@ from lsprotocol.types import Location, Position, Range
 
 from tripos.lsp.documents import SUFFIX, DataCache, Document, Documents, Encoding, Lines
 from tripos.releases.opening import ReleaseFolders
-from tripos.settings.config import SETTINGS_FILE, Config, chosen_denials
+from tripos.settings.config import SETTINGS_FILE, Config, denied_codes
 from tripos.settings.load import load_config
+from tripos.settings.options import DATA
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.statements import read_statements
@@ -206,12 +206,12 @@ def project_of(path: str, log: Callable[[str], None], *, trusted: bool = False) 
     if folder is not None:
         try:
             config = load_config(folder)
-            denied = chosen_denials(Namespace(deny=[]), config)
+            denied = denied_codes([], config)
         except TriposError as failure:
             log(f"{failure.message}; {failure.hint}" if failure.hint else failure.message)
     data, releases = (tuple(Path(each) for each in folders) for folders in (config.data, config.releases))
     if folder is not None and not trusted:
-        given = {Path(each) for each in os.environ.get("TRIPOS_DATA", "").split(os.pathsep)}
+        given = {Path(each) for each in os.environ.get(DATA.variable, "").split(os.pathsep)}
         outside = {each for each in (*data, *releases) if not each.resolve().is_relative_to(folder.resolve())} - given
         for each in sorted(outside):
             log(f"{folder / SETTINGS_FILE}: `{each}` lies outside of the project, and is not read in an editor")

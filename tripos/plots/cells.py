@@ -27,6 +27,7 @@ from tripos.plots.picture import (
     data_of,
     nothing_to_draw,
 )
+from tripos.settings.options import PlotParameters
 from tripos.view.tables import grid_means
 from tripos_compiler.plan import Figure, Formula, Measure, Measured, Plan
 from tripos_warehouse.report.paper_tables import counts_of
@@ -126,7 +127,9 @@ def radar_picture(source: PictureSource) -> Picture:
         dict.fromkeys(str(row.by[0]) for row in sorted(table.rows, key=lambda row: _place(source, name, row.by[0])))
     )
     if len(spokes) < MIN_SPOKES:
-        raise nothing_to_draw(f"`{measure.name}` has {len(spokes)} cells, and a radar needs three", "choose --measure")
+        raise nothing_to_draw(
+            f"`{measure.name}` has {len(spokes)} cells, and a radar needs three", f"choose {PlotParameters.measure}"
+        )
     rows = []
     for row in table.rows:
         assert row.value is not None
@@ -194,7 +197,7 @@ def _ends(source: PictureSource, measure: Measure, value: str) -> tuple[float, f
     low, high = ends
     if low is None or high is None or not low < high:
         told = f"the scale of `{measure.name}` has no ends, so nothing has a place on it"
-        raise nothing_to_draw(told, "choose a measure whose scores have a scale: --measure")
+        raise nothing_to_draw(told, f"choose a measure whose scores have a scale: {PlotParameters.measure}")
     return float(low), float(high)
 
 
@@ -311,9 +314,13 @@ def gain_picture(source: PictureSource) -> Picture:
     table, words, named = source.evaluate(measure), source.words, source.title_of(measure)
     rows = [row for row in table.rows if not _is_start(measure, row.by, start)]
     if not rows:
-        raise nothing_to_draw(f"`{measure.name}` has no value beside what it starts from", "choose another: --measure")
+        raise nothing_to_draw(
+            f"`{measure.name}` has no value beside what it starts from", f"choose another: {PlotParameters.measure}"
+        )
     if len(measure.by) > 2:
-        raise nothing_to_draw(f"`{measure.name}` goes by more than two dimensions", "choose another: --measure")
+        raise nothing_to_draw(
+            f"`{measure.name}` goes by more than two dimensions", f"choose another: {PlotParameters.measure}"
+        )
     several = len({row.model for row in rows}) > 1 and bool(measure.by)
     models = [model for model in source.models if any(row.model == model for row in rows)] if several else []
     shown = tuple(

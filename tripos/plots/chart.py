@@ -26,6 +26,7 @@ from tripos.plots.picture import (
     shapes_for,
 )
 from tripos.plots.words import words_for
+from tripos.settings.options import PlotParameters
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.files import export_path
 from tripos_warehouse.tables.text import fold
@@ -70,7 +71,11 @@ def draw(picture: Picture, style: Style) -> Drawing:
         inner += spare / picture.several
     if size_of(svg)[0] > style.width * MOST_OVERWIDTH:
         message = f"labels leave no room for the picture in {style.width / 72 * 2.54:.1f} cm"
-        raise StoreError("S0624", message, "give it more --width, a smaller --font-size, or --for page")
+        raise StoreError(
+            "S0624",
+            message,
+            f"give it more {PlotParameters.width}, a smaller {PlotParameters.font_size}, or {PlotParameters.size} page",
+        )
     return Drawing(picture, chart, svg, style)
 
 

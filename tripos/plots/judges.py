@@ -10,6 +10,7 @@ from typing import Any
 
 from tripos.plots.chart import titled_plots
 from tripos.plots.picture import COLOURS, GREY, AnyChart, Picture, PictureSource, Row, Style, data_of, nothing_to_draw
+from tripos.settings.options import AnnotateParameters, PlotParameters
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.text_format import percent
 from tripos_warehouse import sql
@@ -45,7 +46,10 @@ def judges_picture(source: PictureSource) -> Picture:
         rows += [{**own, **each} for each in _counts(source, human, judge, pair["metric"])]
     if not rows:
         named = source.options.against
-        hint = "have a person grade (`tripos annotate`, `tripos import scores`), or name a judge: --against NAME"
+        hint = (
+            "have a person grade (`tripos annotate`, `tripos import scores`), or name a judge: "
+            f"{PlotParameters.against} NAME"
+        )
         raise nothing_to_draw(f"no judge graded what {named or 'a person'} graded", hint)
     parts = list(dict.fromkeys(str(row["part"]) for row in rows))
     human = ", ".join(sorted({str(row["human"]) for row in rows}))
@@ -146,7 +150,11 @@ def calibration_picture(source: PictureSource) -> Picture:
     if not rows:
         named = options.against or "a person"
         close = nearest(options.metric or "", [metric.metric for metric in found.metrics])
-        hint = f"did you mean `{close}`?" if close else "have a person grade more replies: `tripos annotate --sample N`"
+        hint = (
+            f"did you mean `{close}`?"
+            if close
+            else f"have a person grade more replies: `tripos annotate {AnnotateParameters.sample} N`"
+        )
         raise nothing_to_draw(f"no judge graded enough of what {named} graded", hint)
     parts = list(dict.fromkeys(str(row["part"]) for row in rows))
 

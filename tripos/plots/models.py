@@ -24,6 +24,7 @@ from tripos.plots.picture import (
     data_of,
     nothing_to_draw,
 )
+from tripos.settings.options import PlotParameters
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.plan import Measure
 from tripos_warehouse import sql
@@ -104,7 +105,7 @@ def runs_picture(store: Store, sources: Sequence[PictureSource], wanted: Sequenc
         if not wanted or each.model in wanted
     )
     if not rows:
-        raise nothing_to_draw(f"`{measure}` has no value in these runs", "choose another: --measure")
+        raise nothing_to_draw(f"`{measure}` has no value in these runs", f"choose another: {PlotParameters.measure}")
     words, named = last.words, last.title_of(last.measure(measure))
     models = tuple(wanted) or tuple(dict.fromkeys(str(row["model"]) for row in rows))
     shown = tuple(dict.fromkeys(str(row["run"]) for row in rows))
@@ -186,7 +187,10 @@ def cost_picture(source: PictureSource) -> Picture:
         for each in shown
     )
     if not any(row["cost"] for row in rows):
-        hint = "give prices in tripos.toml, or draw another cost: --cost tokens, --cost seconds"
+        hint = (
+            f"give prices in tripos.toml, or draw another cost: {PlotParameters.cost} tokens, "
+            f"{PlotParameters.cost} seconds"
+        )
         raise nothing_to_draw(f"no model of the run has a cost in {options.cost}", hint)
     costs = [float(row["cost"]) for row in rows]  # type: ignore[arg-type]
     wide = min(costs) > 0 and max(costs) / min(costs) > LOG_RATIO
@@ -357,7 +361,9 @@ def _measure(source: PictureSource) -> Measure:
         return source.board().measure
     found = headlines(source.plan)
     if not found:
-        raise nothing_to_draw("no measure comes to one value for each model", "choose a measure: --measure")
+        raise nothing_to_draw(
+            "no measure comes to one value for each model", f"choose a measure: {PlotParameters.measure}"
+        )
     return found[0]
 
 
@@ -378,7 +384,9 @@ def _design(source: PictureSource, measure: Measure) -> _Design:
             return _Design(found.standard_error**2 * found.clusters, found.clusters, told)
     if measure.low is None or measure.high is None or not models:
         told = f"two models show no error of their difference in `{measure.name}`, and its scale has no ends"
-        raise nothing_to_draw(told, "run two models, or choose a measure whose scale has ends: --measure")
+        raise nothing_to_draw(
+            told, f"run two models, or choose a measure whose scale has ends: {PlotParameters.measure}"
+        )
     items = len(of_model[models[0]])
     largest = ((measure.high - measure.low) / 2) ** 2
     told = words["bound_note"].format(measure=measure.name, items=f"{items:,}")

@@ -5,13 +5,14 @@ A chart is built once its width is known.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tripos.plots.words import words_for
+from tripos.settings.option import POINTS
+from tripos.settings.options import PlotParameters
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.language.plan_diff import are_comparable
 from tripos_compiler.plan import Measure, Plan
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-POINTS = {"pt": 1.0, "in": 72.0, "cm": 72 / 2.54, "mm": 72 / 25.4}
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#999999")
 """The palette of Okabe and Ito, which is distinguishable with any colour vision."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
@@ -41,7 +41,6 @@ LATIN_FONTS = "Liberation Sans, Arial, Helvetica"
 WIDE_FONTS = "Noto Sans CJK SC, Source Han Sans SC, Microsoft YaHei, PingFang SC, sans-serif"
 """Fonts for Chinese, Japanese and Korean on common systems."""
 GREY, PALE = "#555555", "#DDDDDD"
-_LENGTH = re.compile(r"(\d+(?:\.\d+)?|\.\d+) ?(pt|in|cm|mm)")
 
 
 @dataclass(frozen=True)
@@ -82,18 +81,6 @@ SIZES: Mapping[str, Style] = {
     "slide": Style(25.4 * POINTS["cm"], 14),
 }
 """Styles for a column and a page of a paper, and for a slide."""
-
-
-def length_pt(text: str) -> float:
-    """Return a length in points. Raises `ValueError` for an invalid length.
-
-    >>> round(length_pt("8.4cm"), 1), length_pt("3 in")
-    (238.1, 216.0)
-    """
-    found = _LENGTH.fullmatch(text.strip())
-    if found is None or float(found[1]) <= 0:
-        raise ValueError(f"{text} is no length such as 8.4cm")
-    return float(found[1]) * POINTS[found[2]]
 
 
 def config_of(style: Style) -> dict[str, Any]:
@@ -277,7 +264,7 @@ class PictureSource:
         rows = [row for row in table.rows if row.model in models and row.value is not None]
         if not rows:
             raise nothing_to_draw(
-                f"`{measure.name}` has no value in run `{self.run.run_id}`", "choose another: --measure"
+                f"`{measure.name}` has no value in run `{self.run.run_id}`", f"choose another: {PlotParameters.measure}"
             )
         rows.sort(key=lambda row: models.index(row.model))
         table = MeasureTable(measure, tuple(rows))
@@ -292,7 +279,9 @@ class PictureSource:
         boards = leaderboard(self.connection, runs, wanted, benchmarks=[name], comparable=are_comparable)
         boards = [board for board in boards if any(each.model in self.models for each in board.entries)]
         if not boards:
-            raise nothing_to_draw(f"no model of `{name}` has a value of a headline", "choose a measure: --measure")
+            raise nothing_to_draw(
+                f"no model of `{name}` has a value of a headline", f"choose a measure: {PlotParameters.measure}"
+            )
         return boards[0]
 
 

@@ -17,11 +17,11 @@ from tripos.plots.picture import (
     Picture,
     PictureSource,
     PlotOptions,
-    length_pt,
     nothing_to_draw,
     open_source,
     open_sources,
 )
+from tripos.settings.option import length_pt
 from tripos_compiler.diagnostics.i18n import reader_language
 from tripos_warehouse.store.store import Store
 

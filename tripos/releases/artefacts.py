@@ -17,6 +17,7 @@ from tripos.releases.manifest import (
     check_license,
 )
 from tripos.releases.opening import open_release
+from tripos.settings.options import ROLE, ReleaseParameters
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Plan
@@ -54,7 +55,7 @@ def artefact_checks(folder: Path, manifest: Manifest, given: Mapping[str, Path] 
         if artefact.role in given:
             yield _check_digest(what, given[artefact.role], artefact.digest)
         elif artefact.path is None:
-            told = f"it is not in the release: --artefact {artefact.role}=DIR, from {artefact.source}"
+            told = f"it is not in the release: {ReleaseParameters.artefact} {artefact.role}=DIR, from {artefact.source}"
             yield ReleaseCheck(what, "unchecked", told)
 
 
@@ -184,7 +185,7 @@ def with_artefacts(
             raise TriposError("R0262", message, hint)
         if folder is None and not same:
             message = f"the release only names its reward model, {artefact.digest[:SHORT]}"
-            hint = f"get it from {artefact.source}: --role {artefact.role}=reward/DIR"
+            hint = f"get it from {artefact.source}: {ROLE} {artefact.role}=reward/DIR"
             raise TriposError("R0263", message, hint)
         filled[artefact.role] = (artefact_name(artefact),)
     return filled

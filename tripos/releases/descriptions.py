@@ -23,6 +23,7 @@ from tripos.releases.manifest import (
     ReleasedItems,
     ReleaseToml,
 )
+from tripos.settings.options import DATA, MODEL
 from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Plan, Scenario
 
@@ -229,7 +230,7 @@ def _body(
     benchmark = plan.benchmark
     yield from (f"# {benchmark.title} {benchmark.version}", "", describe_measures(plan, about), "")
     yield from ("```console", f"$ tripos verify {benchmark.name}-{benchmark.version}")
-    yield from (f"$ tripos run {benchmark.name}-{benchmark.version} --model PROVIDER/MODEL", "```", "")
+    yield from (f"$ tripos run {benchmark.name}-{benchmark.version} {MODEL} PROVIDER/MODEL", "```", "")
     yield from ("## Items", "", "| scenario | items | what is asked |", "| --- | ---: | --- |")
     titles = {scenario.name: _scenario_title(plan, scenario) for scenario in plan.scenarios}
     for each in items:
@@ -266,7 +267,7 @@ def _body(
     ]
     if needed:
         yield from _list("Data that is not in this folder", needed, "")
-        yield from ("", "Put it below a folder and say so: `--data DIR`.")
+        yield from ("", f"Put it below a folder and say so: `{DATA} DIR`.")
     yield from ("", "## Licence", "", f"{license_}, see `LICENSE`.")
     if benchmark.cites:
         yield from ("", "## Cite", "", *(f"- {each}" for each in benchmark.cites))

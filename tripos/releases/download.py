@@ -25,6 +25,7 @@ from tripos.errors import first_line
 from tripos.files import read_untrusted
 from tripos.releases.manifest import MANIFEST, MOST_FILES, UNLISTED, digest_of, parse_manifest
 from tripos.releases.reach import NetworkPolicy
+from tripos.settings.options import ALLOW_PRIVATE
 from tripos_compiler.diagnostics.text_format import duration
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.files import atomic_path
@@ -319,5 +320,5 @@ def _shut(sock: socket.socket) -> None:
 
 
 def _refused(url: str, why: str) -> TriposError:
-    hint = "if you trust it, allow it: --allow-private"
+    hint = f"if you trust it, allow it: {ALLOW_PRIVATE}"
     return TriposError("S0879", f"`{url}` is not fetched: it {why}", hint, ExitCode.SOME_FAILED)

@@ -26,6 +26,7 @@ from tripos.files import read_untrusted_json, read_untrusted_lines
 from tripos.releases.locations import open_location
 from tripos.releases.manifest import ExternalFile, Manifest, set_digest
 from tripos.releases.opening import open_release
+from tripos.settings.options import DATA, LIMIT, STORE
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.rows import item_id
 from tripos_compiler.plan import Dataset, Plan, Scenario
@@ -86,7 +87,7 @@ def load_public(source: CaseSource, folder: Path, manifest: Manifest) -> None:
         if path.is_file() and not _is_available(source, dataset):
             if (place := evaluated_by(plan, dataset.name)) is not None:
                 message = f"`{dataset.name}` has rows that are withheld, and {place} looks into all of them"
-                raise TriposError("R0264", message, "give the folder of the data: --data DIR")
+                raise TriposError("R0264", message, f"give the folder of the data: {DATA} DIR")
             source.sources.public[dataset.name] = tuple(_public_rows(path))
             withhold(source, manifest, dataset.name)
 
@@ -358,7 +359,7 @@ def _mark_withheld(source: CaseSource, name: str, manifest: Manifest) -> None:
     """Mark the withheld rows of a data set as missing. Raises `TriposError` R0264 if the plan evaluates all of them."""
     if (place := evaluated_by(source.plan, name)) is not None:
         message = f"items of `{name}` are withheld, their text is not here, and {place} looks into all of them"
-        raise TriposError("R0264", message, "give the folder of the data: --data DIR")
+        raise TriposError("R0264", message, f"give the folder of the data: {DATA} DIR")
     withhold(source, manifest, name)
 
 
@@ -427,7 +428,7 @@ def load_generated_from_store(
     return times
 
 
-_HINT = "run the benchmark first, and give its store with --store DIR"
+_HINT = f"run the benchmark first, and give its store with {STORE} DIR"
 
 
 def _binding(plan: Plan, roles: str, models: list[str], identities: str | None) -> RoleBinding:
@@ -454,7 +455,7 @@ def _make(plan: Plan, source: CaseSource, binding: RoleBinding, store: Store, re
     for name, each in maker.makers.items():
         if each.open:
             message = f"{len(each.open):,} rows of `{name}` are yet to be made"
-            raise TriposError("S0854", message, "finish the run that makes them, without --limit")
+            raise TriposError("S0854", message, f"finish the run that makes them, without {LIMIT}")
 
 
 def snapshot_rows(

@@ -27,6 +27,7 @@ from tripos.errors import first_line
 from tripos.files import opened_regular, read_untrusted
 from tripos.releases.manifest import FORMAT, HUB, MANIFEST, MOST_FILES, UNLISTED
 from tripos.releases.reach import USER_GIVEN, NetworkPolicy
+from tripos.settings.options import SIGNED
 from tripos.source_files import BROKEN_ZIP, member_faults
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.files import atomic_path
@@ -312,7 +313,7 @@ def fetch_from_hub(given: str, to: Path, reach: NetworkPolicy, sha256: str | Non
             hint = "see the tags of the data set: a release has its version"
             raise TriposError("S0851", f"`{place.name}` has no version `{place.revision}` on the Hub", hint) from error
         except RepositoryNotFoundError as error:
-            hint = "see the name; where it is private, put a token into HF_TOKEN, and use --signed"
+            hint = f"see the name; where it is private, put a token into HF_TOKEN, and use {SIGNED}"
             raise TriposError("S0851", f"the Hub has no data set `{place.name}` that you may read", hint) from error
         if MANIFEST not in names:
             raise TriposError("S0851", f"there is no release at `{given}`: it has no {MANIFEST}", _HUB_ADDRESS_HINT)
@@ -345,7 +346,7 @@ def _listed(api: HfApi, place: HubDataset) -> tuple[str, list[str]]:
             commit = api.repo_info(place.name, repo_type=_KIND, revision=place.revision).sha
             return commit or "main", api.list_repo_files(place.name, repo_type=_KIND, revision=commit)
         except (RepositoryNotFoundError, RevisionNotFoundError) as error:
-            hint = "see the name and the revision; where it is private, put a token into HF_TOKEN, and use --signed"
+            hint = f"see the name and the revision; where it is private, put a token into HF_TOKEN, and use {SIGNED}"
             named = place.name if place.revision is None else f"{place.name}@{place.revision}"
             raise TriposError("S0851", f"the Hub has no data set `{named}` that you may read", hint) from error
 

@@ -35,6 +35,7 @@ from tripos.releases.manifest import (
     parse_strict_json,
 )
 from tripos.releases.reach import NetworkPolicy
+from tripos.settings.options import ReleaseParameters, RunParameters
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.plan_diff import version_order
@@ -410,7 +411,7 @@ class ReleaseFolders:
             return UnfitRelease("E0912", message, f"there is {', '.join(versions[:MOST_SHOWN])}{more}")
         there = [f"`{place}`" for place in self._places(near) if place.exists()]
         looked = f"looked in {', '.join(there[:MOST_SHOWN])}" if there else f"no folder `{RELEASES}` is beside the spec"
-        help_ = f"{looked}; give the folder that holds it with --releases DIR"
+        help_ = f"{looked}; give the folder that holds it with {RunParameters.releases} DIR"
         return UnfitRelease("E0912", f"there is no release `{asked.text}`", help_)
 
 
@@ -516,7 +517,7 @@ def store_fetched(found: Path, url: str, into: Path) -> Path:
         into.mkdir(parents=True, exist_ok=True)
         if target.exists():
             if open_release(target).digest != release.digest:
-                hint = "remove the other one, or fetch into another folder: --to DIR"
+                hint = f"remove the other one, or fetch into another folder: {ReleaseParameters.to} DIR"
                 raise TriposError(
                     "S0850", f"`{target}` is there already, with other content", hint, ExitCode.SOME_FAILED
                 )
@@ -526,5 +527,7 @@ def store_fetched(found: Path, url: str, into: Path) -> Path:
         (into / PINS).write_text(json.dumps(pins, indent=2, sort_keys=True) + "\n", "utf-8")
     except OSError as error:
         message = f"cannot write to `{into}`: {error.strerror or error}"
-        raise TriposError("S0850", message, "fetch into another folder: --to DIR", ExitCode.SOME_FAILED) from error
+        raise TriposError(
+            "S0850", message, f"fetch into another folder: {ReleaseParameters.to} DIR", ExitCode.SOME_FAILED
+        ) from error
     return target

@@ -70,6 +70,7 @@ from tripos.releases.manifest import (
 )
 from tripos.releases.opening import Release, ReleaseFolders, open_release, recompiled_digest
 from tripos.releases.signing import sign
+from tripos.settings.options import ReleaseParameters
 from tripos.version import __version__
 from tripos_compiler.compile import Compilation
 from tripos_compiler.errors import ExitCode, TriposError
@@ -175,7 +176,7 @@ def follow(parent: Release, plan: Plan) -> Lineage:
     manifest, version = parent.manifest, plan.benchmark.version
     if manifest.benchmark != plan.benchmark.name:
         message = f"`{plan.benchmark.name}` cannot follow a release of `{manifest.benchmark}`"
-        raise TriposError("E0902", message, "give a release of the same benchmark with --parent")
+        raise TriposError("E0902", message, f"give a release of the same benchmark with {ReleaseParameters.parent}")
     found = find_changes(before, plan)
     least = least_version(manifest.version, found[0].part if found else "patch")
     if not found and version_order(version) <= version_order(manifest.version):

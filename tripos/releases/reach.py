@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from tripos.settings.options import ALLOW_PRIVATE, SIGNED
 from tripos_compiler.source.data_classes import dataclass
 
 
@@ -24,5 +25,4 @@ USER_GIVEN = NetworkPolicy(here=True)
 
 def policy_of(options: Namespace) -> NetworkPolicy:
     """Return the permissions of a command for an address that the user gave."""
-    private, signed = getattr(options, "allow_private", False), getattr(options, "signed", False)
-    return NetworkPolicy(private=private, signed=signed, here=True)
+    return NetworkPolicy(private=ALLOW_PRIVATE.of(options), signed=SIGNED.of(options), here=True)

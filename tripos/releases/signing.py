@@ -26,6 +26,7 @@ from pydantic import Field, ValidationError
 
 from tripos.releases.lock import served_in
 from tripos.releases.manifest import Digest, ReleaseCheck, file_digest
+from tripos.settings.options import STORE, VerifyParameters
 from tripos.version import __version__
 from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Canonical, Plan
@@ -138,7 +139,9 @@ def _check_minisign(path: Path, raw: bytes, public: str | None) -> ReleaseCheck:
     except (minisign.Error, ValueError) as error:
         return ReleaseCheck(path.name, "wrong", f"is no signature of minisign: {error}")
     if public is None:
-        return ReleaseCheck(path.name, "unchecked", "give the public key of whoever signed it: --key FILE")
+        return ReleaseCheck(
+            path.name, "unchecked", f"give the public key of whoever signed it: {VerifyParameters.key} FILE"
+        )
     try:
         minisign.PublicKey.from_base64(public).verify(raw, signature)
     except (minisign.Error, ValueError) as error:
@@ -149,7 +152,7 @@ def _check_minisign(path: Path, raw: bytes, public: str | None) -> ReleaseCheck:
 def _check_ssh(path: Path, raw: bytes, public: str | None, namespace: str) -> ReleaseCheck:
     if public is None:
         said = _ssh_keygen(["-Y", "check-novalidate", "-n", namespace, "-s", str(path)], raw)
-        told = "give the public key of whoever signed it: --key FILE"
+        told = f"give the public key of whoever signed it: {VerifyParameters.key} FILE"
     else:
         with tempfile.TemporaryDirectory(prefix="tripos-") as there:
             allowed = Path(there) / "signers"
@@ -398,7 +401,7 @@ def check_result(path: Path, store: Store | None, key: str | None) -> tuple[Resu
     checks = signature_checks(path, key, RESULT_NAMESPACE)
     if store is None:
         checks += [
-            ReleaseCheck(each.name, "unchecked", "name the store that has it: --store DIR")
+            ReleaseCheck(each.name, "unchecked", f"name the store that has it: {STORE} DIR")
             for each in statement.subject
         ]
         return statement, checks

@@ -43,6 +43,7 @@ from tripos.releases.manifest import (
     spec_digest,
 )
 from tripos.releases.opening import Release, ReleaseFolders, open_release, recompile
+from tripos.settings.options import DATA
 from tripos.version import __version__
 from tripos_compiler.compile import Compilation
 from tripos_compiler.errors import ExitCode, TriposError
@@ -80,7 +81,7 @@ def check_plan_sources(
     if (fault := next(_unlisted(release, plan, extended), None)) is not None:
         return ReleaseCheck("plan", "wrong", fault)
     if missing := _missing(release, outer):
-        told = f"it needs data that is not here: {', '.join(missing)}; give its folder with --data DIR"
+        told = f"it needs data that is not here: {', '.join(missing)}; give its folder with {DATA} DIR"
         return ReleaseCheck("plan", "unchecked", told)
     compilation = recompile(release, outer, releases)
     if compilation.plan is None:

@@ -20,16 +20,29 @@ from types import ModuleType
 from typing import Any
 
 from tripos.errors import first_line
-from tripos.settings.config import ClusterConfig
+from tripos.settings.config import Config
 from tripos.settings.environment import set_variables
+from tripos.settings.options import (
+    CLAIM,
+    CPUS,
+    DIVIDE,
+    IMAGE,
+    JSON,
+    MEMORY_MB,
+    SBATCH,
+    SECRET,
+    SHARD,
+    SHARDS,
+    STORE,
+    TIME_LIMIT,
+    WORK_FOLDER,
+    RunParameters,
+)
 from tripos.settings.secrets import without_keys
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.store.paths import address_of
 
-CLUSTER_OPTIONS = ("--on", "--shards", "--time-limit", "--image", "--write")
-CLUSTER_FLAGS = ("--submit", "--dry-run", "--divide")
-"""Options for the cluster that are not passed on to a shard."""
 NUMBER = "$shard"
 SHELL_LINES = """\
 trap 'kill -TERM "$run" 2>/dev/null' TERM
@@ -53,7 +66,7 @@ class Sharding:
     name: str
     command: tuple[str, ...]
     """The words of the command of the whole run, without the program."""
-    cluster: ClusterConfig
+    config: Config
 
     @property
     def whole(self) -> str:
@@ -63,7 +76,7 @@ class Sharding:
     def lines(self, program: Sequence[str]) -> str:
         """Return shell lines that run a shard, whose number is in the variable `shard`."""
         typed = shlex.join([*program, *self.command])
-        return SHELL_LINES.format(command=f'{typed} --divide --shard "{NUMBER}/{self.cluster.shards}"')
+        return SHELL_LINES.format(command=f'{typed} {DIVIDE} {SHARD} "{NUMBER}/{SHARDS.setting_in(self.config)}"')
 
 
 def shard_command(arguments: Sequence[str], secrets: Iterable[str]) -> tuple[str, ...]:
@@ -73,13 +86,15 @@ def shard_command(arguments: Sequence[str], secrets: Iterable[str]) -> tuple[str
     >>> shard_command(["run", "quiz", "--on", "slurm", "--shards=9", "--submit", "--model", "mock/a"], ())
     ('run', 'quiz', '--model', 'mock/a')
     """
+    left_out = {flag: option for option in RunParameters.options if not option.forwarded for flag in option.flags}
     shard_words: list[str] = []
     words = iter(arguments)
     for word in words:
-        if word in CLUSTER_OPTIONS:
-            next(words, None)
-        elif word not in CLUSTER_FLAGS and word.partition("=")[0] not in CLUSTER_OPTIONS:
+        name, equals, _ = word.partition("=")
+        if name not in left_out:
             shard_words.append(word)
+        elif not equals and not left_out[name].is_flag:
+            next(words, None)
     for number, word in enumerate(shard_words):
         if without_keys(word, secrets) != word:
             message = f"word {number + 1} of the command holds what looks like a key, and it would be written down"
@@ -100,26 +115,26 @@ def job_manifest(sharding: Sharding, store: str, environ: Mapping[str, str]) -> 
     """Return the Kubernetes Job of a run whose results go to `store`. Settings of the environment are copied into it,
     except API keys, which the Secret provides. Raises `TriposError` R0202 if there is no image, or no storage that all
     pods share."""
-    cluster = sharding.cluster
-    if cluster.image is None:
-        message = "`--on k8s` needs an image with Tripos and the benchmark"
-        raise TriposError("R0202", message, "give --image IMAGE, or write image under [cluster] into tripos.toml")
-    if cluster.claim is None and not address_of(store):
-        hint = "give --store s3://BUCKET/PREFIX, or write claim = NAME of a volume under [cluster] into tripos.toml"
+    config = sharding.config
+    if IMAGE.setting_in(config) is None:
+        message = f"`{RunParameters.on} k8s` needs an image with Tripos and the benchmark"
+        raise TriposError("R0202", message, f"give {IMAGE} IMAGE, or write image under [cluster] into tripos.toml")
+    if CLAIM.setting_in(config) is None and not address_of(store):
+        hint = f"give {STORE} s3://BUCKET/PREFIX, or write claim = NAME of a volume under [cluster] into tripos.toml"
         raise TriposError("R0202", f"the pods have no folder in common for the store `{store}`", hint)
     name = _label(sharding.name)
-    asked = {"cpu": str(cluster.cpus), "memory": f"{cluster.memory_mb}Mi"}
+    asked = {"cpu": str(CPUS.setting_in(config)), "memory": f"{MEMORY_MB.setting_in(config)}Mi"}
     container: dict[str, Any] = {
         "name": "tripos",
-        "image": cluster.image,
-        "workingDir": cluster.folder,
+        "image": IMAGE.setting_in(config),
+        "workingDir": WORK_FOLDER.setting_in(config),
         "command": ["/bin/sh", "-c", _script(sharding)],
         "env": [
             {"name": variable, "value": text}
             for variable, _, text in set_variables(environ)
             if without_keys(text) == text
         ],
-        "envFrom": [{"secretRef": {"name": cluster.secret, "optional": True}}],
+        "envFrom": [{"secretRef": {"name": SECRET.setting_in(config), "optional": True}}],
         "resources": {"requests": asked, "limits": {"memory": asked["memory"]}},
     }
     pod: dict[str, Any] = {
@@ -127,13 +142,13 @@ def job_manifest(sharding: Sharding, store: str, environ: Mapping[str, str]) -> 
         "terminationGracePeriodSeconds": GRACE_S,
         "containers": [container],
     }
-    if cluster.claim is not None:
-        container["volumeMounts"] = [{"name": "work", "mountPath": cluster.folder}]
-        pod["volumes"] = [{"name": "work", "persistentVolumeClaim": {"claimName": cluster.claim}}]
+    if CLAIM.setting_in(config) is not None:
+        container["volumeMounts"] = [{"name": "work", "mountPath": WORK_FOLDER.setting_in(config)}]
+        pod["volumes"] = [{"name": "work", "persistentVolumeClaim": {"claimName": CLAIM.setting_in(config)}}]
     job: dict[str, Any] = {
         "completionMode": "Indexed",
-        "completions": cluster.shards,
-        "parallelism": cluster.shards,
+        "completions": SHARDS.setting_in(config),
+        "parallelism": SHARDS.setting_in(config),
         "backoffLimitPerIndex": MOST_RESTARTS,
         "podFailurePolicy": {
             "rules": [
@@ -146,8 +161,8 @@ def job_manifest(sharding: Sharding, store: str, environ: Mapping[str, str]) -> 
         },
         "template": {"metadata": {"labels": {"app": "tripos"}}, "spec": pod},
     }
-    if cluster.time_limit_s is not None:
-        job["activeDeadlineSeconds"] = int(cluster.time_limit_s)
+    if (limit_s := TIME_LIMIT.setting_in(config)) is not None:
+        job["activeDeadlineSeconds"] = int(limit_s)
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"generateName": f"tripos-{name}-"}, "spec": job}
 
 
@@ -212,16 +227,16 @@ exit "$code"
 def array_script(sharding: Sharding, folder: Path) -> str:
     """Return the array script of a run in a folder that all machines share. Two minutes before its time limit, a task
     finishes the calls in progress and is requeued."""
-    cluster = sharding.cluster
-    limit_s = cluster.time_limit_s or TIME_LIMIT_S
+    config = sharding.config
+    limit_s = TIME_LIMIT.setting_in(config) or TIME_LIMIT_S
     return SCRIPT.format(
         name=sharding.name,
-        shards=cluster.shards,
+        shards=SHARDS.setting_in(config),
         minutes=max(1, int(limit_s // 60)),
-        cpus=cluster.cpus,
-        memory=cluster.memory_mb,
+        cpus=CPUS.setting_in(config),
+        memory=MEMORY_MB.setting_in(config),
         before=int(min(SIGNAL_BEFORE_S, limit_s / 4)),
-        options="".join(f"#SBATCH {option}\n" for option in cluster.sbatch),
+        options="".join(f"#SBATCH {option}\n" for option in SBATCH.setting_in(config)),
         folder=shlex.quote(str(folder)),
         lines=sharding.lines([sys.executable, "-m", "tripos"]),
         most=MOST_REQUEUES,
@@ -238,13 +253,13 @@ def submit(program: Sequence[str], text: str) -> str:
     try:
         done = subprocess.run(program, input=text, capture_output=True, text=True, check=False, encoding="utf-8")
     except OSError as error:
-        hint = "submit on a machine that has it; `--write FILE` writes what is submitted"
+        hint = f"submit on a machine that has it; `{RunParameters.write} FILE` writes what is submitted"
         raise TriposError(
             SUBMISSION_ERROR, f"`{program[0]}` cannot be started: {error.strerror}", hint, ExitCode.SOME_FAILED
         ) from error
     if done.returncode:
         reason = first_line(RuntimeError(done.stderr or done.stdout or f"exit code {done.returncode}"))
-        hint = "`--write FILE` writes what is submitted, so that you can submit it with other options"
+        hint = f"`{RunParameters.write} FILE` writes what is submitted, so that you can submit it with other options"
         raise TriposError(SUBMISSION_ERROR, f"`{program[0]}` refused the run: {reason}", hint, ExitCode.SOME_FAILED)
     return done.stdout.strip()
 
@@ -274,8 +289,8 @@ def run_shards(sharding: Sharding, folder: Path) -> Iterator[ShardEnd]:
     """Run every shard on the cluster of `RAY_ADDRESS`, or on a new local one, and yield each result when the shard
     ends. Raises `TriposError` R0412 if Ray is not installed or no cluster is available."""
     with _cluster() as ray:
-        task = ray.remote(num_cpus=sharding.cluster.cpus, max_retries=MOST_RESTARTS)(_run_shard)
-        count = sharding.cluster.shards
+        task = ray.remote(num_cpus=CPUS.setting_in(sharding.config), max_retries=MOST_RESTARTS)(_run_shard)
+        count = SHARDS.setting_in(sharding.config)
         left = [task.remote(sharding.command, number, count, str(folder)) for number in range(1, count + 1)]
         try:
             while left:
@@ -298,7 +313,9 @@ def _cluster() -> Iterator[ModuleType]:
         import ray
     except ImportError as error:
         hint = 'install it on every machine of the cluster: pip install "tripos[ray]"'
-        raise TriposError(SUBMISSION_ERROR, "`--on ray` needs Ray, which is not installed", hint) from error
+        raise TriposError(
+            SUBMISSION_ERROR, f"`{RunParameters.on} ray` needs Ray, which is not installed", hint
+        ) from error
     os.environ.setdefault(NICENESS_VARIABLE, "0")
     try:
         ray.init(log_to_driver=False, logging_level="ERROR", configure_logging=True)
@@ -315,8 +332,8 @@ def _cluster() -> Iterator[ModuleType]:
 
 def _run_shard(command: tuple[str, ...], number: int, count: int, folder: str) -> ShardEnd:
     """Run the command of a shard on a Ray worker. Results of an earlier attempt are in the store."""
-    words = [sys.executable, "-m", "tripos", *command, "--divide", "--shard", f"{number}/{count}"]
-    words += [] if "--json" in command else ["--json"]
+    words = [sys.executable, "-m", "tripos", *command, DIVIDE.flag, SHARD.flag, f"{number}/{count}"]
+    words += [] if JSON.flag in command else [JSON.flag]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     try:

@@ -15,6 +15,7 @@ from tripos.releases.locations import open_location
 from tripos.releases.manifest import RELEASES
 from tripos.releases.opening import ReleaseFolders
 from tripos.releases.reach import USER_GIVEN, NetworkPolicy
+from tripos.settings.options import DATA, JSON
 from tripos.settings.trust import refuse_if_untrusted
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics.diagnostic import deny
@@ -139,7 +140,7 @@ def find_spec(
     for folder in data:
         if not Path(folder).is_dir():
             raise TriposError(
-                "E0307", f"there is no data folder `{folder}`", "give a folder that exists with --data DIR"
+                "E0307", f"there is no data folder `{folder}`", f"give a folder that exists with {DATA} DIR"
             )
     folders = DataFolders(tuple(Path(folder) for folder in (*data, *standing)))
     extended = ReleaseFolders(tuple(Path(folder) for folder in releases))
@@ -255,5 +256,5 @@ def earlier_plan(
         return Plan.model_validate_json(read_untrusted(Path(path)))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is no plan of this version of Tripos"
-        hint = "give a spec, or what `tripos plan --json` printed"
+        hint = f"give a spec, or what `tripos plan {JSON}` printed"
         raise TriposError("E0108", f"cannot read `{path}`: {reason}", hint) from error

@@ -20,6 +20,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from tripos.runs.records import find_store
+from tripos.settings.options import MARGIN, UNTIL
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.sequential_stopping import (
     DECIDABLE_OPERATORS,
@@ -381,8 +382,8 @@ class EarlyStopper:
     def _hint(self, why: Mapping[str, str]) -> str:
         told = "; ".join(f"`{name}` {reason}" for name, reason in list(why.items())[:3])
         if self.rule.margin is None and self.followed:
-            return "one model alone is compared with none: give --margin too, or declare an `expect`"
-        return f"leave out --until: {told}" if told else "leave out --until: there is no measure"
+            return f"one model alone is compared with none: give {MARGIN} too, or declare an `expect`"
+        return f"leave out {UNTIL}: {told}" if told else f"leave out {UNTIL}: there is no measure"
 
     def _count(self) -> None:
         """Count the items of the run and of each cell of each figure."""

@@ -12,6 +12,7 @@ from tripos.runs.preparation import RunWarning, damage_warning, prepare
 from tripos.runs.records import find_store
 from tripos.runs.selection import RunRequest, names_any_model
 from tripos.settings.config import Config
+from tripos.settings.options import MODEL
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.sequential_stopping import has_stopping_rule
 from tripos_compiler.plan import Plan
@@ -62,7 +63,7 @@ def forecast_next_run(
     choices = request if not repeated else _repeated_request(repeated, before, spec.plan, request)
     if not names_any_model(choices, config):
         message = f"the store has no run of {before.benchmark.name}, so nobody knows which models are asked next"
-        raise TriposError("R0201", message, "give them: --model PROVIDER/MODEL")
+        raise TriposError("R0201", message, f"give them: {MODEL} PROVIDER/MODEL")
     prepared = prepare(spec, choices, config, approved=False)
     estimate = forecast_run(prepared, config, lambda error: warn(damage_warning(error)))
     asked = prepared.binding.of(prepared.binding.compared)

@@ -19,6 +19,7 @@ from tripos.runs.preparation import RunWarning, damage_warning, family_warning, 
 from tripos.runs.records import find_store
 from tripos.runs.selection import RunRequest, bind_roles, names_any_model, select_cases
 from tripos.settings.config import Config
+from tripos.settings.options import LIMIT, PlanParameters
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.text_format import usd
 from tripos_compiler.errors import TriposError
@@ -689,10 +690,12 @@ def design_prices(
         if label is not None:
             who = ", ".join(run_plan.unpriced) or "these models"
             told = f"a label costs money, and no price is known of {who}"
-            raise TriposError("R0404", told, "write its price into tripos.toml, or leave out `--label-price`")
+            raise TriposError(
+                "R0404", told, f"write its price into tripos.toml, or leave out `{PlanParameters.label_price}`"
+            )
         if must:
             who = ", ".join(run_plan.unpriced) or "these models"
-            hint = "write its price into tripos.toml, or give a number of calls: --spend 1000calls"
+            hint = f"write its price into tripos.toml, or give a number of calls: {PlanParameters.spend} 1000calls"
             raise TriposError("R0404", f"no price is known of {who}", hint)
     return "calls", _calls(run_plan, places)
 
@@ -948,7 +951,7 @@ def design_run(run_plan: RunPlan, config: Config, question: DesignQuestion) -> D
         reason = learned.reason if isinstance(learned, NotEstimable) else None
         if measure is None or measure.low is None or measure.high is None:
             message = f"nothing says how much scores vary: {reason}, and the scale has no ends"
-            raise TriposError("R0202", message, "run 20 items first, and ask again: tripos run … --limit 20")
+            raise TriposError("R0202", message, f"run 20 items first, and ask again: tripos run … {LIMIT} 20")
     scored = scored_step(run_plan.plan, measure)
     scenarios = run_plan.plan.scenarios if scored is None else scored.scenarios
     samples = max(

@@ -13,6 +13,7 @@ from tripos.runs.compilation import CompiledSpec
 from tripos.runs.records import Recording
 from tripos.runs.selection import RunRequest, bind_roles, check_people, local_artefacts, select_cases
 from tripos.settings.config import Config, programs_of
+from tripos.settings.options import DIVIDE, ROLE, TIMEOUT
 from tripos.settings.runtime import budget_share, check_divisible, endpoints_of, limits_of, limits_share, prices_of
 from tripos_compiler.diagnostics.diagnostic import ALL_WARNINGS
 from tripos_compiler.errors import TriposError
@@ -117,7 +118,7 @@ def family_warning(prepared: PreparedRun) -> RunWarning | None:
         "W1205",
         "a judge would grade its own family, which judges favour",
         [each.shown for each in prepared.self_judging()],
-        "give the role another model: --role NAME=PROVIDER/MODEL",
+        f"give the role another model: {ROLE} NAME=PROVIDER/MODEL",
     )
 
 
@@ -127,7 +128,7 @@ def settings_warning(prepared: PreparedRun) -> RunWarning | None:
         "W1209",
         "a model does not take a setting, and is asked without it",
         [each.shown for each in prepared.ignored_settings()],
-        "take the setting out of the step, or give the role another model: --role NAME=PROVIDER/MODEL",
+        f"take the setting out of the step, or give the role another model: {ROLE} NAME=PROVIDER/MODEL",
     )
 
 
@@ -184,10 +185,8 @@ def prepare(
     check_people(people.keys(), binding, choices)
     source, selection = select_cases(spec, choices)
     shard = selection.shard if choices.divide else None
-    if choices.divide and shard is None:
-        raise TriposError("R0202", "`--divide` needs the number of shards", "give --shard I/N too")
     if shard is not None and budget is not None:
-        message = "`--divide` does not divide one budget of several benchmarks"
+        message = f"`{DIVIDE}` does not divide one budget of several benchmarks"
         raise TriposError("R0202", message, "run one benchmark after another, each with a budget")
     if shard is not None:
         budget = budget_share(config.budget, shard.number - 1, shard.count)
@@ -214,7 +213,7 @@ def _wiring(
     batch: bool,
 ) -> RunInputs:
     """Return the functions with which the runtime opens models and reads limits."""
-    endpoints, prices, timeout_s = endpoints_of(config), prices_of(config), config.limits.timeout_s
+    endpoints, prices, timeout_s = endpoints_of(config), prices_of(config), TIMEOUT.setting_in(config)
     recorded = frozenset({*artefacts, *(() if recording is None else recording.models)})
 
     def opened(name: str, embeds: bool) -> Model:

@@ -17,6 +17,7 @@ from typing import Any
 
 import orjson
 
+from tripos.settings.options import MODEL, STORE
 from tripos.version import __version__
 from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Ask, Compare, Converse, DeclaredSettings, Grade, Plan, Scenario, Settings, Verdict
@@ -222,7 +223,7 @@ def open_recording(model_name: str, store_root: str | Path) -> Recording | None:
     root, run = _place(which, Path(store_root))
     if run == which and not address_of(root) and not (root / MARKER).is_file():
         message = f"`{model_name}` is no folder with a store, and there is no store at `{root}` with a run of that name"
-        raise TriposError("S0101", message, "name the folder of the recording, or with --store the store of the run")
+        raise TriposError("S0101", message, f"name the folder of the recording, or with {STORE} the store of the run")
     store = Store.open(root, create=False)
     connection = connect(store)
     try:
@@ -247,12 +248,12 @@ def find_recording(
     for role, names in others.items():
         for name in names:
             if name.startswith(REPLAY_PREFIX):
-                hint = f"give it with --model {name}: the recorded models then fill every role"
+                hint = f"give it with {MODEL} {name}: the recorded models then fill every role"
                 raise TriposError("R0202", f"`{name}` is a whole run and cannot fill the role `{role}`", hint)
     recordings = [name for name in compared if name.startswith(REPLAY_PREFIX)]
     if recordings and len(compared) > 1:
         beside = next(name for name in compared if name != recordings[0])
-        hint = f"replay it alone, with --model {recordings[0]}, and run the other into the same store"
+        hint = f"replay it alone, with {MODEL} {recordings[0]}, and run the other into the same store"
         raise TriposError("R0202", f"`{recordings[0]}` is a whole run and cannot stand beside `{beside}`", hint)
     return open_recording(recordings[0], store_root) if recordings else None
 

@@ -12,6 +12,22 @@ from tripos.releases.frozen import restore_given
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.records import Recording, find_recording
 from tripos.settings.config import Config
+from tripos.settings.option import listed_names
+from tripos.settings.options import (
+    BATCH,
+    DIVIDE,
+    LIMIT,
+    MARGIN,
+    MODEL,
+    ONLY,
+    ROLE,
+    SCENARIO,
+    SEED,
+    SHARD,
+    SUBSET,
+    UNTIL,
+    RunParameters,
+)
 from tripos.settings.runtime import with_identities
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.errors import TriposError
@@ -48,35 +64,22 @@ class RunRequest:
     batch: bool = False
     """True if calls are sent in batches of their providers."""
 
-    @property
-    def cases(self) -> Namespace:
-        """The selection of cases in the form of command-line options."""
-        return Namespace(
-            scenario=self.scenario,
-            only=self.only,
-            subset=self.subset,
-            limit=self.limit,
-            seed=self.seed,
-            shard=self.shard,
-            until=self.until,
-        )
-
 
 def request_of(options: Namespace) -> RunRequest:
     """Return the request in the options of a command. Raises `TriposError` for a `--role` without a model."""
     return RunRequest(
-        models=_names(options.model),
+        models=tuple(listed_names(options.model)),
         roles=_role_flags(options),
-        scenario=getattr(options, "scenario", ()),
-        only=getattr(options, "only", ()),
-        subset=getattr(options, "subset", None),
-        limit=getattr(options, "limit", None),
-        seed=getattr(options, "seed", None),
-        shard=getattr(options, "shard", None),
-        until=getattr(options, "until", None),
-        margin=getattr(options, "margin", None),
-        divide=getattr(options, "divide", False),
-        batch=getattr(options, "batch", False),
+        scenario=SCENARIO.of(options),
+        only=ONLY.of(options),
+        subset=SUBSET.of(options),
+        limit=LIMIT.of(options),
+        seed=SEED.of(options),
+        shard=SHARD.of(options),
+        until=UNTIL.of(options),
+        margin=MARGIN.of(options),
+        divide=DIVIDE.of(options),
+        batch=BATCH.of(options),
     )
 
 
@@ -91,7 +94,7 @@ def bind_roles(
     flags = choices.roles
     compared = next(role.name for role in plan.roles if role.kind == "compared")
     if choices.models and compared in flags:
-        message = f"`--model` and `--role {compared}=…` fill the same role"
+        message = f"`{MODEL}` and `{ROLE} {compared}=…` fill the same role"
         raise TriposError("R0202", message, "give one of them")
     models = choices.models or flags.get(compared) or config.models or config.roles.get(compared, ())
     # tripos.toml may serve several benchmarks, so roles that this one lacks are ignored there, but not in options.
@@ -141,7 +144,7 @@ def check_people(people: AbstractSet[str], binding: RoleBinding, choices: RunReq
     ]
     if empty:
         text = f"no model fills the role{'s' if len(empty) > 1 else ''} {', '.join(f'`{name}`' for name in empty)}"
-        flags = " ".join(f"--role {name}=PROVIDER/MODEL" for name in empty)
+        flags = " ".join(f"{ROLE} {name}=PROVIDER/MODEL" for name in empty)
         raise TriposError("R0201", text, f"you would see hidden texts; give {flags}")
 
 
@@ -154,9 +157,9 @@ def _role_flags(options: Namespace) -> dict[str, tuple[str, ...]]:
     flags: dict[str, tuple[str, ...]] = {}
     for text in options.role:
         name, equals, models = text.partition("=")
-        if not equals or not _names([models]):
-            raise TriposError("R0202", f"`--role {text}` names no model", "write --role NAME=PROVIDER/MODEL")
-        flags[name] = (*flags.get(name, ()), *_names([models]))
+        if not equals or not listed_names([models]):
+            raise TriposError("R0202", f"`{ROLE} {text}` names no model", f"write {ROLE} NAME=PROVIDER/MODEL")
+        flags[name] = (*flags.get(name, ()), *listed_names([models]))
     return flags
 
 
@@ -165,29 +168,35 @@ def select_cases(spec: CompiledSpec, choices: RunRequest) -> tuple[CaseSource, S
     """Open the data of a spec, and select the cases of a run. Raises `TriposError`."""
     source = CaseSource(spec.plan, spec.folders, tuple(each.path for each in spec.compilation.sources))
     restore_given(source, spec.path, spec.compilation.releases)
-    selection = with_subset(choices.cases, source, chosen_cases(choices.cases, spec.plan))
+    selection = chosen_cases(choices, spec.plan)
+    if choices.subset:
+        selection = source.in_subset(selection, chosen_subset(choices.subset, spec.plan))
     selection = replace(selection, until=_stop_rule(choices, spec.plan))
     if choices.shard is not None:
         selection = replace(selection, shard=_shard(choices.shard))
         if source.has_ungenerated(selection):
-            message = f"`--shard {choices.shard}` would write the data sets of this benchmark once for every shard"
-            raise TriposError("R0202", message, "leave it out, use --workers N, or release the benchmark with its rows")
+            message = f"`{SHARD} {choices.shard}` would write the data sets of this benchmark once for every shard"
+            raise TriposError(
+                "R0202", message, f"leave it out, use {RunParameters.workers} N, or release the benchmark with its rows"
+            )
     return source, selection
 
 
 def _stop_rule(choices: RunRequest, plan: Plan) -> StopRule | None:
     """Return the rule for early stopping, or None. Raises `TriposError` R0202 if the request is inconsistent."""
     if choices.margin is not None and choices.until != "settled":
-        raise TriposError("R0202", "`--margin` says when a run is settled, and it does not stop", "add --until settled")
+        raise TriposError(
+            "R0202", f"`{MARGIN}` says when a run is settled, and it does not stop", f"add {UNTIL} settled"
+        )
     declared = choices.until is None and has_stopping_rule(plan)
     if choices.until != "settled" and not declared:
         return None
     if choices.shard is not None:
-        name = "--on" if choices.divide else "--shard"
-        hint = f"leave out {name}, and share the run with --workers"
+        name = RunParameters.on.flag if choices.divide else SHARD.flag
+        hint = f"leave out {name}, and share the run with {RunParameters.workers}"
         if declared:
-            hint = f"leave out {name}, and share the run with --workers, or give --until end"
-        option = "the `until settled` of the spec" if declared else "`--until settled`"
+            hint = f"leave out {name}, and share the run with {RunParameters.workers}, or give {UNTIL} end"
+        option = "the `until settled` of the spec" if declared else f"`{UNTIL} settled`"
         raise TriposError("R0202", f"`{name}` asks for items at once that {option} asks in turn", hint)
     return StopRule(choices.margin, choices.seed or 0, declared)
 
@@ -197,17 +206,16 @@ def _shard(text: str) -> Shard:
     number, slash, count = text.partition("/")
     if slash and number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count):
         return Shard(int(number), int(count))
-    raise TriposError("R0202", f"`--shard {text}` is no shard", "write --shard 1/3 for the first of three")
+    raise TriposError("R0202", f"`{SHARD} {text}` is no shard", f"write {SHARD} 1/3 for the first of three")
 
 
-def chosen_cases(options: Namespace, plan: Plan) -> Selection:
+def chosen_cases(choices: RunRequest, plan: Plan) -> Selection:
     """Return the selected cases. Raises `TriposError` for an unknown scenario."""
-    scenarios = chosen_scenarios(options, plan)
-    until = getattr(options, "until", None)
-    draws = until == "settled" or (hasattr(options, "until") and until is None and has_stopping_rule(plan))
-    if options.seed is not None and options.limit is None and not draws:
-        raise TriposError("R0202", "`--seed` draws items, but their number is missing", "give --limit N too")
-    return Selection(scenarios, options.limit, options.seed, filters_of(options, plan))
+    scenarios = chosen_scenarios(choices.scenario, plan)
+    draws = choices.until == "settled" or (choices.until is None and has_stopping_rule(plan))
+    if choices.seed is not None and choices.limit is None and not draws:
+        raise TriposError("R0202", f"`{SEED}` draws items, but their number is missing", f"give {LIMIT} N too")
+    return Selection(scenarios, choices.limit, choices.seed, parse_filters(choices.only, plan))
 
 
 def chosen_subset(name: str, plan: Plan) -> Subset:
@@ -223,25 +231,15 @@ def chosen_subset(name: str, plan: Plan) -> Subset:
     raise TriposError("R0202", f"the benchmark has no subset `{name}`", f"did you mean `{close}`?" if close else there)
 
 
-def with_subset(options: Namespace, source: CaseSource, selection: Selection) -> Selection:
-    """Return the selection, restricted to the items of `--subset` if that is given."""
-    return source.in_subset(selection, chosen_subset(options.subset, source.plan)) if options.subset else selection
-
-
-def chosen_scenarios(options: Namespace, plan: Plan) -> tuple[str, ...]:
+def chosen_scenarios(names: Sequence[str], plan: Plan) -> tuple[str, ...]:
     """Return the scenarios of `--scenario`. Raises `TriposError` if one is unknown."""
     known = [scenario.name for scenario in plan.scenarios]
-    for name in options.scenario:
+    for name in names:
         if name not in known:
             close = nearest(name, known)
             hint = f"did you mean `{close}`?" if close else f"its scenarios are {', '.join(known)}"
             raise TriposError("R0202", f"the benchmark has no scenario `{name}`", hint)
-    return tuple(options.scenario)
-
-
-def filters_of(options: Namespace, plan: Plan) -> dict[str, tuple[str, ...]]:
-    """Return the values of axes and arms in `--only`. Raises `TriposError` if one is unknown."""
-    return parse_filters(options.only, plan)
+    return tuple(names)
 
 
 def parse_filters(texts: Sequence[str], plan: Plan) -> dict[str, tuple[str, ...]]:
@@ -258,7 +256,7 @@ def parse_filters(texts: Sequence[str], plan: Plan) -> dict[str, tuple[str, ...]
             its = f"its axes are {known}, and its arms {', '.join(arms)}" if arms else f"its axes are {known}"
             hint = f"did you mean `{close}`?" if close else its
             raise TriposError("R0202", f"the benchmark has no axis{' or arm' if arms else ''} `{axis}`", hint)
-        named = _names([values])
+        named = listed_names([values])
         for value in named:
             if value not in axes[axis]:
                 close = nearest(value, axes[axis])
@@ -266,10 +264,6 @@ def parse_filters(texts: Sequence[str], plan: Plan) -> dict[str, tuple[str, ...]
                 kind = "arm" if axis in arms else "axis"
                 raise TriposError("R0202", f"{kind} `{axis}` has no value `{value}`", hint)
         if not named:
-            raise TriposError("R0202", f"`--only {text}` names no value", "write --only AXIS=VALUE[,VALUE]")
+            raise TriposError("R0202", f"`{ONLY} {text}` names no value", f"write {ONLY} AXIS=VALUE[,VALUE]")
         only[axis] = (*only.get(axis, ()), *named)
     return only
-
-
-def _names(values: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.strip() for value in values for name in value.split(",") if name.strip()))

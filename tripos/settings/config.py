@@ -8,7 +8,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -18,10 +18,13 @@ from pydantic import (
     Field,
     ValidationError,
     ValidationInfo,
+    create_model,
     field_validator,
     model_validator,
 )
 
+from tripos.settings.option import Option, listed_names
+from tripos.settings.options import ALLOW_PROGRAM, DENY, MAX_CONNECTIONS, MAX_RETRIES, SETTINGS, STORE
 from tripos_compiler.diagnostics.codes import CODES
 from tripos_compiler.diagnostics.diagnostic import ALL_WARNINGS, nearest
 from tripos_compiler.errors import TriposError
@@ -29,8 +32,6 @@ from tripos_runtime.asking.functions.settings import AllowedPrograms, ProgramLim
 from tripos_warehouse.store.paths import address_of, why_no_folder
 
 SETTINGS_FILE = "tripos.toml"
-KUBERNETES_NAME = r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$"
-"""The form of a Kubernetes object name."""
 
 
 def _listed(value: Any) -> Any:
@@ -58,6 +59,42 @@ def checked_address(text: str) -> str:
 CONFIG = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
+def _bounds(option: Option[Any], default: Any) -> Any:
+    """Return the field of a setting, with the bounds of its option."""
+    kind = option.kind
+    bounds: dict[str, Any] = {
+        "gt" if kind.above else "ge": kind.least,
+        "le": kind.most,
+        "pattern": kind.pattern or None,
+    }
+    if kind.python is float:
+        bounds["allow_inf_nan"] = False
+    return Field(default, **{name: bound for name, bound in bounds.items() if bound is not None})
+
+
+def _section(table: str) -> type[BaseModel]:
+    """Return the model of a table whose settings are declared in `settings.options`."""
+    fields: dict[str, Any] = {}
+    for option in SETTINGS.values():
+        if not option.setting.startswith(f"{table}."):
+            continue
+        name, python = option.key, option.kind.python
+        if option.repeated:
+            fields[name] = (Annotated[tuple[Annotated[str, _bounds(option, ...)], ...], BeforeValidator(_listed)], ())
+        else:
+            optional = python if option.default is not None else python | None
+            fields[name] = (optional, _bounds(option, option.default))
+    return create_model(f"{table.title()}Config", __config__=CONFIG, **fields)
+
+
+if TYPE_CHECKING:
+    CheckConfig: TypeAlias = BaseModel
+    ClusterConfig: TypeAlias = BaseModel
+    LimitsConfig: TypeAlias = BaseModel
+else:
+    CheckConfig, ClusterConfig, LimitsConfig = map(_section, ("check", "cluster", "limits"))
+
+
 class EndpointConfig(BaseModel):
     """The address of a model or of all models of a provider, and its limits.
 
@@ -74,7 +111,7 @@ class EndpointConfig(BaseModel):
     warm_up_s: float = Field(default=0.0, ge=0, le=86400)
     requests_per_minute: Rate | None = None
     tokens_per_minute: Rate | None = None
-    max_connections: int | None = Field(default=None, ge=1, le=4096)
+    max_connections: int | None = _bounds(MAX_CONNECTIONS, None)
     media: tuple[Literal["image", "audio", "file"], ...] | None = None
 
     @field_validator("base_url")
@@ -100,44 +137,6 @@ class PriceConfig(BaseModel):
     max_output: int | None = Field(default=None, ge=1)
 
 
-class LimitsConfig(BaseModel):
-    """The limits of calls. Rates apply to each endpoint without a rate of its own. Seconds and minutes are wall-clock
-    time."""
-
-    model_config = CONFIG
-    max_connections: int = Field(default=16, ge=1, le=4096)
-    max_retries: int = Field(default=5, ge=0, le=100)
-    timeout_s: float = Field(default=600.0, gt=0, le=86400)
-    patience_s: float = Field(default=900.0, ge=0, le=604800)
-    reply_memory_mb: int = Field(default=256, ge=1, le=1_048_576)
-    requests_per_minute: Rate | None = None
-    tokens_per_minute: Rate | None = None
-
-
-class ClusterConfig(BaseModel):
-    """The shards of a run on a cluster, and the resources of each. Keys come from the environment there, or from the
-    Kubernetes Secret that `secret` names."""
-
-    model_config = CONFIG
-    shards: int = Field(default=8, ge=1, le=1000)
-    time_limit_s: float | None = Field(default=None, ge=60, le=30 * 86400)
-    cpus: int = Field(default=1, ge=1, le=1024)
-    memory_mb: int = Field(default=2048, ge=256, le=16_777_216)
-    sbatch: Texts = ()
-    image: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][\w./:@-]*$")
-    folder: str = Field(default="/work", pattern=r"^/")
-    claim: str | None = Field(default=None, pattern=KUBERNETES_NAME)
-    secret: str = Field(default="tripos-keys", pattern=KUBERNETES_NAME)
-
-    @field_validator("sbatch")
-    @classmethod
-    def _are_options(cls, options: tuple[str, ...]) -> tuple[str, ...]:
-        for option in options:
-            if not option.startswith("--") or not option.isprintable():
-                raise ValueError("an option of sbatch begins with `--` and is one line")
-        return options
-
-
 class ProgramConfig(BaseModel):
     """A program that a run may start because it is listed here: its limits, and the address of a service. With
     `unsandboxed` it may execute code of models without a sandbox."""
@@ -156,14 +155,7 @@ class ProgramConfig(BaseModel):
         return None if text is None else checked_address(text)
 
 
-class CheckConfig(BaseModel):
-    """The settings of checks. `deny` lists codes of warnings that count as errors, or `warnings` for all."""
-
-    model_config = CONFIG
-    deny: Texts = ()
-
-
-SHORT_FORMS = ("max_connections", "max_retries")
+SHORT_FORMS = tuple(each.key for each in (MAX_CONNECTIONS, MAX_RETRIES))
 """Settings of `[limits]` that may also be written at the top level."""
 
 
@@ -177,7 +169,7 @@ class ProfileSettings(BaseModel):
     model_config = CONFIG
     data: Texts = ()
     releases: Texts = ()
-    store: str = "results"
+    store: str = STORE.default
     reuse: Texts = ()
     models: Texts = ()
     roles: dict[str, Texts] = Field(default_factory=dict)
@@ -197,8 +189,8 @@ class ProfileSettings(BaseModel):
             if info.field_name in ("store", "reuse") and address_of(place):
                 if info.context != TYPED_BY_USER:
                     told = f"`{place}` is a bucket, and your keys go to none that a file names"
-                    name = info.field_name
-                    raise ValueError(f"{told}: give it with --{name} or TRIPOS_{name.upper()}")
+                    option = SETTINGS[info.field_name]
+                    raise ValueError(f"{told}: give it with {option} or {option.variable}")
             elif foreign is not None:
                 raise ValueError(": ".join(foreign))
         return places
@@ -212,22 +204,12 @@ class ProfileSettings(BaseModel):
 class Config(ProfileSettings):
     """The settings of a project.
 
-    >>> Config.model_validate({"models": "openai/gpt-4o", "limits": {"max_retries": 2}}).max_retries
+    >>> Config.model_validate({"models": "openai/gpt-4o", "limits": {"max_retries": 2}}).limits.max_retries
     2
     """
 
     profile: str | None = None
     profiles: dict[str, ProfileSettings] = Field(default_factory=dict)
-
-    @property
-    def max_connections(self) -> int:
-        """The maximum number of concurrent calls to an endpoint."""
-        return self.limits.max_connections
-
-    @property
-    def max_retries(self) -> int:
-        """The number of retries after a transient error."""
-        return self.limits.max_retries
 
 
 def expand_short_forms(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -271,7 +253,7 @@ def with_programs(config: Config, allowed: Iterable[str], unsandboxed: Iterable[
             given = {"url": url} if equals else {}
             programs[name] = ProgramConfig.model_validate({**programs.get(name, ProgramConfig()).model_dump(), **given})
         except ValidationError as error:
-            message = f"`--allow-program {text}` names no address of a service"
+            message = f"`{ALLOW_PROGRAM} {text}` names no address of a service"
             raise TriposError("R0202", message, "write NAME, or NAME=http://127.0.0.1:8000") from error
     for name in unsandboxed:
         programs[name] = programs.get(name, ProgramConfig()).model_copy(update={"unsandboxed": True})
@@ -291,13 +273,12 @@ UNDENIABLE = ("W0824", "W0875", "W1208")
 def chosen_denials(options: Namespace, config: Config) -> dict[str, str]:
     """Return the denied codes, or `warnings`, each with the setting or option that denies it. Raises `TriposError` for
     an unknown code."""
-    flags = [code.strip() for given in options.deny for code in given.split(",") if code.strip()]
-    return denied_codes(flags, config, "--deny")
+    return denied_codes(listed_names(DENY.of(options)), config, DENY.flag)
 
 
 def denied_codes(given: Sequence[str], config: Config, by: str = "deny") -> dict[str, str]:
     """Return the denied codes, or `warnings`, each with what denies it. Raises `TriposError` for an unknown code."""
-    by_file = dict.fromkeys(config.check.deny, f"`deny` in {SETTINGS_FILE}")
+    by_file = dict.fromkeys(DENY.setting_in(config), f"`deny` in {SETTINGS_FILE}")
     return {_known(code, source): source for code, source in (by_file | dict.fromkeys(given, by)).items()}
 
 

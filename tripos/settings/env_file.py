@@ -19,11 +19,11 @@ from tripos.settings.config import find_file
 from tripos.settings.environment import (
     ENV_FILE_VARIABLES,
     PREFIX,
-    VARIABLES,
     is_allowed_in_env_file,
     read_toml,
     unknown_variables,
 )
+from tripos.settings.options import VARIABLES
 from tripos.terminal import show_diagnostic
 from tripos_compiler.errors import TriposError
 from tripos_runtime.datasets.trust import TRUSTED, Trust
@@ -130,7 +130,7 @@ def _shown(name: str) -> str:
 def _hint(name: str) -> str:
     """Return the hint for a variable that is ignored."""
     if name in VARIABLES and name not in ENV_FILE_VARIABLES:
-        return f"export `{name}`, or write `{VARIABLES[name][-1]}` into tripos.toml"
+        return f"export `{name}`, or write `{VARIABLES[name].setting}` into tripos.toml"
     if any(name in provider.other_variables for provider in (*PROVIDERS.values(), *NATIVE_PROVIDERS.values())):
         return (
             "it counts beside the key of its provider: write that key into the file and export neither, or export both"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
+from tripos.settings.options import MODEL, PROFILE, VARIABLES
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.i18n import LANGUAGE, LANGUAGES, named_language
 from tripos_compiler.errors import TriposError
@@ -17,34 +16,16 @@ from tripos_compiler.source.inputs import DataError
 
 PREFIX = "TRIPOS_"
 ROLE = "TRIPOS_ROLE_"
-PROFILE = "TRIPOS_PROFILE"
-
-VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "TRIPOS_STORE": ("store",),
-        "TRIPOS_REUSE": ("reuse",),
-        "TRIPOS_DATA": ("data",),
-        "TRIPOS_MODEL": ("models",),
-        "TRIPOS_BUDGET": ("budget",),
-        "TRIPOS_DENY": ("check", "deny"),
-        "TRIPOS_MAX_CONNECTIONS": ("limits", "max_connections"),
-        "TRIPOS_MAX_RETRIES": ("limits", "max_retries"),
-        "TRIPOS_TIMEOUT": ("limits", "timeout_s"),
-        "TRIPOS_PATIENCE": ("limits", "patience_s"),
-        "TRIPOS_REPLY_MEMORY_MB": ("limits", "reply_memory_mb"),
-        "TRIPOS_REQUESTS_PER_MINUTE": ("limits", "requests_per_minute"),
-        "TRIPOS_TOKENS_PER_MINUTE": ("limits", "tokens_per_minute"),
-    }
+ENV_FILE_VARIABLES = (
+    *sorted(name for name, each in VARIABLES.items() if each.setting and not each.kind.place),
+    PROFILE.variable,
 )
-"""The setting of each variable."""
-LISTS = frozenset({"TRIPOS_MODEL", "TRIPOS_BUDGET", "TRIPOS_DENY", "TRIPOS_REUSE"})
-"""Settings with several values. They are separated by commas, data folders as in `PATH`."""
-ENV_FILE_VARIABLES = (*sorted(VARIABLES.keys() - {"TRIPOS_STORE", "TRIPOS_REUSE", "TRIPOS_DATA"}), PROFILE)
 """The variables that a `.env` file may set besides roles and keys of providers. None of them names a file or a
 program."""
 FILE_MODEL_PREFIXES = ("local/", "replay/", "reward/")
 """Prefixes of models that a `.env` file may not name, because these models are files."""
-OTHERS = frozenset({PROFILE, LANGUAGE, "TRIPOS_UNTRUSTED", "TRIPOS_DEBUG", "TRIPOS_KEY_PASSWORD"})
+OTHERS = frozenset({LANGUAGE, "TRIPOS_DEBUG", "TRIPOS_KEY_PASSWORD"})
+"""The variables that have no option."""
 TEST_SUFFIX = "_GOLDEN"
 """The suffix of variables that control the tests of Tripos."""
 
@@ -59,11 +40,11 @@ def settings_in(environ: Mapping[str, str]) -> dict[str, Any]:
     """
     table: dict[str, Any] = {}
     for name, place, text in set_variables(environ):
+        option = VARIABLES.get(name)
         value: Any = text
-        if name in LISTS or name.startswith(ROLE):
-            value = [each.strip() for each in text.split(",") if each.strip()]
-        elif name == "TRIPOS_DATA":
-            value = [each for each in text.split(os.pathsep) if each]
+        if option is None or option.repeated:
+            separator = "," if option is None else option.separator
+            value = [each.strip() for each in text.split(separator) if each.strip()]
         inner = table
         for part in place[:-1]:
             inner = inner.setdefault(part, {})
@@ -73,9 +54,9 @@ def settings_in(environ: Mapping[str, str]) -> dict[str, Any]:
 
 def set_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...], str]]:
     """Yield the variables that are set, each with the path of its setting and its text. Roles are in lower case."""
-    for name, place in VARIABLES.items():
-        if environ.get(name, "").strip():
-            yield name, place, environ[name].strip()
+    for name, option in VARIABLES.items():
+        if option.setting and environ.get(name, "").strip():
+            yield name, tuple(option.setting.split(".")), environ[name].strip()
     for name in sorted(environ):
         if name.startswith(ROLE) and len(name) > len(ROLE) and environ[name].strip():
             yield name, ("roles", name.removeprefix(ROLE).lower()), environ[name].strip()
@@ -88,7 +69,7 @@ def is_allowed_in_env_file(name: str, text: str) -> bool:
     (True, False)
     """
     role = name.startswith(ROLE) and len(name) > len(ROLE)
-    if role or name == "TRIPOS_MODEL":
+    if role or name == MODEL.variable:
         return not any(each.strip().startswith(FILE_MODEL_PREFIXES) for each in text.split(","))
     return name in ENV_FILE_VARIABLES
 

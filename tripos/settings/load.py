@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tomllib
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,9 @@ from pydantic import BaseModel, ValidationError
 
 from tripos.settings.config import SHORT_FORMS, TYPED_BY_USER, Config, ProfileSettings, expand_short_forms, find_file
 from tripos.settings.env_file import UNKNOWN_VARIABLE, load_env
-from tripos.settings.environment import PROFILE, find_line, read_toml, settings_in, unknown_variables, variable_of
+from tripos.settings.environment import find_line, read_toml, settings_in, unknown_variables, variable_of
+from tripos.settings.option import Option
+from tripos.settings.options import ALLOW_PROGRAM, ALLOW_UNSANDBOXED, PROFILE, SETTINGS
 from tripos.settings.secrets import HIDDEN, is_key_like, key_values, keys_in, without_keys
 from tripos.settings.trust import trust_of
 from tripos.terminal import show_diagnostic
@@ -30,20 +32,6 @@ from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 MERGED = ("roles", "endpoints", "prices", "programs", "limits", "check", "cluster")
 """Tables whose entries are replaced one by one. Any other setting is replaced as a whole."""
-OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "store": ("store",),
-    "reuse": ("reuse",),
-    "budget": ("budget",),
-    "max_connections": ("limits", "max_connections"),
-    "max_retries": ("limits", "max_retries"),
-    "timeout": ("limits", "timeout_s"),
-    "patience": ("limits", "patience_s"),
-    "shards": ("cluster", "shards"),
-    "time_limit": ("cluster", "time_limit_s"),
-    "image": ("cluster", "image"),
-}
-"""Options that replace a setting. Others (`--model`, `--role`, `--data`) have rules of their own where they are
-used."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +69,7 @@ def chosen_settings(options: Namespace, folder: Path | None = None) -> ChosenSet
     that look like ours. Raises `TriposError`."""
     folder, trust = folder or Path.cwd(), trust_of(options)
     environ = load_env(folder, trust)
-    chosen = load_settings(folder, profile=getattr(options, "profile", None), environ=environ, trust=trust)
+    chosen = load_settings(folder, profile=PROFILE.of(options), environ=environ, trust=trust)
     for message, hint in chosen.warnings:
         show_diagnostic("warning", UNKNOWN_VARIABLE, message, hint)
     return replace(chosen, config=with_options(chosen.config, options))
@@ -94,27 +82,31 @@ def project_settings(folder: Path, profile: str | None = None, trust: Trust = TR
 
 def with_options(config: Config, options: Namespace) -> Config:
     """Return the settings with the options that replace one. Raises `TriposError` R0202 if a value is out of bounds."""
-    table: dict[str, Any] = {}
-    for name, place in OPTIONS.items():
-        value = getattr(options, name, None)
-        if value is None or value == []:
-            continue
-        inner = table
-        for part in place[:-1]:
-            inner = inner.setdefault(part, {})
-        inner[place[-1]] = value
-    update = {name: value for name, value in table.items() if not isinstance(value, dict)}
-    for name in ("budget", "reuse"):
-        if name in update:
-            update[name] = tuple(update[name])
-    for name in table.keys() - update.keys():
-        section = getattr(config, name)
-        try:
-            update[name] = type(section).model_validate({**section.model_dump(), **table[name]}, context=TYPED_BY_USER)
-        except ValidationError as error:
-            raise _of_option(error, name) from error
-    config = config.model_copy(update=update)
-    allowed, unsandboxed = getattr(options, "allow_program", ()), getattr(options, "allow_unsandboxed", ())
+    replaced = [option for option in SETTINGS.values() if not option.combined and not option.file_only]
+    config = with_values(config, {option: option.of(options) for option in replaced if option.is_in(options)})
+    return allowing_programs(config, ALLOW_PROGRAM.of(options), ALLOW_UNSANDBOXED.of(options))
+
+
+def with_values(config: Config, values: Mapping[Option[Any], Any], *, python: bool = False) -> Config:
+    """Return the settings with other values of some. Raises `TriposError` R0202 if a value is out of bounds; it names
+    the option, or with `python` the keyword."""
+    update: dict[str, Any] = {}
+    for option, value in values.items():
+        name = option.keyword if python else option.flag
+        if fault := option.kind.fault(value, name):
+            raise TriposError("R0202", fault, f"give another `{name}`")
+        table, _, key = option.setting.rpartition(".")
+        number = option.kind.python in (int, float)
+        inner = {key: tuple(value) if option.repeated else option.kind.python(value) if number else value}
+        if table:
+            update[table] = update.get(table, getattr(config, table)).model_copy(update=inner)
+        else:
+            update |= inner
+    return config.model_copy(update=update)
+
+
+def allowing_programs(config: Config, allowed: Sequence[str], unsandboxed: Sequence[str]) -> Config:
+    """Return the settings with further programs, as `with_programs` does."""
     if not allowed and not unsandboxed:
         return config
     from tripos.settings.config import with_programs  # imported late: few commands start programs
@@ -141,8 +133,8 @@ def load_settings(
             "a key that others may have seen is best replaced",
         )
     _validate(Config, table, path, text)
-    wanted = profile or environ.get(PROFILE, "").strip() or table.get("profile")
-    by = "--profile" if profile else PROFILE if environ.get(PROFILE, "").strip() else "profile"
+    wanted = profile or environ.get(PROFILE.variable, "").strip() or table.get(PROFILE.name)
+    by = PROFILE.flag if profile else PROFILE.variable if environ.get(PROFILE.variable, "").strip() else PROFILE.name
     layers = [expand_short_forms(table)]
     if wanted is not None:
         profiles = table.get("profiles", {})
@@ -275,13 +267,6 @@ def _of_environment(error: ValidationError, environ: Mapping[str, str]) -> Tripo
     first = error.errors()[0]
     name = variable_of(tuple(str(part) for part in first["loc"]), environ) or "the environment"
     return TriposError("R0203", f"`{name}` {value_fault(first)}", f"set {name} to another value, or unset it")
-
-
-def _of_option(error: ValidationError, section: str) -> TriposError:
-    first = error.errors()[0]
-    place = (section, str(first["loc"][0]))
-    option = next(name for name, each in OPTIONS.items() if each == place).replace("_", "-")
-    return TriposError("R0202", f"`--{option}` {value_fault(first)}", f"give another `--{option}`")
 
 
 def _unknown_profile(wanted: str, by: str, profiles: Mapping[str, Any], path: Path | None) -> TriposError:

@@ -9,6 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tripos.settings.config import Config
+from tripos.settings.options import (
+    BUDGET,
+    MAX_CONNECTIONS,
+    MAX_RETRIES,
+    PATIENCE,
+    REPLY_MEMORY_MB,
+    REQUESTS_PER_MINUTE,
+    TIMEOUT,
+    TOKENS_PER_MINUTE,
+)
 from tripos_compiler.errors import TriposError
 from tripos_runtime.models.base import Endpoint, Model, Price
 from tripos_runtime.models.families import identity_of
@@ -68,19 +78,19 @@ def limits_of(config: Config, models: Mapping[str, Model]) -> Limits:
     """
     own = config.endpoints.items()
     limits = Limits(
-        max_connections=config.limits.max_connections,
-        max_retries=config.limits.max_retries,
-        timeout_s=config.limits.timeout_s,
-        patience_s=config.limits.patience_s,
-        reply_memory_mb=config.limits.reply_memory_mb,
+        max_connections=MAX_CONNECTIONS.setting_in(config),
+        max_retries=MAX_RETRIES.setting_in(config),
+        timeout_s=TIMEOUT.setting_in(config),
+        patience_s=PATIENCE.setting_in(config),
+        reply_memory_mb=REPLY_MEMORY_MB.setting_in(config),
         requests_per_minute={n: e.requests_per_minute for n, e in own if e.requests_per_minute is not None},
         tokens_per_minute={n: e.tokens_per_minute for n, e in own if e.tokens_per_minute is not None},
         connections=_connections(config, models),
     )
     far = {model.endpoint for name, model in models.items() if not name.startswith(LOCAL_PREFIXES)}
-    if (rate := config.limits.requests_per_minute) is not None:
+    if (rate := REQUESTS_PER_MINUTE.setting_in(config)) is not None:
         limits = replace(limits, requests_per_minute={**dict.fromkeys(far, rate), **limits.requests_per_minute})
-    if (rate := config.limits.tokens_per_minute) is not None:
+    if (rate := TOKENS_PER_MINUTE.setting_in(config)) is not None:
         limits = replace(limits, tokens_per_minute={**dict.fromkeys(far, rate), **limits.tokens_per_minute})
     return limits
 
@@ -99,7 +109,10 @@ def _connections(config: Config, models: Mapping[str, Model]) -> dict[str, int]:
 def check_divisible(limits: Limits, parts: int, by: str = "workers") -> None:
     """Raise `TriposError` R0202 if a limit of concurrent calls would leave some worker or shard without any."""
     least, where = min(
-        [(limits.max_connections, "`--max-connections`"), *((n, f"`{name}`") for name, n in limits.connections.items())]
+        [
+            (limits.max_connections, f"`{MAX_CONNECTIONS}`"),
+            *((n, f"`{name}`") for name, n in limits.connections.items()),
+        ]
     )
     if least < parts:
         message = f"{parts} {by} cannot divide {least} connection{'' if least == 1 else 's'} of {where}"
@@ -139,7 +152,7 @@ def budget_share(texts: Sequence[str], number: int, parts: int) -> Budget | None
     for amount, unit in ((budget.tokens, "tokens"), (budget.calls, "calls")):
         if amount is not None and amount < parts:
             raise TriposError(
-                "R0202", f"{parts} shards cannot divide a budget of {amount} {unit}", "give a larger --budget"
+                "R0202", f"{parts} shards cannot divide a budget of {amount} {unit}", f"give a larger {BUDGET}"
             )
     return Budget(
         usd=None if budget.usd is None else budget.usd / parts,

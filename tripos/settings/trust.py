@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
+from tripos.settings import options
+from tripos.settings.options import ALLOW_OUTSIDE, DATA, RunParameters
 from tripos_compiler.errors import TriposError
 from tripos_runtime.datasets.trust import TRUSTED, UNTRUSTED, Trust
 
-VARIABLE = "TRIPOS_UNTRUSTED"
 YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
@@ -22,9 +23,10 @@ def trust_in(option: bool, environ: Mapping[str, str]) -> Trust:
     >>> trust_in(False, {}).untrusted, trust_in(False, {"TRIPOS_UNTRUSTED": "1"}).untrusted
     (False, True)
     """
-    value = environ.get(VARIABLE, "").strip().casefold()
+    variable = options.UNTRUSTED.variable
+    value = environ.get(variable, "").strip().casefold()
     if value not in (*YES, *NO):
-        raise TriposError("R0203", f"`{VARIABLE}` is neither yes nor no", f"set {VARIABLE} to 1, or unset it")
+        raise TriposError("R0203", f"`{variable}` is neither yes nor no", f"set {variable} to 1, or unset it")
     return UNTRUSTED if option or value in YES else TRUSTED
 
 
@@ -38,12 +40,14 @@ def trust_of(options: Namespace) -> Trust:
 def refuse_if_untrusted(trust: Trust, *places: str, outside: bool = False, fetch: bool = False) -> None:
     """Raise `TriposError` R0270 if an untrusted benchmark is given access to any file, or to places in the network."""
     if outside:
-        trust.check("`--allow-outside`", "copy the file beside the spec, or name its folder: --data DIR")
+        trust.check(f"`{ALLOW_OUTSIDE}`", f"copy the file beside the spec, or name its folder: {DATA} DIR")
     if fetch:
-        trust.check("a connection", "fetch the release first: tripos fetch, without --untrusted")
+        trust.check("a connection", f"fetch the release first: tripos fetch, without {RunParameters.untrusted}")
     for place in places:
         if "://" in place:
-            trust.check(f"a connection to `{place}`", f"fetch it first, without --untrusted: tripos fetch {place}")
+            trust.check(
+                f"a connection to `{place}`", f"fetch it first, without {RunParameters.untrusted}: tripos fetch {place}"
+            )
 
 
 @contextmanager
@@ -58,8 +62,8 @@ def time_limit(seconds: float | None) -> Iterator[None]:
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
-        message = f"this takes more than {seconds:g} seconds, which `--untrusted` allows"
-        raise TriposError("R0271", message, "run it without --untrusted, if you trust the benchmark")
+        message = f"this takes more than {seconds:g} seconds, which `{RunParameters.untrusted}` allows"
+        raise TriposError("R0271", message, f"run it without {RunParameters.untrusted}, if you trust the benchmark")
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tripos.releases.manifest import file_digest
+from tripos.settings.options import DEVICE, TrainSftParameters
 from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import digest
 from tripos_warehouse.files import provenance_path, write_lines
@@ -69,7 +70,7 @@ def choose_device(wanted: str = "auto") -> Device:
     there = torch.cuda.is_available()
     if wanted == "cuda" and not there:
         raise TriposError(
-            "S0816", "there is no GPU that torch can use", "`--device cpu`, or a build of torch for the GPU"
+            "S0816", "there is no GPU that torch can use", f"`{DEVICE} cpu`, or a build of torch for the GPU"
         )
     if wanted != "cpu" and there:
         return Device("cuda", str(torch.cuda.get_device_name()), bool(torch.cuda.is_bf16_supported()))
@@ -99,7 +100,7 @@ def split_by_group(groups: Sequence[str], share: float, seed: int) -> GroupSplit
     count = max(1, round(share * len(order))) if share > 0 else 0
     if count >= len(order):
         found = f"{len(order)} item" + ("" if len(order) == 1 else "s")
-        hint = "train on more items, or on all of them: `--held-out 0`"
+        hint = f"train on more items, or on all of them: `{TrainSftParameters.held_out} 0`"
         raise TriposError("S0815", f"the data have {found}: nothing is left to learn where {count} is held out", hint)
     held = set(order[:count])
     return GroupSplit(

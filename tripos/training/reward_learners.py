@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tripos.settings.options import BATCH, TrainRewardParameters
 from tripos.training.environment import Device, split_by_group
 from tripos.training.reward_pairs import Numbers, Preferences
 from tripos_compiler.errors import ExitCode, TriposError
@@ -489,7 +490,7 @@ class TunedLearner:
             rewards = _rewards_of(network, on, self._at_once)
             loss = preference_loss(rewards, on, margins=False)
             if not math.isfinite(loss):
-                hint = "take a lower `--learning-rate`"
+                hint = f"take a lower `{TrainRewardParameters.learning_rate}`"
                 raise TriposError(
                     "S0817", "the loss is not a number any more: nothing was written", hint, ExitCode.SOME_FAILED
                 )
@@ -522,7 +523,10 @@ class TunedLearner:
             torch.nn.utils.clip_grad_norm_([*network.model.parameters(), weight], self.recipe.max_norm)
             optimizer.step()
         except torch.OutOfMemoryError as error:
-            hint = "a smaller `--batch`, fewer `--max-tokens`, or less `--context`"
+            hint = (
+                f"a smaller `{BATCH}`, fewer `{TrainRewardParameters.max_tokens}`, or less "
+                f"`{TrainRewardParameters.context}`"
+            )
             raise TriposError("S0817", "the device has no memory left", hint, ExitCode.SOME_FAILED) from error
 
 

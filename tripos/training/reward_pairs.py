@@ -16,6 +16,7 @@ import numpy as np
 import orjson
 
 from tripos.files import MOST_DATA_BYTES, read_untrusted, read_untrusted_json
+from tripos.settings.options import ReportParameters
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.evaluation import Unavailable, evaluate
@@ -126,7 +127,7 @@ def read_pairs(path: Path) -> Preferences:
     try:
         content = read_untrusted(path, MOST_DATA_BYTES)
     except OSError as error:
-        hint = "`tripos export NAME --spec SPEC -o FILE` writes one"
+        hint = f"`tripos export NAME {ReportParameters.spec} SPEC -o FILE` writes one"
         raise TriposError("S0821", f"cannot read `{path}`: {error.strerror or error}", hint) from error
     sha256 = hashlib.sha256(content).hexdigest()
     lines = [(number, line) for number, line in enumerate(content.splitlines(), 1) if line.strip()]
@@ -148,7 +149,9 @@ def read_pairs(path: Path) -> Preferences:
             if met is not None:
                 criteria.setdefault(place, tuple(map(bool, met)))
     if not lines:
-        raise TriposError("S0821", f"`{path}` has no pairs", "`tripos export NAME --spec SPEC -o FILE` writes some")
+        raise TriposError(
+            "S0821", f"`{path}` has no pairs", f"`tripos export NAME {ReportParameters.spec} SPEC -o FILE` writes some"
+        )
     told = {name: (said or {}).get(name) for name in ("benchmark", "version", "plan_digest", "exports", "licence")}
     told = {"file": path.name, "sha256": sha256, "pairs": len(lines), "replies": len(places), **told}
     told["grouped_by"] = "prompt" if said is None else "group"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tripos.settings.options import TrainSftParameters
 from tripos.training.chats import Chats, Tokens, as_tokens, indices_within, loss_of
 from tripos.training.environment import Device, GroupSplit, digest_of, split_by_group, versions, write_report
 from tripos.training.recipe import Recipe
@@ -127,7 +128,7 @@ def prepare(data: Chats, tokenizer: Any, recipe: Recipe) -> Prepared:
     held_out = tuple(tokens[place] for place in split.held_out if place in fitting)
     if not learned:
         shortest = min(len(each.ids) for each in tokens)
-        hint = f"allow more with `--max-tokens`: the shortest has {shortest:,}"
+        hint = f"allow more with `{TrainSftParameters.max_tokens}`: the shortest has {shortest:,}"
         raise TriposError("S0815", f"every chat has more than {recipe.max_tokens:,} tokens", hint)
     return Prepared(split, learned, held_out, len(tokens) - len(fitting))
 
@@ -168,7 +169,7 @@ def fine_tune(
         ]
         done = int(trainer.state.global_step)
     if not all(math.isfinite(each["loss"]) for each in curve) or (after is not None and not math.isfinite(after)):
-        hint = "take a lower `--learning-rate`"
+        hint = f"take a lower `{TrainSftParameters.learning_rate}`"
         raise TriposError("S0817", "the loss is not a number any more: nothing was written", hint, ExitCode.SOME_FAILED)
     model = trainer.model.merge_and_unload() if recipe.lora else trainer.model
     save_language_model(LanguageModel(model, loaded.tokenizer, loaded.plain), folder)
@@ -268,7 +269,10 @@ def _train(trainer: Any) -> None:
     try:
         trainer.train()
     except torch.OutOfMemoryError as error:
-        hint = "fewer lines `--at-once`, fewer `--max-tokens`, or adapters: `--lora 16`"
+        hint = (
+            f"fewer lines `{TrainSftParameters.at_once}`, fewer `{TrainSftParameters.max_tokens}`, or "
+            f"adapters: `{TrainSftParameters.lora} 16`"
+        )
         raise TriposError("S0817", "the device has no memory left", hint, ExitCode.SOME_FAILED) from error
 
 

@@ -19,6 +19,7 @@ from typing import Protocol
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
+from tripos.settings.options import ViewParameters
 from tripos_compiler.errors import TriposError
 from tripos_runtime.datasets.media import type_of
 from tripos_warehouse.errors import StoreError
@@ -82,7 +83,7 @@ async def _serve(app: web.Application, port: int, token: str, opened: Callable[[
         try:
             await site.start()
         except OSError as error:
-            hint = "give another with `--port`, or none for any that is free"
+            hint = f"give another with `{ViewParameters.port}`, or none for any that is free"
             raise TriposError("S0708", f"port {port} is not available: {error.strerror or error}", hint) from error
         opened(f"http://{HOST}:{runner.addresses[0][1]}/{token}/")
         await asyncio.Event().wait()

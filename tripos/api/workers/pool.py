@@ -30,6 +30,7 @@ from tripos.runs.compilation import CompiledSpec
 from tripos.runs.interrupts import TO_WORKER
 from tripos.runs.selection import RunRequest
 from tripos.settings.config import Config
+from tripos.settings.options import RunParameters
 from tripos.settings.runtime import check_divisible
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.source.data_classes import dataclass
@@ -223,7 +224,7 @@ class WorkerPool:
         how = f"by signal {-code}" if code is not None and code < 0 else f"with exit code {code}"
         if self._in_vain >= MOST_DEATHS:
             message = f"{self._in_vain} workers in a row ended {how} before any call was answered"
-            hint = "run without --workers, and see what is wrong"
+            hint = f"run without {RunParameters.workers}, and see what is wrong"
             self._failure = TriposError(DIED, message, hint, ExitCode.SOME_FAILED)
             self._stop()
             return
@@ -272,7 +273,7 @@ def worker_pool(spec: CompiledSpec, choices: RunRequest, config: Config, workers
     """Return a pool with this number of workers, or None for one process. Raises `TriposError` R0202 if the store is
     not a folder."""
     if workers > 1 and "://" in str(config.store):
-        message = f"`--workers` shares a store in a folder, and `{config.store}` is on a bucket"
+        message = f"`{RunParameters.workers}` shares a store in a folder, and `{config.store}` is on a bucket"
         raise TriposError("R0202", message, "run the same command several times instead: each is a worker of its own")
     return WorkerPool(spec, choices, config, workers) if workers > 1 else None
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tripos.cli.context import open_store
 from tripos.cli.exports.training_data import compiled_pairs
+from tripos.settings.options import EXPORTS, OUTPUT, TRAINING_EXPORTS, ExportParameters
 from tripos.terminal import print_json, show_message, show_text
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.text_format import counted
@@ -15,36 +16,6 @@ from tripos_compiler.plan import Export, Pairing, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import get_selected
-
-TRAINING = ("distillation", "preferences")
-TABLES = ("csv", "parquet", "xlsx")
-FORMS = ("eee", "inspect", "lm-eval", "hub")
-KINDS = (*TRAINING, *FORMS, "otel", *TABLES)
-
-APPLIES_TO: dict[str, tuple[str, ...]] = {
-    "by": TRAINING,
-    "per": ("distillation",),
-    "every": ("distillation",),
-    "replies_of": ("distillation",),
-    "margin": ("preferences",),
-    "rows": TRAINING,
-    "format": TRAINING,
-    "models": TRAINING,
-    "scenario": TRAINING,
-    "only": TRAINING,
-    "hold_out": TRAINING,
-    "apart_from": TRAINING,
-    "table": TABLES,
-    "raw": ("csv",),
-    "organization": ("eee", "hub"),
-    "dataset": ("hub",),
-    "source": ("hub",),
-    "to": ("otel",),
-    "content": ("otel", "hub"),
-    "output": (*TRAINING, *FORMS, *TABLES),
-    "secrets": (*FORMS, "otel", *TABLES),
-}
-"""The kinds of export that an option applies to, for options that do not apply to all."""
 
 
 def main(options: Namespace) -> ExitCode:
@@ -60,8 +31,10 @@ def main(options: Namespace) -> ExitCode:
     with connection:
         plan = get_selected(connection, run)
         kind = _kind(options, plan)
-        _check_options(options, kind)
-        if kind in TRAINING:
+        ExportParameters.check_kind(options, kind)
+        if kind in ExportParameters.output.only_for:
+            _check_output(options)
+        if kind in TRAINING_EXPORTS:
             from tripos.cli.exports.training_data import export_training
 
             export_training(connection, plan, run, options, kind)
@@ -89,33 +62,24 @@ def main(options: Namespace) -> ExitCode:
 
 
 def _kind(options: Namespace, plan: Plan) -> str:
-    """Return the kind of export: one of `KINDS`, or that of the named export of the spec."""
+    """Return the kind of export: one of `EXPORTS`, or that of the named export of the spec."""
     declared = {export.name: export for export in plan.exports if isinstance(export, Export)}
     if options.what in {export.name for export in plan.exports if isinstance(export, Pairing)}:
-        hint = f"name the spec: `tripos export {options.what} --spec PATH -o {options.output}`"
+        hint = f"name the spec: `tripos export {options.what} {ExportParameters.spec} PATH -o {options.output}`"
         raise StoreError("S0601", f"`{options.what}` is made of data, and not of a run", hint)
     if options.what in declared:
         return "distillation" if declared[options.what].kind == "best" else "preferences"
-    if options.what in KINDS:
+    if options.what in EXPORTS:
         return str(options.what)
-    names = [*KINDS, *declared]
+    names = [*EXPORTS, *declared]
     close = nearest(options.what, names)
     hint = f"did you mean `{close}`?" if close else f"there is {', '.join(f'`{name}`' for name in names)}"
     raise StoreError("S0601", f"there is no export `{options.what}`", hint)
 
 
-def _check_options(options: Namespace, kind: str) -> None:
-    for name, kinds in APPLIES_TO.items():
-        if getattr(options, name) not in (None, [], False) and kind not in kinds:
-            hint = f"it is an option of {' and '.join(kinds)}"
-            raise TriposError("R0202", f"`--{name}` has no meaning for `{kind}`", hint)
-    if kind != "otel":
-        _check_output(options)
-
-
 def _check_output(options: Namespace) -> None:
     if options.output is None:
-        verb, option = "tripos export", "-o/--output"
+        verb, option = "tripos export", f"-o/{OUTPUT}"
         raise TriposError("R0202", f"`{verb}` needs {option}", f"`{verb} --help` shows how it is written")
 
 

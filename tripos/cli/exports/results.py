@@ -9,6 +9,8 @@ from contextlib import closing
 from pathlib import Path
 
 from tripos.cli.context import open_store
+from tripos.settings.option import listed_names
+from tripos.settings.options import ExportParameters
 from tripos.terminal import print_json, show_message, show_text
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.text_format import counted
@@ -55,7 +57,7 @@ def export_hub(connection: Connection, plan: Plan, run: RunRecord, options: Name
     from tripos_warehouse.exports.hub import FRAMEWORK, HubSource, write_hub
 
     if options.dataset is None:
-        hint = "name the data set of the benchmark: --dataset OWNER/NAME"
+        hint = f"name the data set of the benchmark: {ExportParameters.dataset} OWNER/NAME"
         raise TriposError("R0202", "results on the Hub belong to a data set", hint)
     folder = Path(options.output)
     source = HubSource(options.dataset, options.source, options.organization)
@@ -80,9 +82,9 @@ def export_hub(connection: Connection, plan: Plan, run: RunRecord, options: Name
     if whole:
         show_message("  the board shows every item, reply and judgement")
     elif options.content:
-        show_message(f"  the board shows figures alone: `--secrets` shows {', '.join(closed)} too")
+        show_message(f"  the board shows figures alone: `{ExportParameters.secrets}` shows {', '.join(closed)} too")
     else:
-        more = "--secrets" if closed else "--content"
+        more = ExportParameters.secrets.flag if closed else ExportParameters.content.flag
         show_message(f"  the board shows figures alone: `{more}` shows items and replies too")
     if any(model.startswith(STAND_IN_PREFIXES) for model in run.models):
         show_message("results of models that stand in for real ones: nothing to publish")
@@ -95,7 +97,7 @@ def export_telemetry(connection: Connection, plan: Plan, run: RunRecord, options
     from tripos_warehouse.exports.telemetry import send_telemetry
 
     if options.to is None:
-        raise TriposError("R0202", "telemetry goes to an endpoint", "name it: --to http://HOST:4318")
+        raise TriposError("R0202", "telemetry goes to an endpoint", f"name it: {ExportParameters.to} http://HOST:4318")
     sent = send_telemetry(connection, plan, run, options.to, options.content, options.secrets)
     if options.json:
         print_json({"format": "otel", "run_id": run.run_id, "to": options.to, **vars(sent)})
@@ -105,7 +107,7 @@ def export_telemetry(connection: Connection, plan: Plan, run: RunRecord, options
     for kind, count in sent.left_out.items():
         show_message(f"left out: {count:,} {kind}")
     if not options.content:
-        show_message("no text was sent: `--content` sends messages and replies too")
+        show_message(f"no text was sent: `{ExportParameters.content}` sends messages and replies too")
 
 
 def _write_space(plan: Plan, run: RunRecord, options: Namespace, target: Path, whole: bool) -> None:
@@ -134,7 +136,10 @@ def _tell_left_out(plan: Plan, options: Namespace, without: Mapping[str, int]) -
     for kind, count in without.items():
         show_message(f"left out: {count:,} {kind}")
     if not options.secrets and _secret_fields(plan):
-        show_message("left out as secret: targets, secret fields and the reasons of judges; `--secrets` writes them")
+        show_message(
+            "left out as secret: targets, secret fields and the reasons of judges; "
+            f"`{ExportParameters.secrets}` writes them"
+        )
 
 
 # Every Eval Ever and tables
@@ -166,7 +171,7 @@ def export_eee(connection: Connection, plan: Plan, run: RunRecord, options: Name
             show_message(f"  left out: {counted(each.without_value, 'score')} without a value")
     show_message(f"all of it fits the schemas of Every Eval Ever {VERSION}")
     if not options.organization:
-        show_message("the source is `unknown`: `--organization NAME` says who ran this")
+        show_message(f"the source is `unknown`: `{ExportParameters.organization} NAME` says who ran this")
 
 
 def export_tables(connection: Connection, plan: Plan, run: RunRecord, options: Namespace) -> None:
@@ -184,7 +189,7 @@ def export_tables(connection: Connection, plan: Plan, run: RunRecord, options: N
             raise StoreError(
                 "S0202",
                 f"{len(names)} tables do not fit into `{path}`",
-                "name a folder, or one of them: --table scores",
+                f"name a folder, or one of them: {ExportParameters.table} scores",
             )
         if not single:
             _folder(path)
@@ -215,7 +220,7 @@ def _workbook(
 
 
 def _tables(options: Namespace) -> list[str]:
-    named = [name.strip() for each in options.table for name in each.split(",") if name.strip()]
+    named = listed_names(options.table)
     for name in named:
         if name not in TABLES:
             close = nearest(name, TABLES)
@@ -234,7 +239,7 @@ def _hidden(plan: Plan, run: RunRecord, names: Sequence[str]) -> list[str]:
     asked = {step.role for each in plan.scenarios for step in each.steps if step.step == "ask"} - {run.compared_role}
     if asked and "samples" in names:
         told.append(f"left out as maybe secret: what {', '.join(sorted(asked))} said and was told")
-    return [*told, "`--secrets` writes it too"] if told else []
+    return [*told, f"`{ExportParameters.secrets}` writes it too"] if told else []
 
 
 def _folder(path: Path) -> None:

@@ -10,8 +10,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tripos.cli.context import compile_command_spec, open_store
-from tripos.runs.selection import chosen_cases
+from tripos.runs.selection import RunRequest, chosen_cases
 from tripos.settings.load import load_config
+from tripos.settings.option import listed_names
+from tripos.settings.options import MARGIN, ExportParameters
 from tripos.settings.trust import trust_of
 from tripos.terminal import print_json, show_json, show_message, show_text, table_width
 from tripos.training.examples import find_examples, write_examples
@@ -45,7 +47,7 @@ from tripos_warehouse.views.runs import RunRecord, get_plan
 def reply_filter(options: Namespace, plan: Plan, where: Expr | None) -> tuple[ReplyFilter, tuple[str, ...]]:
     """Return a predicate on places, and the filters in words. A place without an axis that `--only` names is included.
     Raises `TriposError` if the plan lacks a scenario, axis or value."""
-    chosen = chosen_cases(Namespace(scenario=options.scenario, only=options.only, limit=None, seed=None), plan)
+    chosen = chosen_cases(RunRequest(scenario=options.scenario, only=options.only), plan)
 
     def keep(place: Mapping[str, str | None]) -> bool:
         if chosen.scenarios and place["scenario"] not in chosen.scenarios:
@@ -125,7 +127,7 @@ def export_training(connection: Connection, plan: Plan, run: RunRecord, options:
     path = Path(options.output)
     query = reply_query(options, plan, run, kind)
     with ExitStack() as opened:
-        replied = [_replied(options, name, opened) for name in _names(options.replies_of)]
+        replied = [_replied(options, name, opened) for name in tuple(listed_names(options.replies_of))]
         training = (
             best_replies(connection, plan, run, query, replied)
             if query.kind == "best"
@@ -156,9 +158,11 @@ def reply_query(options: Namespace, plan: Plan, run: RunRecord, kind: str) -> Re
     `StoreError`."""
     declared = next((each for each in plan.exports if isinstance(each, Export) and each.name == options.what), None)
     keep, told = reply_filter(options, plan, None if declared is None else declared.where)
-    per = _names(options.per) or (declared.per if declared is not None else ())
-    rows = _names(options.rows) or ((declared.rows,) if declared is not None else asked_steps(plan, run.compared_role))
-    models = _names(options.models) or run.models
+    per = tuple(listed_names(options.per)) or (declared.per if declared is not None else ())
+    rows = tuple(listed_names(options.rows)) or (
+        (declared.rows,) if declared is not None else asked_steps(plan, run.compared_role)
+    )
+    models = tuple(listed_names(options.models)) or run.models
     margin = options.margin if options.margin is not None else declared.margin if declared is not None else 0.0
     return ReplyQuery(
         kind="best" if kind == "distillation" else "pairs",
@@ -173,7 +177,7 @@ def reply_query(options: Namespace, plan: Plan, run: RunRecord, kind: str) -> Re
         keep=keep,
         told=told,
         hold_out=_hold_out(options, plan, declared.holds_out if declared is not None else ()),
-        apart_from=_names(options.apart_from),
+        apart_from=tuple(listed_names(options.apart_from)),
     )
 
 
@@ -181,7 +185,7 @@ def _hold_out(options: Namespace, plan: Plan, declared: tuple[str, ...]) -> tupl
     """Return the subsets whose items are held out: the named ones, or all. Raises `StoreError` S0811 if one is
     unknown."""
     known = [each.name for each in plan.subsets]
-    named = _names(options.hold_out)
+    named = tuple(listed_names(options.hold_out))
     if unknown := [name for name in named if name not in known]:
         close = nearest(unknown[0], known)
         some = ", ".join(f"`{name}`" for name in known) or "none"
@@ -200,7 +204,9 @@ def _default_criterion(plan: Plan, kind: str, per: tuple[str, ...]) -> str:
             return found[0]
     names = [*fitting, *score_names(plan)] if kind == "distillation" else score_names(plan)
     some = ", ".join(f"`{name}`" for name in dict.fromkeys(names)) or "none"
-    raise TriposError("R0202", "there is no measure or score to rank replies", f"give `--by NAME`; there is {some}")
+    raise TriposError(
+        "R0202", "there is no measure or score to rank replies", f"give `{ExportParameters.by} NAME`; there is {some}"
+    )
 
 
 def _summary_lines(plan: Plan, query: ReplyQuery, training: TrainingSet, path: Path) -> Iterable[str]:
@@ -249,18 +255,14 @@ def _left_out(made: TrainingSet) -> list[str]:
 
 def _empty_export_hint(wanted: ReplyQuery, made: TrainingSet) -> str:
     if "below the margin" in made.left_out:
-        return f"ask for less than `--margin {wanted.margin:g}`"
+        return f"ask for less than `{MARGIN} {wanted.margin:g}`"
     if wanted.kind == "pairs" and "alone" in made.left_out:
         return "pairs need two models, or `samples 2` in the ask"
     if "held out" in made.left_out:
-        return "run items that are in no subset, or hold out fewer: `--hold-out NAME`"
+        return f"run items that are in no subset, or hold out fewer: `{ExportParameters.hold_out} NAME`"
     if "filtered" in made.left_out:
         return "take out a filter"
     return "`tripos report` shows what became of the replies"
-
-
-def _names(given: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.strip() for each in given for name in each.split(",") if name.strip()))
 
 
 NO_EXAMPLE_REASONS = {**REASONS, "alone": "rows without another beside them"}
@@ -270,10 +272,9 @@ NO_EXAMPLE_REASONS = {**REASONS, "alone": "rows without another beside them"}
 # Pairs and examples of a spec
 def export_pairs(options: Namespace) -> ExitCode:
     """Write the pairs and their provenance, and print their number. Raises `TriposError` and `StoreError`."""
-    options.deny = getattr(options, "deny", [])
     plan, source = compiled_pairs(options, options.spec)
     path = Path(options.output)
-    named = list(dict.fromkeys(name.strip() for name in options.what.split(",") if name.strip()))
+    named = listed_names([options.what])
     if (examples := find_examples(plan, named)) is not None:
         return _export_examples(options, plan, source, examples, path)
     said = write_pairs(plan, named_pairings(plan, named), source, path)

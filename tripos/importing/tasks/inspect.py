@@ -19,6 +19,7 @@ from typing import Any
 
 from tripos.importing.datasets import type_of
 from tripos.importing.spec_text import Code, ImportedTask, Note, NotTranslatable, commented, name_of, quoted, template
+from tripos.settings.options import ImportTaskParameters
 from tripos.source_files import SourceFolder
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.errors import TriposError
@@ -50,14 +51,16 @@ def read_inspect_task(path: Path, task: str | None, python: Path, arguments: Map
             )  # fmt: skip
         except OSError as error:
             raise TriposError(
-                CODE, f"`{python}` cannot be run: {error.strerror}", "name a Python: --python PATH"
+                CODE,
+                f"`{python}` cannot be run: {error.strerror}",
+                f"name a Python: {ImportTaskParameters.python} PATH",
             ) from error
         except subprocess.TimeoutExpired as error:
             message = f"`{path.name}` took more than {LONGEST_S / 60:.0f} minutes"
             raise TriposError(CODE, message, "let it read fewer samples") from error
         if ended.returncode != 0 or not SourceFolder.around(out).file(out).is_there:
             said = (ended.stderr.strip().splitlines() or ["it ended"])[-1]
-            hint = "install what it needs into a Python, and name that: --python PATH"
+            hint = f"install what it needs into a Python, and name that: {ImportTaskParameters.python} PATH"
             raise TriposError(CODE, f"`{path.name}` cannot be read: {said}", hint)
         try:
             told = SourceFolder.around(out).file(out).json()
@@ -72,7 +75,11 @@ def read_inspect_task(path: Path, task: str | None, python: Path, arguments: Map
             hint = f"did you mean `{close}`?" if close else f"it has {', '.join(names)}"
             raise TriposError(CODE, f"`{path.name}` has no task `{task}`", hint)
         shown = f"tasks: {', '.join(names)}" if names else "no task"
-        raise TriposError(CODE, f"`{path.name}` has {shown}", "name one: --task NAME" if names else "see its `@task`")
+        raise TriposError(
+            CODE,
+            f"`{path.name}` has {shown}",
+            f"name one: {ImportTaskParameters.task} NAME" if names else "see its `@task`",
+        )
     return told
 
 

@@ -27,6 +27,7 @@ from tripos.importing.tasks.lm_eval_prompts import PromptTranslation, WorkedExam
 from tripos.importing.tasks.lm_eval_scoring import FunctionTexts, KnownFigure, TaskScores, score_lines
 from tripos.importing.tasks.lm_eval_templates import PythonName, TaskColumns, TaskFields, check_config
 from tripos.importing.tasks.shapes import CODE, as_list, kind_of as kind_of_value
+from tripos.settings.options import DATA, ImportTaskParameters
 from tripos.source_files import SourceFile, SourceFolder
 from tripos_compiler.errors import TriposError
 from tripos_compiler.source.inputs import DataError
@@ -114,7 +115,7 @@ class TaskReader:
         config = self._merged(place, ())
         kind = config_kind(config)
         if not kind:
-            hint = "give a YAML file with `task` or `group`, or a folder and `--task NAME`"
+            hint = f"give a YAML file with `task` or `group`, or a folder and `{ImportTaskParameters.task} NAME`"
             raise TriposError(CODE, f"`{path}` is no task of lm-eval: it has neither `task` nor `group`", hint)
         if "task" not in config and kind == "class":
             raise TriposError(CODE, f"`{path}` has a class and no name", "write `task: NAME`")
@@ -216,7 +217,8 @@ class TaskData:
             return self._written("tested", str(split or "test"))
         if isinstance(self.config.get("process_docs"), PythonName):
             raise NotTranslatable(
-                f"`process_docs` is Python, `{self.config['process_docs']}`: --run-python writes its rows"
+                f"`process_docs` is Python, `{self.config['process_docs']}`: "
+                f"{ImportTaskParameters.run_python} writes its rows"
             )
         return self._split(str(split))
 
@@ -232,11 +234,11 @@ class TaskData:
             source = f"{name_of(self.name)}.shots.jsonl"
             return TaskSplit("shots", source, TaskColumns.of_rows(samples), content=content)
         if isinstance(samples, PythonName) or isinstance(own.get("process_docs"), PythonName):
-            raise NotTranslatable("worked examples that Python gives: --run-python writes them")
+            raise NotTranslatable(f"worked examples that Python gives: {ImportTaskParameters.run_python} writes them")
         order = ("training_split", "validation_split", "test_split")
         split = split or next((self.config[each] for each in order if self.config.get(each)), None)
         if isinstance(self.config.get("process_docs"), PythonName):
-            raise NotTranslatable("worked examples that Python gives: --run-python writes them")
+            raise NotTranslatable(f"worked examples that Python gives: {ImportTaskParameters.run_python} writes them")
         return tested if str(split) == tested.name else self._split(str(split))
 
     def _written(self, which: str, split: str) -> TaskSplit:
@@ -263,7 +265,7 @@ class TaskData:
             if file.is_there:
                 return file
             if _is_there(path):
-                raise NotTranslatable(f"`{path}` lies outside of the folder of the task: name its own with --data DIR")
+                raise NotTranslatable(f"`{path}` lies outside of the folder of the task: name its own with {DATA} DIR")
         return None
 
     def _source(self, split: str) -> str:
@@ -543,7 +545,7 @@ def _members(
         return [each.changed(more) for each in some]
     if "dataset_path" in more:
         return [TaskFile(name, "task", task.path, {**more, "task": name}, source=task.source)]
-    hint = "give the folder that has it too: `tripos import task FOLDER --task NAME`"
+    hint = f"give the folder that has it too: `tripos import task FOLDER {ImportTaskParameters.task} NAME`"
     raise TriposError(CODE, f"the group `{task.name}` has a member `{name}`, which is not there", hint)
 
 
@@ -625,12 +627,12 @@ def write_rows(
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise TriposError(
-                CODE, f"the Python of `{task.name}` could not run: {error}", "check `--python`"
+                CODE, f"the Python of `{task.name}` could not run: {error}", f"check `{ImportTaskParameters.python}`"
             ) from error
     if ended.returncode != 0:
         lines = [each for each in ended.stderr.strip().splitlines() if each.strip()]
         said_last = (lines or ["it ended"])[-1]
-        hint = "give the Python of the environment with lm-eval: `--python ENV/bin/python`"
+        hint = f"give the Python of the environment with lm-eval: `{ImportTaskParameters.python} ENV/bin/python`"
         raise TriposError(CODE, f"the Python of `{task.name}` failed: {said_last}", hint)
     written = {which: rows / f"{name}.{which}.jsonl" for which in ("tested", "shots")}
     return WrittenRows({which: path for which, path in written.items() if path.is_file()})

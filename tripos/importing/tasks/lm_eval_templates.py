@@ -25,6 +25,7 @@ from typing_extensions import TypedDict
 
 from tripos.importing.spec_text import Code, NotTranslatable, Pieces, joined, listed, name_of, quoted
 from tripos.importing.tasks.shapes import AS_LIST, kind, validate_shape
+from tripos.settings.options import ImportTaskParameters
 
 if TYPE_CHECKING:
     from jinja2 import nodes
@@ -1006,7 +1007,9 @@ class TaskFields:
         """Return the column with the results of a Python function. Raises `NotTranslatable` if lm-eval did not write
         the rows."""
         if not self.written:
-            raise NotTranslatable(f"`{key}` is a function in Python, `{given}`: --run-python writes what it gives")
+            raise NotTranslatable(
+                f"`{key}` is a function in Python, `{given}`: {ImportTaskParameters.run_python} writes what it gives"
+            )
         return self.translator(shows).column(f"_{key}")
 
     def options(self, given: Any = None) -> TemplateValue:
