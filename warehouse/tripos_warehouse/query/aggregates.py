@@ -664,10 +664,12 @@ def _median(items: Words, values: Numbers) -> dict[str, Any]:
 @dataclass(frozen=True)
 class CellsFormula:
     """An aggregate of the cells of a figure in SQL: its value, and its derivative by the value of each cell. Both read
-    `value`, the derivative also `place`, "number of cells", "mean of cells" and "spread of cells"."""
+    `value`, the derivative also the cell's `place` in their order, "number of cells", and `columns`."""
 
     value: str
     weight: str
+    columns: tuple[str, ...] = ()
+    """Further columns that the derivative reads: SQL over the window `cell`, with a name."""
     linear: bool = False
     """Whether its derivatives do not depend on the values."""
     end: tuple[str, str] | None = None
