@@ -34,11 +34,11 @@ from tripos_warehouse.query.connection import Connection
 def is_affine_single_value(plan: Plan, figure: Figure) -> bool:
     """Return true if a figure is one of the values, such as a median, or an affine function of one: a · median + b,
     with a ≠ 0."""
-    measures = {measure.name: measure.figure for measure in plan.measures}
+    measures = measures_of(plan)
     while True:
         match figure:
             case Measured(measure=name):
-                figure = measures[name]
+                figure = measures[name].figure
             case Formula(operator="negate", values=(inner,)):
                 figure = inner
             case Formula(operator="+" | "-", values=(Constant(), inner) | (inner, Constant())):
@@ -121,7 +121,7 @@ _ARITHMETIC: dict[str, Callable[[float, float], float]] = {
 def slices_of_sum(plan: Plan, figure: Figure) -> tuple[Mapping[str, str], ...] | None:
     """Return the slices of a figure that adds and subtracts means, each used once; None for any other figure. An
     unobserved item moves the value of such a sum no further than from one end of its scale to the other."""
-    measures = {measure.name: measure.figure for measure in plan.measures}
+    measures = measures_of(plan)
     seen: set[str] = set()
     slices: list[Mapping[str, str]] = []
     waiting: list[tuple[Figure, dict[str, str], frozenset[str]]] = [(figure, {}, frozenset())]
@@ -129,7 +129,7 @@ def slices_of_sum(plan: Plan, figure: Figure) -> tuple[Mapping[str, str], ...] |
         match waiting.pop():
             case Measured(measure=name, slice=fixed), sliced, over:
                 slices += [fixed] if fixed else []
-                waiting.append((measures[name], {**fixed, **sliced}, over))
+                waiting.append((measures[name].figure, {**fixed, **sliced}, over))
             case Formula(operator="overall", values=values, over=more), sliced, over:
                 waiting += [(each, sliced, over | {*more}) for each in values]
             case Formula(operator="negate" | "+" | "-", values=values), sliced, over:
@@ -161,15 +161,15 @@ def is_over_formula(figure: Aggregate) -> bool:
 def degree(plan: Plan, figure: Figure) -> float | None:
     """Return the power of the number of items with which a figure grows: 0 for a mean, 1 for a sum, ½ for its root, 0
     for a sum divided by a count. None for a sum of terms of different degree, such as `sum(x) + 5`."""
-    return _degree({measure.name: measure.figure for measure in plan.measures}, figure)
+    return _degree(measures_of(plan), figure)
 
 
-def _degree(measures: Mapping[str, Figure], figure: Figure) -> float | None:
+def _degree(measures: Mapping[str, Measure], figure: Figure) -> float | None:
     match figure:
         case Constant():
             return 0
         case Measured(measure=name):
-            return _degree(measures, measures[name])
+            return _degree(measures, measures[name].figure)
         case Aggregate(of=inner) if inner is not None:
             return (
                 0 if declared_aggregate(figure.function).counts else _degree(measures, inner)
