@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from tests.compiler.compiling import compile_files, compile_text, plan_of
 from tripos_compiler.language.aggregates import AGGREGATES
+from tripos_compiler.language.figures import leaves_of, measures_of
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.measures.evaluation import evaluate
-from tripos_warehouse.measures.figures import aggregates
 from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.query.connection import add_functions
 
@@ -670,7 +670,7 @@ ITEMS = "".join(json.dumps({**ROW, "kind": kind}) + "\n" for kind in "abcd")
 
 def views_of(world: World, plan: Plan, measure: Measure, drawn: Drawn, draws: int) -> duckdb.DuckDBPyConnection:
     """Return a database with the views of a benchmark that a measure reads."""
-    leaf = next(each for each in aggregates(plan, measure.figure) if each.of is None)
+    leaf = next(leaves_of(measure.figure, measures_of(plan)))
     tables: dict[str, list[pa.Table]] = {"scores": [], "columns": []}
     for step, values in drawn.values.items():
         name = leaf.values[step] if isinstance(step, int) else step

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from tripos_compiler.diagnostics.text_format import percent
 from tripos_compiler.language.contexts import Clustering
+from tripos_compiler.language.figures import measures_of
 from tripos_compiler.language.scored_values import why_no_headline
 from tripos_compiler.plan import Ask, Converse, Measure, Plan, Retrieve
 from tripos_compiler.source.data_classes import dataclass
@@ -235,7 +236,7 @@ def board_measure(plan: Plan, name: str) -> Measure:
 
 def _has_one_value(plan: Plan, measure: Measure) -> bool:
     """Return true if a measure has one value per model."""
-    return why_no_headline(measure, {each.name: each for each in plan.measures}) is None
+    return why_no_headline(measure, measures_of(plan)) is None
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, Label
 from tripos_compiler.language.aggregates import AGGREGATES, declared_aggregate
+from tripos_compiler.language.figures import aggregates_of, measures_of
 from tripos_compiler.language.intervals import INTERVAL_ENDS, end_signature, format_bounds, rounded
-from tripos_compiler.language.scored_values import aggregates_of, why_no_headline
+from tripos_compiler.language.scored_values import why_no_headline
 from tripos_compiler.language.sequential_stopping import sequential_figure
 from tripos_compiler.lowering.measures.aggregates import find_measure, grader_of, graders_of
 from tripos_compiler.lowering.measures.dimensions import check_names
@@ -550,7 +551,7 @@ def _statements(program: Program) -> Iterator[tuple[str | None, Statement]]:
 
 def check_settling(program: Program, plan: Plan) -> None:
     """Report `until` clauses that continuing a run cannot satisfy. Call it after everything is lowered."""
-    measures = {measure.name: measure for measure in plan.measures}
+    measures = measures_of(plan)
     said: list[tuple[str, Measure | Expectation, StoppingCriterion, Span]] = []
     for statement in program.of("benchmark"):
         settling, headline = statement.one_of("settling"), statement.one_of("headline")

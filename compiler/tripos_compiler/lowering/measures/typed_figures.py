@@ -20,6 +20,7 @@ from tripos_compiler.language.aggregates import (
     between,
     declared_aggregate,
 )
+from tripos_compiler.language.figures import aggregates_of
 from tripos_compiler.language.intervals import (
     CURVES,
     INTERVAL_ENDS,
@@ -36,7 +37,6 @@ from tripos_compiler.language.scored_values import (
     ScoredStep as PlanScored,
     ScoredValues,
     ScoringStep,
-    aggregates_of,
     judged_steps,
 )
 from tripos_compiler.library.registry import FUNCTIONS
