@@ -17,12 +17,13 @@ from tripos_compiler.diagnostics.diagnostic import Label, nearest
 from tripos_compiler.language.aggregates import AGGREGATES
 from tripos_compiler.language.intervals import INTERVAL_ENDS
 from tripos_compiler.language.references import names_in, template_expressions
+from tripos_compiler.library.calls import call
+from tripos_compiler.library.functions import texts
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.library.types import fits, type_notation
 from tripos_compiler.lowering.requests import lower_samples, lower_settings
 from tripos_compiler.plan import (
-    Call,
     DeclaredSettings,
     DialogueType,
     Expr,
@@ -366,9 +367,7 @@ def lower_similarity(program: Program, statement: Statement, name: Name, paramet
         help_ = f"write `scorer {name.text}(one: text, other: text) by {role.text} {{ gives similarity }}`"
         program.diagnostics.error("E0705", message, name.span, help=help_)
         return
-    one, other = (
-        Hole(expr=Call(function="json", args=(Ref(path=(each,)),)), type=TextType()) for each in parameters.types
-    )
+    one, other = (Hole(expr=call(texts.json, Ref(path=(each,))), type=TextType()) for each in parameters.types)
     program.index.define("scorer", name.text, name.span, detail=f"{parameters.shown(name.text)} -> similarity")
     scorer = Scorer(
         name=name.text,

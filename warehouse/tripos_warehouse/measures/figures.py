@@ -10,7 +10,7 @@ from dataclasses import asdict
 from functools import partial, reduce
 from typing import Any
 
-from tripos_compiler.language.intervals import CURVES, curve
+from tripos_compiler.library.ranges import CURVES, curve
 from tripos_compiler.plan import (
     Aggregate,
     Column,

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from tripos_compiler.language.intervals import CURVES
 from tripos_compiler.language.scored_values import aggregates_of, scored_inputs, scored_values_of
+from tripos_compiler.library.ranges import CURVES
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan
 from tripos_warehouse.measures.figure_sql import sql_of
