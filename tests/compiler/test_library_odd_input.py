@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.lengths import sized
+from tripos_compiler.library.function import Function
 from tripos_compiler.library.registry import FUNCTIONS
-from tripos_compiler.library.signature import AmbiguousAnswer, Function
+from tripos_compiler.library.signature import AmbiguousAnswer
 
 LONG = sized(4_000, 100_000)
 BAD_FOR_PATTERNS = [

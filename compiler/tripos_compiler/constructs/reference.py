@@ -19,8 +19,8 @@ from tripos_compiler.constructs.signature import Item, Maybe, Slot
 from tripos_compiler.constructs.table import CONSTRUCTS, FILE, Construct
 from tripos_compiler.diagnostics.codes import CODES, find_page
 from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction
+from tripos_compiler.library.function import Function
 from tripos_compiler.library.registry import FUNCTIONS, GROUPS
-from tripos_compiler.library.signature import Function
 
 # Constructs, aggregates and codes
 

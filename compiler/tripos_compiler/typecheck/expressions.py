@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, nearest
+from tripos_compiler.library.calls import name_of
 from tripos_compiler.library.definedness import undefinedness_of
+from tripos_compiler.library.functions import texts
 from tripos_compiler.library.types import fits, type_notation, without_optional
 from tripos_compiler.plan import (
     Binary,
@@ -237,7 +239,7 @@ def join_call(text: Text, holes: list[Syntax], diagnostics: Diagnostics) -> Synt
     if len(each) < 2:  # a group of one element is not a list
         each.append(Argument(text.span, None, (nothing,)))
     arguments = (Argument(text.span, None, (Group(text.span, tuple(each)),)), Argument(text.span, None, (nothing,)))
-    return CallExpr(text.span, Name(text.span, "join"), arguments)
+    return CallExpr(text.span, Name(text.span, name_of(texts.join)), arguments)
 
 
 def holds_texts(checker: Checker, holes: Sequence[Syntax]) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from tripos_compiler.language.aggregates import declared_aggregate
 from tripos_compiler.language.figures import leaves_of, measures_of, walk
-from tripos_compiler.language.intervals import CURVES, curve
+from tripos_compiler.library.ranges import CURVES, curve
 from tripos_compiler.plan import (
     Aggregate,
     Column,

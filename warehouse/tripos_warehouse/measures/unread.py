@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from tripos_compiler.language.aggregates import declared_aggregate
 from tripos_compiler.language.figures import leaves_of, measures_of
-from tripos_compiler.language.intervals import CURVES
 from tripos_compiler.language.scored_values import scored_inputs, scored_values_of
+from tripos_compiler.library.ranges import CURVES
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan
 from tripos_warehouse.measures.figure_sql import sql_of

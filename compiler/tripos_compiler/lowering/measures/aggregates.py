@@ -12,15 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tripos_compiler.diagnostics.diagnostic import nearest
-from tripos_compiler.language.aggregates import (
-    AGGREGATES,
-    MEAN,
-    AggregateFunction,
-    AggregateParameter,
-    Bounds as Ends,
-)
-from tripos_compiler.language.intervals import Bounds, Range, Scale, scale_of
+from tripos_compiler.language.aggregates import AGGREGATES, MEAN, AggregateFunction, AggregateParameter, Bounds as Ends
+from tripos_compiler.language.intervals import Bounds, Scale, scale_of
 from tripos_compiler.language.scored_values import conversations_before, lists_of, most_tries
+from tripos_compiler.library.ranges import Range
 from tripos_compiler.library.types import fits, type_notation, without_optional
 from tripos_compiler.lowering.measures.dimensions import dimension_text
 from tripos_compiler.lowering.measures.normal_forms import Atom, NormalForm, atom_form, function_atom, with_missing

@@ -17,7 +17,8 @@ from statistics import harmonic_mean
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.language import intervals
 from tripos_compiler.language.aggregates import RATIOS
-from tripos_compiler.language.intervals import CURVES, INTERVAL_ENDS, Scale, curve
+from tripos_compiler.language.intervals import INTERVAL_ENDS, Scale
+from tripos_compiler.library.ranges import CURVES, curve
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.lowering.measures.aggregates import find_measure, read_aggregate
 from tripos_compiler.lowering.measures.dimensions import (
