@@ -35,6 +35,7 @@ SAYS = frozenset(
         "localized",
         "show_message",
         "show_diagnostic",
+        "suggest",
     }
     | {"ok", "problem", "CheckResult", "hanging_indent"}
 )

@@ -20,7 +20,7 @@ from tripos.cli.fmt import write_spec
 from tripos.cli.project_files import DEFAULT, TEMPLATES, Start, files_of, shipped_start
 from tripos.settings.load import chosen_settings
 from tripos.terminal import show_message, show_output, show_text
-from tripos_compiler.diagnostics.diagnostic import Diagnostics, nearest
+from tripos_compiler.diagnostics.diagnostic import Diagnostics, suggest
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.editing.formatter import Unparsable, format_text
 from tripos_compiler.errors import ExitCode, TriposError
@@ -249,8 +249,7 @@ def scenario_text(name: str, plan: Plan | None, over: str | None) -> str:
 def _dataset(plan: Plan, over: str | None) -> Dataset | None:
     names = [each.name for each in plan.datasets if "." not in each.name]  # other data sets belong to one scenario
     if over is not None and over not in names:
-        close = nearest(over, names)
-        hint = f"did you mean `{close}`?" if close else f"there is {', '.join(names) or 'none'}"
+        hint = suggest(over, names, f"there is {', '.join(names) or 'none'}")
         raise TriposError(CODE, f"the spec has no data set `{over}` that is read from files", hint)
     return next((each for each in plan.datasets if each.name in (over or names[:1])), None)
 
@@ -288,8 +287,7 @@ def metric_insertions(
         raise TriposError(CODE, f"which dimension? there are {', '.join(dimensions)}", "name one: --dimension NAME")
     dimension = dimension or next(iter(dimensions))
     if dimension not in dimensions:
-        close = nearest(dimension, dimensions)
-        hint = f"did you mean `{close}`?" if close else f"there are {', '.join(dimensions)}"
+        hint = suggest(dimension, dimensions, f"there are {', '.join(dimensions)}")
         raise TriposError(CODE, f"the spec has no dimension `{dimension}`", hint)
     source, entry = dimensions[dimension]
     assert entry.block is not None

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from tripos.source_files import SourceFolder
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.rows import read_turns
@@ -92,8 +92,7 @@ def files_of_hub(names: Sequence[str], split: str | None) -> str:
         )
     shown = ", ".join(listed[:6]) + (f" and {len(listed) - 6:,} more" if len(listed) > 6 else "")
     if split is not None and not patterns:
-        close = nearest(split, sorted({word for each in listed for word in _words(each)}))
-        hint = f"did you mean `{close}`?" if close else f"its files: {shown}"
+        hint = suggest(split, sorted({word for each in listed for word in _words(each)}), f"its files: {shown}")
         raise TriposError(PROPOSAL_ERROR, f"the data set has no files of `{split}`", hint)
     hint = "give the path of one, hf://OWNER/NAME/PATH, or `--split NAME`"
     raise TriposError(PROPOSAL_ERROR, f"the data set has several files: {shown}", hint)

@@ -554,29 +554,19 @@ class DataFetcher:
         self.brought[source] = target
 
     def _make(self, source: str, program: Path, function: str, target: Path) -> None:
-        from tripos_runtime.asking.functions.process import environment
+        from tripos_runtime.asking.functions.process import run_python
 
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent) as folder:
             out = Path(folder) / "rows.jsonl"
-            command = [sys.executable, "-B", "-P", "-c", _RUNNER, program.name, function, str(out.resolve())]
+            command = ["-P", "-c", _RUNNER, program.name, function, str(out.resolve())]
             try:
-                ended = subprocess.run(
-                    command,
-                    cwd=program.parent,
-                    env=environment(),
-                    capture_output=True,
-                    text=True,
-                    errors="replace",
-                    timeout=LONGEST_S,
-                    check=False,
-                )
+                ended = run_python(sys.executable, command, program.parent, LONGEST_S)
             except subprocess.TimeoutExpired as error:
                 message = f"`{source}` took more than {LONGEST_S / 60:.0f} minutes"
                 raise DataError(message, "let it give fewer rows") from error
-            if ended.returncode != 0:
-                said = (ended.stderr.strip().splitlines() or ["it ended"])[-1]
-                raise DataError(f"the program `{source}` failed: {said}", "mend the program")
+            if ended.failed:
+                raise DataError(f"the program `{source}` failed: {ended.last_line}", "mend the program")
             if not out.exists():
                 raise DataError(f"the program `{source}` ended before its last row", "let it not exit by itself")
             if not out.stat().st_size:

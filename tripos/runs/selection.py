@@ -13,7 +13,7 @@ from tripos.runs.compilation import CompiledSpec
 from tripos.runs.records import Recording, find_recording
 from tripos.settings.config import Config
 from tripos.settings.runtime import with_identities
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import nearest, suggest
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.sequential_stopping import has_stopping_rule
 from tripos_compiler.plan import Plan, Subset
@@ -233,8 +233,7 @@ def chosen_scenarios(options: Namespace, plan: Plan) -> tuple[str, ...]:
     known = [scenario.name for scenario in plan.scenarios]
     for name in options.scenario:
         if name not in known:
-            close = nearest(name, known)
-            hint = f"did you mean `{close}`?" if close else f"its scenarios are {', '.join(known)}"
+            hint = suggest(name, known, f"its scenarios are {', '.join(known)}")
             raise TriposError("R0202", f"the benchmark has no scenario `{name}`", hint)
     return tuple(options.scenario)
 
@@ -261,8 +260,7 @@ def parse_filters(texts: Sequence[str], plan: Plan) -> dict[str, tuple[str, ...]
         named = _names([values])
         for value in named:
             if value not in axes[axis]:
-                close = nearest(value, axes[axis])
-                hint = f"did you mean `{close}`?" if close else f"its values are {', '.join(axes[axis][:12])}"
+                hint = suggest(value, axes[axis], f"its values are {', '.join(axes[axis][:12])}")
                 kind = "arm" if axis in arms else "axis"
                 raise TriposError("R0202", f"{kind} `{axis}` has no value `{value}`", hint)
         if not named:

@@ -26,7 +26,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics.diagnostic import Label, nearest
+from tripos_compiler.diagnostics.diagnostic import Label, nearest, suggest
 from tripos_compiler.language.references import subexpressions
 from tripos_compiler.plan import (
     BoolType,
@@ -819,8 +819,7 @@ def read_program(program: Program, statement: Statement) -> Plugin | None:
 def _named(written: str, name: str, version: str) -> Plugin:
     shipped = SHIPPED.get(name)
     if shipped is None and name.startswith(SHIPPED_PREFIX):
-        close = nearest(name, SHIPPED)
-        help_ = f"did you mean `{close}`?" if close else f"its programs are {', '.join(SHIPPED)}"
+        help_ = suggest(name, SHIPPED, f"its programs are {', '.join(SHIPPED)}")
         raise Unusable("E0106", f"Tripos has no program `{name}`", help_)
     if shipped is None:
         return _plugin(None, written, "service")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tripos.cli.context import open_store
 from tripos.terminal import print_json, show_message, show_text
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.text_format import counted
 from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Plan
@@ -218,8 +218,7 @@ def _tables(options: Namespace) -> list[str]:
     named = [name.strip() for each in options.table for name in each.split(",") if name.strip()]
     for name in named:
         if name not in TABLES:
-            close = nearest(name, TABLES)
-            hint = f"did you mean `{close}`?" if close else f"the tables are {', '.join(TABLES)}"
+            hint = suggest(name, TABLES, f"the tables are {', '.join(TABLES)}")
             raise TriposError("R0202", f"there is no table `{name}` to export", hint)
     return [name for name in TABLES if not named or name in named]
 
