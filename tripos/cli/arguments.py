@@ -212,10 +212,10 @@ def add_junit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--junit", metavar="FILE", help=help_)
 
 
-def listed_names(given: Sequence[str]) -> list[str]:
+def listed_names(given: Sequence[str]) -> tuple[str, ...]:
     """Return the distinct names of an option that may be repeated and takes comma-separated names.
 
     >>> listed_names(["a,b", "b, c"])
-    ['a', 'b', 'c']
+    ('a', 'b', 'c')
     """
-    return list(dict.fromkeys(name.strip() for each in given for name in each.split(",") if name.strip()))
+    return tuple(dict.fromkeys(name.strip() for each in given for name in each.split(",") if name.strip()))

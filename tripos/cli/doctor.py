@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from tripos.cli.arguments import listed_names
 from tripos.runs.records import REPLAY_PREFIX as RECORDED, open_recording
 from tripos.settings.config import SETTINGS_FILE, Config
 from tripos.settings.env_file import UNKNOWN_VARIABLE, env_files, load_env, split_env
@@ -168,7 +169,7 @@ def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Check
         readable = False
     config = with_options(chosen.config, options)
     checks.insert(of_machine, sandbox_check(config))
-    table = role_table(config, _names(options.model), roles)
+    table = role_table(config, listed_names(options.model), roles)
     if readable or table:  # unreadable settings may name models
         checks += model_checks(table, config, environ, ask=options.ask)
     checks += store_checks(config.store, folder)
@@ -193,14 +194,10 @@ def _roles(options: Namespace) -> dict[str, list[str]]:
     roles: dict[str, list[str]] = {}
     for text in options.role:
         name, equals, models = text.partition("=")
-        if not equals or not _names([models]):
+        if not equals or not listed_names([models]):
             raise TriposError("R0202", f"`--role {text}` names no model", "write --role NAME=PROVIDER/MODEL")
-        roles[name] = [*roles.get(name, []), *_names([models])]
+        roles[name] = [*roles.get(name, []), *listed_names([models])]
     return roles
-
-
-def _names(values: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(name.strip() for value in values for name in value.split(",") if name.strip()))
 
 
 SETTINGS = "settings"

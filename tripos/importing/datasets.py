@@ -24,6 +24,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from tripos.importing.spec_text import unused_name
 from tripos.source_files import SourceFolder
 from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.i18n import localized
@@ -854,11 +855,8 @@ def _names(columns: Iterable[str]) -> dict[str, str]:
         if not NAME.fullmatch(name):
             name = f"column_{number}"
         name = f"in_{name}" if name in (AXIS, *OPERATORS) else name
-        first, again = name, 2
-        while name in taken:
-            name, again = f"{first}_{again}", again + 1
-        taken.add(name)
-        found[column] = name
+        found[column] = unused_name(name, taken)
+        taken.add(found[column])
     return found
 
 

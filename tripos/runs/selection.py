@@ -216,11 +216,10 @@ def chosen_subset(name: str, plan: Plan) -> Subset:
     if found is not None:
         return found
     known = [subset.name for subset in plan.subsets]
-    close = nearest(name, known)
     there = (
         f"its subsets are {', '.join(known)}" if known else "declare one with `subset NAME { take 10 per scenario }`"
     )
-    raise TriposError("R0202", f"the benchmark has no subset `{name}`", f"did you mean `{close}`?" if close else there)
+    raise TriposError("R0202", f"the benchmark has no subset `{name}`", suggest(name, known, there))
 
 
 def with_subset(options: Namespace, source: CaseSource, selection: Selection) -> Selection:

@@ -1056,8 +1056,7 @@ def _cell(program: Program, cell: Name) -> float | bool | None:
         help_ = "write what the metric counts as a number above 0, such as `2` or `0.5`"
         program.diagnostics.error("E0708", f"`{cell.text}` is no weight", cell.span, help=help_)
         return False
-    close = nearest(cell.text, MARKS)
     message = f"`{cell.text}` is not a mark" if cell.text else "this cell is empty"
     help_ = "write `x` or a weight where the metric applies, `.` where it does not"
-    program.diagnostics.error("E0602", message, cell.span, help=f"did you mean `{close}`?" if close else help_)
+    program.diagnostics.error("E0602", message, cell.span, help=suggest(cell.text, MARKS, help_))
     return False

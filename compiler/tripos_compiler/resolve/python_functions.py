@@ -26,7 +26,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics.diagnostic import Label, nearest, suggest
+from tripos_compiler.diagnostics.diagnostic import Label, suggest
 from tripos_compiler.language.references import subexpressions
 from tripos_compiler.plan import (
     BoolType,
@@ -263,9 +263,8 @@ class PythonFile:
         found = [node for node in self.module.body if _defines(node, name)]
         if not found:
             names = [node.name for node in self.module.body if isinstance(node, ast.FunctionDef)]
-            close = nearest(name, names)
             listed = ", ".join(f"`{each}`" for each in names[:8])
-            help_ = f"did you mean `{close}`?" if close else (f"it has {listed}" if listed else "it has no functions")
+            help_ = suggest(name, names, f"it has {listed}" if listed else "it has no functions")
             raise Unusable("E0311", f"`{self.source.path}` has no function `{name}`", help_)
         node = found[-1]  # as in Python, the last definition wins
         if not isinstance(node, ast.FunctionDef):

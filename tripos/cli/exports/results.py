@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from tripos.cli.arguments import listed_names
 from tripos.cli.context import open_store
 from tripos.terminal import print_json, show_message, show_text
 from tripos_compiler.diagnostics.diagnostic import suggest
@@ -215,7 +216,7 @@ def _workbook(
 
 
 def _tables(options: Namespace) -> list[str]:
-    named = [name.strip() for each in options.table for name in each.split(",") if name.strip()]
+    named = listed_names(options.table)
     for name in named:
         if name not in TABLES:
             hint = suggest(name, TABLES, f"the tables are {', '.join(TABLES)}")

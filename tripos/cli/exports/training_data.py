@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from tripos.cli.arguments import listed_names
 from tripos.cli.context import compile_command_spec, open_store
 from tripos.runs.selection import chosen_cases
 from tripos.settings.load import load_config
@@ -16,7 +17,7 @@ from tripos.settings.trust import trust_of
 from tripos.terminal import print_json, show_json, show_message, show_text, table_width
 from tripos.training.examples import find_examples, write_examples
 from tripos.training.reward_pairs import write_pairs
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.plan import Binary, Call, Export, Expr, Items, Literal_, Pairing, Plan, Ref, Unary
@@ -125,7 +126,7 @@ def export_training(connection: Connection, plan: Plan, run: RunRecord, options:
     path = Path(options.output)
     query = reply_query(options, plan, run, kind)
     with ExitStack() as opened:
-        replied = [_replied(options, name, opened) for name in _names(options.replies_of)]
+        replied = [_replied(options, name, opened) for name in listed_names(options.replies_of)]
         training = (
             best_replies(connection, plan, run, query, replied)
             if query.kind == "best"
@@ -156,9 +157,10 @@ def reply_query(options: Namespace, plan: Plan, run: RunRecord, kind: str) -> Re
     `StoreError`."""
     declared = next((each for each in plan.exports if isinstance(each, Export) and each.name == options.what), None)
     keep, told = reply_filter(options, plan, None if declared is None else declared.where)
-    per = _names(options.per) or (declared.per if declared is not None else ())
-    rows = _names(options.rows) or ((declared.rows,) if declared is not None else asked_steps(plan, run.compared_role))
-    models = _names(options.models) or run.models
+    per = listed_names(options.per) or (declared.per if declared is not None else ())
+    declared_rows = (declared.rows,) if declared is not None else asked_steps(plan, run.compared_role)
+    rows = listed_names(options.rows) or declared_rows
+    models = listed_names(options.models) or run.models
     margin = options.margin if options.margin is not None else declared.margin if declared is not None else 0.0
     return ReplyQuery(
         kind="best" if kind == "distillation" else "pairs",
@@ -173,7 +175,7 @@ def reply_query(options: Namespace, plan: Plan, run: RunRecord, kind: str) -> Re
         keep=keep,
         told=told,
         hold_out=_hold_out(options, plan, declared.holds_out if declared is not None else ()),
-        apart_from=_names(options.apart_from),
+        apart_from=listed_names(options.apart_from),
     )
 
 
@@ -181,11 +183,10 @@ def _hold_out(options: Namespace, plan: Plan, declared: tuple[str, ...]) -> tupl
     """Return the subsets whose items are held out: the named ones, or all. Raises `StoreError` S0811 if one is
     unknown."""
     known = [each.name for each in plan.subsets]
-    named = _names(options.hold_out)
+    named = listed_names(options.hold_out)
     if unknown := [name for name in named if name not in known]:
-        close = nearest(unknown[0], known)
         some = ", ".join(f"`{name}`" for name in known) or "none"
-        hint = f"did you mean `{close}`?" if close else f"the subsets of the spec: {some}"
+        hint = suggest(unknown[0], known, f"the subsets of the spec: {some}")
         raise StoreError("S0811", f"there is no subset `{unknown[0]}` to hold out", hint)
     return named or declared or tuple(known)
 
@@ -259,10 +260,6 @@ def _empty_export_hint(wanted: ReplyQuery, made: TrainingSet) -> str:
     return "`tripos report` shows what became of the replies"
 
 
-def _names(given: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.strip() for each in given for name in each.split(",") if name.strip()))
-
-
 NO_EXAMPLE_REASONS = {**REASONS, "alone": "rows without another beside them"}
 """Reasons why rows yield no example, in words."""
 
@@ -273,7 +270,7 @@ def export_pairs(options: Namespace) -> ExitCode:
     options.deny = getattr(options, "deny", [])
     plan, source = compiled_pairs(options, options.spec)
     path = Path(options.output)
-    named = list(dict.fromkeys(name.strip() for name in options.what.split(",") if name.strip()))
+    named = listed_names([options.what])
     if (examples := find_examples(plan, named)) is not None:
         return _export_examples(options, plan, source, examples, path)
     said = write_pairs(plan, named_pairings(plan, named), source, path)
@@ -330,8 +327,7 @@ def named_pairings(plan: Plan, names: Sequence[str]) -> list[Pairing]:
     known = {each.name: each for each in pairings_of(plan)}
     for name in names:
         if name not in known:
-            close = nearest(name, known)
             some = ", ".join(f"`{each}`" for each in known) or "none"
-            hint = f"did you mean `{close}`?" if close else f"there is {some}"
+            hint = suggest(name, known, f"there is {some}")
             raise TriposError("S0601", f"the spec makes no pairs called `{name}`", hint)
     return [known[name] for name in names]
