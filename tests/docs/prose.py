@@ -91,7 +91,7 @@ def helps_of(parser: argparse.ArgumentParser) -> Iterator[str]:
             yield action.help
 
 
-MESSAGES = {"error", "warning", "report", "note", "hint"}
+MESSAGES = {"error", "warning", "report", "note", "hint", "suggest"}
 """Calls that report something."""
 MESSAGE_NAMES = {"message", "help_", "hint", "label", "text_"}
 """Variables whose texts are reported."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.table import SETTINGS
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.language.references import direct_dependencies, subexpressions, transitive_dependencies
 from tripos_compiler.library.calls import call, name_of
 from tripos_compiler.library.functions import lists, multiple_choice, texts
@@ -109,8 +109,11 @@ def lower_continued(steps: Steps, statement: Statement, role: Name) -> str | boo
     if not isinstance(found, Ask | Converse) or binding is None:
         if binding is not None and binding.type is None and not binding.fields:
             return False  # it was reported
-        close = nearest(name.text, [step.name for step in steps.lowered if isinstance(step, Ask | Converse)])
-        help_ = f"did you mean `{close}`?" if close else "name an `ask` or a `converse` step that stands before"
+        help_ = suggest(
+            name.text,
+            [step.name for step in steps.lowered if isinstance(step, Ask | Converse)],
+            "name an `ask` or a `converse` step that stands before",
+        )
         program.diagnostics.error(
             "E0201", f"nothing called `{name.text}` can be continued here", name.span, help=help_, unknown=name.text
         )

@@ -13,7 +13,7 @@ from dataclasses import fields, replace
 from typing import Any, Literal
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics.diagnostic import Label, nearest
+from tripos_compiler.diagnostics.diagnostic import Label, nearest, suggest
 from tripos_compiler.language.aggregates import AGGREGATES
 from tripos_compiler.language.intervals import INTERVAL_ENDS
 from tripos_compiler.language.references import names_in, template_expressions
@@ -261,8 +261,9 @@ def _agrees(
     for key, declared in plugin.parameters.items():
         of = python.parameters.get(key)
         if of is None:
-            close = nearest(key, set(python.parameters) - set(plugin.parameters))
-            help_ = f"did you mean `{close}`?" if close else "remove it, or add it to the function"
+            help_ = suggest(
+                key, set(python.parameters) - set(plugin.parameters), "remove it, or add it to the function"
+            )
             differs(f"`{plugin.function}` has no parameter `{key}`", parameters.names[key].span, help_)
         elif not fits(declared, of):
             message = f"`{key}` is `{type_notation(declared)}` here, and the function takes `{type_notation(of)}`"
@@ -1041,8 +1042,7 @@ def _cell(program: Program, cell: Name) -> float | bool | None:
         help_ = "write what the metric counts as a number above 0, such as `2` or `0.5`"
         program.diagnostics.error("E0708", f"`{cell.text}` is no weight", cell.span, help=help_)
         return False
-    close = nearest(cell.text, MARKS)
     message = f"`{cell.text}` is not a mark" if cell.text else "this cell is empty"
     help_ = "write `x` or a weight where the metric applies, `.` where it does not"
-    program.diagnostics.error("E0602", message, cell.span, help=f"did you mean `{close}`?" if close else help_)
+    program.diagnostics.error("E0602", message, cell.span, help=suggest(cell.text, MARKS, help_))
     return False

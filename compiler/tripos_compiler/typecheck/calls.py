@@ -10,7 +10,7 @@ from dataclasses import field, fields, replace
 from typing import Protocol
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics.diagnostic import Label, nearest
+from tripos_compiler.diagnostics.diagnostic import Label, suggest
 from tripos_compiler.language.references import names_in
 from tripos_compiler.library.definedness import undefinedness_of
 from tripos_compiler.library.function import Evaluation, Function
@@ -341,8 +341,11 @@ def check_call(elaborator: Checker, syntax: CallExpr) -> Typed | None:
         return _plugged(elaborator, syntax, name, plugin)
     if name in program.declared.get("function", {}):
         return None  # its declaration was reported
-    close = nearest(name, [*FUNCTIONS, *program.declared.get("function", {}), *program.declared["scorer"]])
-    help_ = f"did you mean `{close}`?" if close else "docs/language/functions.md lists them"
+    help_ = suggest(
+        name,
+        [*FUNCTIONS, *program.declared.get("function", {}), *program.declared["scorer"]],
+        "docs/language/functions.md lists them",
+    )
     elaborator.error("E0205", f"there is no function `{name}`", syntax.function.span, help_, name)
     return None
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tripos_compiler.diagnostics.diagnostic import Diagnostics, nearest
+from tripos_compiler.diagnostics.diagnostic import Diagnostics, nearest, suggest
 from tripos_compiler.library.calls import name_of
 from tripos_compiler.library.definedness import undefinedness_of
 from tripos_compiler.library.functions import texts
@@ -477,9 +477,8 @@ class Elaborator:
             elif of.kind == "optional" and of.of.kind == "record":
                 self.error("E0306", f"`{dotted_name(syntax.of)}` may be missing here", syntax.of.span)
                 return None
-        close = nearest(syntax.name.text, known)
         listed = ", ".join(f"`{name}`" for name in known[:10])
-        help_ = f"did you mean `{close}`?" if close else (f"it has {listed}" if listed else "it has no fields")
+        help_ = suggest(syntax.name.text, known, f"it has {listed}" if listed else "it has no fields")
         if typed is not None and without_optional(typed.type) == JsonType():
             help_ = f'write the type that it has: `json_part({dotted_name(syntax.of)}, "{syntax.name.text}", text)`'
         message = f"`{dotted_name(syntax.of)}` has no field `{syntax.name.text}`"

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.language.aggregates import is_of_all_models
 from tripos_compiler.language.contexts import Clustering
@@ -278,8 +278,7 @@ def _check_margins(rows: Sequence[ComparedRow], margins: Margins) -> None:
     names = list(dict.fromkeys(row.name for row in rows))
     for name in margins:
         if name is not None and name not in names:
-            close = nearest(name, names)
-            hint = f"did you mean `{close}`?" if close else f"compared are {', '.join(names)}"
+            hint = suggest(name, names, f"compared are {', '.join(names)}")
             raise StoreError("S0616", f"no measure, metric or scenario `{name}` is compared", hint)
     for row in rows:
         margin = margins.get(row.name, margins.get(None))
