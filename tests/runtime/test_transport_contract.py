@@ -15,7 +15,7 @@ from tripos_runtime.models.catalog import PROVIDERS, all_entries, path_of
 from tripos_runtime.models.chat_completions import DirectModel
 from tripos_runtime.models.families import ignored_settings_by_name, open_model
 from tripos_runtime.models.litellm_models import LitellmModel, library
-from tripos_runtime.models.native_forms import TranslatedModel
+from tripos_runtime.models.litellm_transport import CarriedModel
 from tripos_runtime.models.replies import parse_body
 
 pytestmark = pytest.mark.filterwarnings(
@@ -64,8 +64,9 @@ def both(name: str, request: Request, *, structured: bool = True) -> tuple[tuple
 
     async def use(server: Server) -> list[Reply]:
         endpoints = {name: server.endpoint("CONTRACT_KEY")}
-        models = [open_model(name, endpoints), LitellmModel(name, endpoints[name])]
-        assert isinstance(models[0], DirectModel | TranslatedModel)
+        # litellm's goes first: for Azure, litellm keeps the client that it is given
+        models = [LitellmModel(name, endpoints[name]), open_model(name, endpoints)]
+        assert isinstance(models[1], DirectModel | CarriedModel)
         replies = []
         for model in models:
             model.structured = structured
@@ -75,7 +76,7 @@ def both(name: str, request: Request, *, structured: bool = True) -> tuple[tuple
 
     replies, sent = serving(in_its_form, use)
     assert len(sent) == 2
-    return (sent[0], replies[0]), (sent[1], replies[1])
+    return (sent[1], replies[1]), (sent[0], replies[0])
 
 
 @each("settings", REQUESTS)
