@@ -18,8 +18,8 @@ from tests.lengths import spread
 from tripos_runtime.models.base import Endpoint
 from tripos_runtime.models.catalog import path_of
 
-MODELS = {"direct": "openai/tester", "translated": "openai/o3-mini", "litellm": "perplexity/tester"}
-"""A model for every way to reach one."""
+MODELS = {"direct": "openai/tester", "carried": "openai/o3-mini", "litellm": "perplexity/tester"}
+"""A model for every way to reach one; litellm's calls of the second go over our own connections."""
 KEYS = {
     "of a known form": "sk-test-4f1d9c0b7a6e5d3c2b1a",
     "of no form": "Krokodil7Bassgeige9Winterschlaf",

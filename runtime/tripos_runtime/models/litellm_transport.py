@@ -137,7 +137,9 @@ class Exchange:
         return self.answer
 
 
-_EXCHANGE: ContextVar[Exchange] = ContextVar("_EXCHANGE")
+_EXCHANGE: ContextVar[Exchange | None] = ContextVar("_EXCHANGE", default=None)
+NO_TIMEOUT_S = 7 * 86_400.0
+"""litellm's timeout, which never comes: that of the connection counts, which pauses while a reply waits for memory."""
 
 
 class NotSentError(Exception):
@@ -160,7 +162,11 @@ def transport() -> Any:
                 for name, value in request.headers.items()
                 if name not in CLIENT_HEADERS and not name.startswith("x-stainless-")
             }
-            answer = await _EXCHANGE.get().respond(str(request.url), headers, await request.aread())
+            exchange = _EXCHANGE.get()
+            if exchange is None:  # litellm keeps a client for Azure that it was given, and sends calls of its own with it
+                async with httpx.AsyncClient(timeout=None) as client:
+                    return await client.send(request)
+            answer = await exchange.respond(str(request.url), headers, await request.aread())
             told = {name: value for name, value in answer.headers.items() if name.lower() not in BODY_HEADERS}
             return httpx.Response(answer.status, headers=told, content=answer.body, request=request)
 
@@ -266,7 +272,7 @@ class CarriedModel:
                 messages=messages,
                 num_retries=0,
                 max_retries=0,
-                timeout=self._timeout_s,
+                timeout=NO_TIMEOUT_S,
                 **self._where,
                 **({"n": samples} if samples > 1 else {}),
                 **settings,
