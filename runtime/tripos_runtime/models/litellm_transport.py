@@ -228,7 +228,7 @@ class CarriedModel:
         exchange = Exchange(_keep)
         _, failure = await self._exchanged(request, exchange)
         if not exchange.body:
-            raise self._failure(failure or HttpError("litellm wrote no request"))
+            raise self._failure(failure or HttpError("litellm sent no request"))
         return exchange.body
 
     async def reply_in(self, request: Request, answer: HttpAnswer) -> Reply:
