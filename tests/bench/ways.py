@@ -138,7 +138,9 @@ async def compare(form: str, address: str, options: argparse.Namespace) -> None:
     """Print a line for each number of connections, with both ways in turns."""
     models = {way: opened(form, way, address) for way in CALLS}
     replies = [await model.ask(asked(7)) for model in models.values()]
-    ours, theirs = [replace(each, model_served="", finish_reason=str(ending_of(each.finish_reason))) for each in replies]
+    ours, theirs = [
+        replace(each, model_served="", finish_reason=str(ending_of(each.finish_reason))) for each in replies
+    ]
     if ours != theirs:
         sys.exit(f"{form}: the ways read different replies: {ours} and {theirs}")
     for connections in options.connections:

@@ -298,7 +298,9 @@ def test_a_call_that_ends_early_closes_its_connection_at_once(name: str, way: st
             await asked.wait()
             if way == "cancelled":
                 call.cancel()
-            assert isinstance((await asyncio.gather(call, return_exceptions=True))[0], asyncio.CancelledError | ModelError)
+            assert isinstance(
+                (await asyncio.gather(call, return_exceptions=True))[0], asyncio.CancelledError | ModelError
+            )
             await closed.wait()
         await model.close()
         server.close()

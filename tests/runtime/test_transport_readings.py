@@ -53,8 +53,6 @@ REPLIES: dict[str, tuple[str, dict[str, Any], str]] = {
 }  # fmt: skip
 
 
-
-
 @each("which", REPLIES)
 def test_both_read_the_same(which: str) -> None:
     name, body, word = REPLIES[which]

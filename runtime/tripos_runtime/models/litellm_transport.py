@@ -163,7 +163,9 @@ def transport() -> Any:
                 if name not in CLIENT_HEADERS and not name.startswith("x-stainless-")
             }
             exchange = _EXCHANGE.get()
-            if exchange is None:  # litellm keeps a client for Azure that it was given, and sends calls of its own with it
+            if (
+                exchange is None
+            ):  # litellm keeps a client for Azure that it was given, and sends calls of its own with it
                 async with httpx.AsyncClient(timeout=None) as client:
                     return await client.send(request)
             answer = await exchange.respond(str(request.url), headers, await request.aread())
