@@ -1,4 +1,4 @@
-"""The ways to a model agree: what we send and read without litellm is what litellm sends and reads."""
+"""The ways to a model agree: what we send and read ourselves is what litellm alone sends and reads."""
 
 from __future__ import annotations
 
@@ -45,12 +45,18 @@ DIRECT = (
     "openrouter/meta-llama/llama-3-70b-instruct", "openrouter/anthropic/claude-3.5-sonnet",
     "xai/grok-3", "xai/grok-4",
 )  # fmt: skip
-TRANSLATED = (
+CARRIED = (
     "openai/o3-mini", "openai/o1", "openai/gpt-5", "openai/gpt-5.1", "azure/gpt-4o", "azure/my-deployment", "azure/o3-mini",
     "anthropic/claude-3-5-haiku-20241022", "anthropic/claude-opus-4-1", "anthropic/claude-sonnet-4-5",
     "gemini/gemini-2.0-flash", "gemini/gemini-2.5-pro", "ollama_chat/llama3", "ollama/llama3",
 )  # fmt: skip
 
+OTHERS = tuple(
+    f"{provider}/some-model"
+    for provider in PROVIDERS
+    if provider != "groq" and not any(name.startswith(f"{provider}/") for name in DIRECT)
+)
+"""A model of every provider that is newer than the list."""
 GROQ = ("groq/llama-3.1-8b-instant", "groq/openai/gpt-oss-120b")
 
 
@@ -80,8 +86,18 @@ def both(name: str, request: Request, *, structured: bool = True) -> tuple[tuple
 
 
 @each("settings", REQUESTS)
-@each("name", [*DIRECT, *TRANSLATED])
+@each("name", [*DIRECT, *OTHERS])
 def test_our_way_sends_and_reads_what_litellm_does(name: str, settings: str) -> None:
+    compare_ways(name, settings)
+
+
+@each("settings", ["plain", "all"])
+@each("name", CARRIED)
+def test_our_connections_carry_what_litellm_sends_over_its_own(name: str, settings: str) -> None:
+    compare_ways(name, settings)
+
+
+def compare_ways(name: str, settings: str) -> None:
     (sent, reply), (sent_by_litellm, read_by_litellm) = both(name, REQUESTS[settings])
     assert (sent.path, sent.body) == (sent_by_litellm.path, sent_by_litellm.body)
     assert told(sent, name) == told(sent_by_litellm, name)

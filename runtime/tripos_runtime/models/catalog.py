@@ -672,7 +672,7 @@ def _chat_entry(provider: str, model: str) -> Mapping[str, Any] | None:
 
 def _is_chat(provider: str, model: str) -> bool:
     """Return true unless the map says that a model is no chat model."""
-    return (_chat_entry(provider, model) or {}).get("mode", "chat") == "chat"
+    return bool((_chat_entry(provider, model) or {}).get("mode", "chat") == "chat")
 
 
 def completion_name(name: str) -> str | None:

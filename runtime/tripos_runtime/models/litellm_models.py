@@ -1,5 +1,9 @@
-"""Models asked by litellm itself, chat and embedding models, for which the faster routes do not work, such as
-Bedrock."""
+"""Models asked by litellm: chat and embedding models that are not reached in OpenAI's form.
+
+Calls are made by litellm's public `acompletion` and `aembedding`. Two of its parts that are not documented as public
+are used besides: `get_optional_params` says, without a key and a server, which settings and tools litellm drops for a
+model (`get_supported_openai_params`, the public one, knows no values: a reasoning model takes `temperature` 1 and no
+other); and `AsyncHTTPHandler` is the type of the documented argument `client` (`litellm_transport.py`)."""
 
 from __future__ import annotations
 

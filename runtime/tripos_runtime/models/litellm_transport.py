@@ -307,7 +307,7 @@ class CarriedModel:
         return reply
 
     def _in_openai_form(self, url: str, body: bytes, headers: Mapping[str, str]) -> dict[str, Any] | None:
-        """Return an answer in OpenAI's form, which is read as that of a direct model; None if litellm has to read it."""
+        """Return an answer in OpenAI's form, which is read as a direct model's; None if litellm has to read it."""
         if self._provider in ("openai", "azure"):
             chat = url.partition("?")[0].endswith("/chat/completions")
             return completion(body, headers, self.place) if chat else None
@@ -347,12 +347,12 @@ class CarriedModel:
         import httpx
         import openai
 
+        carrier: Any = httpx.AsyncClient(transport=transport())  # newer clients of OpenAI take it beside httpx2's
         match self._provider:
             case "openai":
-                carrier = httpx.AsyncClient(transport=transport())
                 client: Any = openai.AsyncOpenAI(api_key=key, base_url=address, max_retries=0, http_client=carrier)
             case "azure":
-                carrier, version = httpx.AsyncClient(transport=transport()), _azure_version()
+                version = _azure_version()
                 client = openai.AsyncAzureOpenAI(
                     api_key=key, azure_endpoint=address, api_version=version, max_retries=0, http_client=carrier
                 )
