@@ -46,6 +46,7 @@ FENCE = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```[ \t]*$", re.DOTALL
 LINK = re.compile(r"\[(?:`[^`\n]*`|[^\]`])*\]\(([^)\s]+)\)")
 """A link or a picture."""
 HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
+SECTION = re.compile(r"^(#+) ", re.MULTILINE)
 ASSIGNED = re.compile(r"[A-Z_]+=")
 """A variable that a command is given, in front of it."""
 ANY = "…"
@@ -350,6 +351,17 @@ def test_an_index_lists_every_page() -> None:
 
     indices = [page for page in PAGES if page.endswith("index.md")]
     assert set(PAGES) - {"index.md", *READMES} <= set().union(*map(listed, indices))
+
+
+@each("page", [page for page in PAGES if page.startswith("zh/")])
+def test_a_translation_has_the_sections_and_blocks_of_its_page(page: str) -> None:
+    original = page.removeprefix("zh/")
+    assert [(block.language, block.words) for block in blocks(page)] == [
+        (block.language, block.words) for block in blocks(original)
+    ]
+    assert [len(marks) for marks in SECTION.findall(prose(page))] == [
+        len(marks) for marks in SECTION.findall(prose(original))
+    ]
 
 
 FORMER = """
