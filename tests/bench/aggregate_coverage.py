@@ -4,7 +4,7 @@
 
 A line is an aggregate in a world: items that are many or few, even or uneven, of common or rare classes. Each of 1,000
 models is one draw of the world, so that one query over all of them has 1,000 intervals; of comparisons, which are
-between models, each value of an axis is one. `--write` puts the table into docs/reference/statistics/index.md, and `--check` says
+between models, each value of an axis is one. `--write` puts the table into docs/reference/statistics/coverage.md, and `--check` says
 whether the page has a line for every aggregate of the language. It takes some four minutes of one core.
 """
 
@@ -34,7 +34,7 @@ from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.query.connection import add_functions
 
 Random = np.random.Generator
-PAGE = Path(__file__).parents[2] / "docs" / "reference/statistics/index.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference/statistics/coverage.md"
 BEGIN, END = "<!-- coverage of aggregates -->", "<!-- end of coverage -->"
 DRAWS = 1000
 FEWER, SLOW = 400, 100
@@ -764,7 +764,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="worlds with this word, as mcc or cells")
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument("--write", action="store_true", help="put the table into docs/reference/statistics/index.md")
+    chosen.add_argument("--write", action="store_true", help="put the table into docs/reference/statistics/coverage.md")
     chosen.add_argument("--check", action="store_true", help="fail if an aggregate has no line on that page")
     given = parser.parse_args()
     page = PAGE.read_text("utf-8")

@@ -3,7 +3,7 @@
     python tests/bench/queries.py [--samples 100000] [--rounds 5] [--folder DIR]
 
 Printed are the seconds to open the store, the first time and afterwards; the leaderboard, warm and as a whole process;
-one sample with its judgements; and every query of docs/how-to/cookbook.md. Of each the fastest round: what others do on the
+one sample with its judgements; and every query of docs/how-to/query-with-sql.md. Of each the fastest round: what others do on the
 machine only adds to it. Beside it stands what is asked of it, and `over` where it took longer.
 """
 
@@ -30,7 +30,7 @@ from tripos_warehouse.views.connect import connect  # noqa: E402
 from tripos_warehouse.views.view_cache import CACHE  # noqa: E402
 
 REPOSITORY = HERE.parents[1]
-COOKBOOK = REPOSITORY / "docs/how-to/cookbook.md"
+COOKBOOK = REPOSITORY / "docs/how-to/query-with-sql.md"
 RECIPE = re.compile(r"^### (\d+\. [^\n]*)\n.*?```sql\n(.*?)```", re.DOTALL | re.MULTILINE)
 # Comparisons and conversations, which some recipes ask about, lie beside the large benchmark.
 SMALL = (

@@ -43,7 +43,7 @@ from tripos_runtime.models.litellm_models import LitellmModel
 
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarning")  # litellm's, once a process
 
-RUNNING = Path(__file__).parents[2] / "docs" / "how-to/run-a-benchmark.md"
+RUNNING = Path(__file__).parents[2] / "docs" / "reference/machine-output.md"
 FORMS = {
     "text": "a text",
     "turn": "a turn of a conversation",
