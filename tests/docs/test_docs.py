@@ -26,7 +26,6 @@ from tripos.cli.main import run_command
 from tripos.cli.parser import build_parser
 from tripos.runs.compilation import find_spec
 from tripos.settings.config import Config
-from tripos.settings.options import VARIABLES
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.diagnostics.renderers import render_text
 from tripos_compiler.errors import ExitCode

@@ -125,7 +125,7 @@ def carrying(transport: StandIn) -> SentHttp:
     return carried[0]
 
 
-@pytest.mark.parametrize(("provider", "key"), KEYS)
+@pytest.mark.parametrize(("provider", "key"), spread(KEYS, 60))
 def test_a_request_reaches_the_provider_and_its_reply_is_read(
     monkeypatch: pytest.MonkeyPatch, transport: StandIn, provider: str, key: str
 ) -> None:
