@@ -171,8 +171,8 @@ def test_an_aggregate_is_implemented_of_cells_if_it_can_be_taken_of_them(functio
 
 
 @each("function", AGGREGATES.values())
-def test_an_aggregate_has_a_label_in_each_language_of_the_page(function: AggregateFunction) -> None:
-    assert function.label and function.chinese
+def test_an_aggregate_says_what_people_read_of_it(function: AggregateFunction) -> None:
+    assert function.label and function.chinese and function.influence
 
 
 READERS = re.compile(r"(declared_aggregate\(.*\)|AGGREGATES\[.*\]|\b(function|declaration|aggregate|parameter|self))$")

@@ -1,4 +1,4 @@
-"""Measures as they are worked out in plain Python, apart from Tripos: `oracle.py`; `bench/oracle.py` does many more."""
+"""Measures as they are worked out in plain Python, apart from Tripos: `oracle.py`."""
 
 from __future__ import annotations
 

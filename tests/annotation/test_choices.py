@@ -41,12 +41,12 @@ STYLES = {"good": 1.0, "fair": 0.5, "poor": 0.0}
 
 
 @pytest.fixture
-def facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command) -> Path:
+def facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: Command) -> Path:
     """The folder of a run of one model on eight items, judged by one model."""
     monkeypatch.chdir(tmp_path)
     Path("facts.tripos").write_text(SPEC, "utf-8")
     Path("items.jsonl").write_text("".join(json.dumps({"question": f"What is {n}?"}) + "\n" for n in range(ITEMS)))
-    done = tripos("run", "facts.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a")
+    done = once("run", "facts.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a")
     assert done.code == 0, done.err
     return tmp_path
 

@@ -37,13 +37,13 @@ ITEMS = 12
 
 
 @pytest.fixture
-def duel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command) -> Path:
+def duel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: Command) -> Path:
     """The folder of a run of three models on twelve items."""
     monkeypatch.chdir(tmp_path)
     Path("duel.tripos").write_text(SPEC, "utf-8")
     rows = [{"question": f"Why is {n} + {2 * n} the same as {2 * n} + {n}?"} for n in range(ITEMS)]
     Path("items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    done = tripos("run", "duel.tripos", "--model", MODELS, "--role", "judge=mock/careful:a")
+    done = once("run", "duel.tripos", "--model", MODELS, "--role", "judge=mock/careful:a")
     assert done.code == 0, done.err
     return tmp_path
 

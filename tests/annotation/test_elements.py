@@ -46,7 +46,7 @@ CLAIMS = [{"text": f"claim {n}.{m}", "label": LABELS[(n * m + n) % 3]} for n in 
 
 
 @pytest.fixture
-def claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command) -> Path:
+def claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: Command) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("spec.tripos").write_text(SPEC, "utf-8")
     rows = [
@@ -54,7 +54,7 @@ def claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command) -> 
         for n in range(5)
     ]
     Path("items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run(tripos)
+    run(once)
     return tmp_path
 
 
@@ -218,13 +218,13 @@ def grade_tones(tripos: Command, *more: str) -> list[str]:
 
 
 @pytest.fixture
-def tones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command) -> list[str]:
+def tones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: Command) -> list[str]:
     monkeypatch.chdir(tmp_path)
     Path("spec.tripos").write_text("\n".join(line for line in CORRECTED.splitlines() if "score some" not in line))
     parts = [[f"part {n}.{m}" for m in range(1 + n % 4)] for n in range(12)]
     rows = ({"question": f"q{n}", "parts": each} for n, each in enumerate(parts))
     Path("items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run(tripos)
+    run(once)
     return [part for each in parts for part in each]
 
 

@@ -4,7 +4,7 @@
 
 A line is an aggregate in a world: items that are many or few, even or uneven, of common or rare classes. Each of 1,000
 models is one draw of the world, so that one query over all of them has 1,000 intervals; of comparisons, which are
-between models, each value of an axis is one. `--write` puts the table into docs/reference/statistics/index.md, and `--check` says
+between models, each value of an axis is one. `--write` puts the table into docs/reference/statistics/coverage.md, and `--check` says
 whether the page has a line for every aggregate of the language. It takes some four minutes of one core.
 """
 
@@ -27,14 +27,14 @@ from numpy.typing import NDArray
 
 from tests.compiler.compiling import compile_files, compile_text, plan_of
 from tripos_compiler.language.aggregates import AGGREGATES
+from tripos_compiler.language.figures import leaves_of, measures_of
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.measures.evaluation import evaluate
-from tripos_warehouse.measures.figures import aggregates
 from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.query.connection import add_functions
 
 Random = np.random.Generator
-PAGE = Path(__file__).parents[2] / "docs" / "reference/statistics/index.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference/statistics/coverage.md"
 BEGIN, END = "<!-- coverage of aggregates -->", "<!-- end of coverage -->"
 DRAWS = 1000
 FEWER, SLOW = 400, 100
@@ -670,7 +670,7 @@ ITEMS = "".join(json.dumps({**ROW, "kind": kind}) + "\n" for kind in "abcd")
 
 def views_of(world: World, plan: Plan, measure: Measure, drawn: Drawn, draws: int) -> duckdb.DuckDBPyConnection:
     """Return a database with the views of a benchmark that a measure reads."""
-    leaf = next(each for each in aggregates(plan, measure.figure) if each.of is None)
+    leaf = next(leaves_of(measure.figure, measures_of(plan)))
     tables: dict[str, list[pa.Table]] = {"scores": [], "columns": []}
     for step, values in drawn.values.items():
         name = leaf.values[step] if isinstance(step, int) else step
@@ -764,7 +764,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="worlds with this word, as mcc or cells")
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument("--write", action="store_true", help="put the table into docs/reference/statistics/index.md")
+    chosen.add_argument("--write", action="store_true", help="put the table into docs/reference/statistics/coverage.md")
     chosen.add_argument("--check", action="store_true", help="fail if an aggregate has no line on that page")
     given = parser.parse_args()
     page = PAGE.read_text("utf-8")

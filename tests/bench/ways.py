@@ -1,11 +1,11 @@
-"""CPU and calls per second of each way to a model: a provider's form, sent by Tripos and sent by litellm.
+"""CPU and calls per second of each way to a model: a provider's form over Tripos's connections, and by litellm alone.
 
     python tests/bench/ways.py [--connections 32 256] [--rounds 3] [--forms anthropic gemini …]
 
 A server on the loopback answers in the form of each provider. The two ways take turns in one process; the medians are
-printed, and the ratio is what to quote. The script stops where the two ways read different texts, tokens, endings or
-costs. `anthropic reply` and `gemini reply` are replies that litellm reads on either way: one with a prompt that was put
-in a cache, one with a thought.
+printed, and the ratio is what to quote. OpenAI's form is sent without litellm, the others in litellm's words. The script
+stops where the two ways read different texts, tokens, endings or costs. `anthropic reply` and `gemini reply` are a reply
+with a prompt that was put in a cache, and one with a thought.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import replace
 
 from processes import more_files
 
-from tripos_compiler.plan import Settings
+from tripos_compiler.plan import Settings, ending_of
 from tripos_runtime.models.base import Endpoint, Message, Model, Request
 from tripos_runtime.models.families import open_model
 from tripos_runtime.models.litellm_models import LitellmModel
@@ -39,7 +39,7 @@ MODELS = {
     "ollama_chat": "ollama_chat/llama3",
 }
 """The forms, each with a model; the first is sent directly."""
-CALLS = {"ours": 2_000, "litellm": 400}
+CALLS = {"ours": 400, "litellm": 400}
 PROMPT = "Explain why the sky is blue in about a hundred words, for a pupil of twelve years. " * 8
 TEXT = "Light of short waves is scattered more than light of long waves, so that the sky looks blue by day. " * 5
 
@@ -137,7 +137,10 @@ async def measure(model: Model, calls: int, connections: int) -> tuple[float, fl
 async def compare(form: str, address: str, options: argparse.Namespace) -> None:
     """Print a line for each number of connections, with both ways in turns."""
     models = {way: opened(form, way, address) for way in CALLS}
-    ours, theirs = [replace(await model.ask(asked(7)), model_served="") for model in models.values()]
+    replies = [await model.ask(asked(7)) for model in models.values()]
+    ours, theirs = [
+        replace(each, model_served="", finish_reason=str(ending_of(each.finish_reason))) for each in replies
+    ]
     if ours != theirs:
         sys.exit(f"{form}: the ways read different replies: {ours} and {theirs}")
     for connections in options.connections:

@@ -27,7 +27,7 @@ from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.endpoint import Snapshot
 
-DOCS = Path(__file__).parents[2] / "docs" / "reference/settings.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference/machine-output.md"
 ENDPOINT = Snapshot("http://x/v1 K", ("x/y",), 2, 16, 3, 1, "ready")
 
 

@@ -30,11 +30,11 @@ MORE = [
 
 
 @pytest.fixture
-def graded(quiz: Path, tripos: Command) -> str:
+def graded(quiz: Path, once: Command) -> str:
     """The run of a sample that judges graded; the items are then many more."""
     spec = Path("quiz.tripos").read_text("utf-8") + EXPORTS
     Path("quiz.tripos").write_text(spec, "utf-8")
-    name = run(tripos, *MODELS)
+    name = run(once, *MODELS)
     Path("items.jsonl").write_text("\n".join(json.dumps(item) for item in [*ITEMS, *MORE]), "utf-8")
     return name
 

@@ -16,10 +16,10 @@ HEAD = "benchmark,measure,model,value,source\n"
 
 
 @pytest.fixture
-def store(quiz: Path, tripos: Command) -> Path:
+def store(quiz: Path, once: Command) -> Path:
     spec = quiz / "quiz.tripos"
     spec.write_text(spec.read_text("utf-8").replace("  languages en\n", "  languages en\n  headline length\n"), "utf-8")
-    done = tripos("run", "quiz.tripos", "--model", "mock/careful,mock/careless", "--role", "judge=mock/careful:j")
+    done = once("run", "quiz.tripos", "--model", "mock/careful,mock/careless", "--role", "judge=mock/careful:j")
     assert done.code == 0, done.err
     return quiz
 

@@ -11,6 +11,7 @@ from random import Random
 import pytest
 
 from tests.compiler.compiling import compile_text
+from tests.lengths import sized
 from tripos_compiler.plan import Measure
 
 SPEC = """\
@@ -140,7 +141,7 @@ def drawn_sum(draw: Random) -> list[Term]:
     return [*terms, Term(constant)] if constant else terms
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(sized(15, 60)))
 def test_equal_formulas_get_one_verdict_on_their_scales(seed: int) -> None:
     draw = Random(seed)
     terms = drawn_sum(draw)
@@ -150,7 +151,7 @@ def test_equal_formulas_get_one_verdict_on_their_scales(seed: int) -> None:
     assert set(found[0]) <= {"E0702"}
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(sized(10, 40)))
 def test_a_composite_of_figures_that_run_from_0_to_1_is_fine_under_any_factors(seed: int) -> None:
     draw = Random(seed)
     names = draw.sample(sorted(SCALES), draw.randint(2, 4))
@@ -201,7 +202,7 @@ def test_scales_go_together_or_not(formula: str, code: str) -> None:
     assert verdicts([formula]) == [(code,) if code else ()]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(sized(10, 40)))
 def test_equal_differences_get_one_verdict_on_what_cancels(seed: int) -> None:
     draw = Random(seed)
     names = draw.choice((["right"], ["clear"], ["right", "clear"]))
@@ -278,7 +279,7 @@ def test_a_direction_follows_from_the_parts_or_is_asked_for(formula: str, better
     assert directions([formula]) == [better]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(sized(8, 30)))
 def test_equal_formulas_have_one_direction(seed: int) -> None:
     draw = Random(seed)
     atoms = {"low": ("errors", "off", "(1 - passed)"), "high": ("passed", "(1 - off)"), "none": ("sure", "sums.rights")}

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.each import each
+from tripos_compiler.library.function import Function
 from tripos_compiler.library.registry import FUNCTIONS, GROUPS
-from tripos_compiler.library.signature import Function, define
 from tripos_compiler.library.types import TURN, fits, join, type_notation
 from tripos_compiler.plan import (
     BoolType,
@@ -207,7 +207,7 @@ def test_a_function_of_the_users_is_read_like_those_of_the_library() -> None:
     def longest(texts: list[str], least: int = 0) -> str | None:
         return max((text for text in texts if len(text) >= least), key=len, default=None)
 
-    function = define(longest)
+    function = Function(longest)
     assert function.shown == "longest(texts: list<text>, least: integer (optional)) -> text?"
     assert function.result({"texts": SetType(of=TEXT)}) == OptionalType(of=TEXT)
 
@@ -217,7 +217,7 @@ def test_an_annotation_without_a_type_is_refused() -> None:
         return str(value)
 
     with pytest.raises(TypeError, match="complex"):
-        _ = define(odd).parameters
+        _ = Function(odd).parameters
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,13 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from tests.lengths import sized
 from tripos_compiler.language.evaluation import InternalError, NoValue, Unavailable, evaluate
 from tripos_compiler.language.intervals import Ranges
-from tripos_compiler.library.definedness import undefinedness_of
+from tripos_compiler.language.references import subexpressions
+from tripos_compiler.library.definedness import static_facts, undefinedness_of
+from tripos_compiler.library.function import Function
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.signature import (
     AnyPattern,
     ExactPattern,
-    Function,
     ListOf,
     OneOf,
     OptionalPattern,
@@ -31,6 +32,7 @@ from tripos_compiler.library.signature import (
     SetOf,
     TypeParameter,
     Variable,
+    in_bounds,
 )
 from tripos_compiler.library.types import fits, type_notation
 from tripos_compiler.plan import (
@@ -291,14 +293,36 @@ def test_a_function_gives_a_value_of_its_type_or_says_that_it_has_none(name: str
         assert UNBOUNDED in str(error) or undefinedness_of(call, types) is not None, (
             "it has no value, and `check` did not say so"
         )
+        if UNBOUNDED in str(error) and are_in_bounds([*names.values(), *map(literals, subexpressions(call))]):
+            assert FUNCTIONS[name].overflows, "it can be out of bounds, and its entry did not say so"
         return
     except Unavailable as error:  # what it reads may mean two things
         assert name == "readable" or "write `numbers in LOCALE`" in str(error)
         return
     assert is_of(returns, value), f"{value!r} is none of {returns}"
+    known = static_facts(call)
     if isinstance(value, int | float):
         low, high = Ranges({}, {}).of(NOWHERE, call)
         assert low <= value <= high or low <= float(value) <= high  # scores are of double precision
+        assert known.least is None or known.least <= value
+    if isinstance(value, list | AbstractSet):
+        assert known.items <= len(value)
+
+
+def literals(expr: Expr) -> Any:
+    return expr.value if isinstance(expr, Literal_) else None
+
+
+def are_in_bounds(value: Any) -> bool:
+    """Return true if all numbers in a value are within bounds."""
+    match value:
+        case int() | float():
+            return in_bounds(value)
+        case Mapping():
+            return all(map(are_in_bounds, value.values()))
+        case list() | set() | frozenset():
+            return all(map(are_in_bounds, value))
+    return True
 
 
 def float_of(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """What a function of the library gives is held to its version: kept results stand on both.
 
 `tests/golden/library.json` has what every function gave, for the examples of its docstring and for texts that are hard
-to read. Where it gives something else now, raise its number in `library/versions.py`; then `TRIPOS_UPDATE_GOLDEN=1`
+to read. Where it gives something else now, raise its version in `library/registry.py`; then `TRIPOS_UPDATE_GOLDEN=1`
 writes the file anew. Without a higher number it refuses.
 """
 
@@ -21,8 +21,9 @@ from compiling import compile_files, plan_of
 
 from tests.each import each
 from tripos_compiler.library import registry as versions
+from tripos_compiler.library.function import Function
 from tripos_compiler.library.registry import FUNCTIONS
-from tripos_compiler.library.signature import Function, Undefined
+from tripos_compiler.library.signature import Undefined
 from tripos_compiler.lowering import fingerprints
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "library.json"
@@ -106,7 +107,7 @@ def test_a_function_gives_what_its_version_gave(name: str) -> None:
     kept = read()[name]
     assert versions.version_of(name) == kept["version"], "TRIPOS_UPDATE_GOLDEN=1 writes what this version gives"
     now = {source: gives(FUNCTIONS[name], source) for source in kept["gave"]}
-    assert now == kept["gave"], f"`{name}` gives something else: raise its number in library/versions.py"
+    assert now == kept["gave"], f"`{name}` gives something else: raise its version in library/registry.py"
 
 
 SPEC = """\

@@ -40,11 +40,6 @@ def reasons(compilation: Compilation) -> list[str]:
     return [each.reason for each in compilation.silenced]
 
 
-def test_a_warning_that_nothing_silences_is_shown(tmp_path: Path) -> None:
-    found = compiled(tmp_path)
-    assert (codes(found), reasons(found)) == (["W0309"], [])
-
-
 @pytest.mark.parametrize(
     "comment", ["# allow W0309: so published", "#allow w0309 :so published", "# Allow W0309：so published"]
 )
@@ -54,11 +49,6 @@ def test_a_comment_at_the_end_of_the_line_silences_it(tmp_path: Path, comment: s
     [silenced] = found.silenced
     assert silenced.diagnostic.code == "W0309"
     assert silenced.comment.source.text[silenced.comment.start : silenced.comment.end] == comment
-
-
-def test_a_comment_alone_on_the_line_above_silences_it(tmp_path: Path) -> None:
-    found = compiled(tmp_path, above="# allow W0309: so published")
-    assert (codes(found), reasons(found)) == ([], ["so published"])
 
 
 def test_a_comment_above_other_comments_silences_the_line_below_them(tmp_path: Path) -> None:
@@ -183,16 +173,6 @@ def test_a_warning_without_a_place_cannot_be_silenced() -> None:
     shown, silenced = split_silenced([warning], [Source("a.tripos", "# allow W0309: so\nrole a\n")])
     assert warning in shown
     assert silenced == ()
-
-
-def test_a_denied_code_makes_its_warnings_errors_that_say_by_what(tmp_path: Path) -> None:
-    [error] = deny(compiled(tmp_path).diagnostics, {"W0309": "--deny"})
-    assert (error.severity, error.notes) == ("error", ("denied by --deny",))
-
-
-def test_other_codes_stay_warnings(tmp_path: Path) -> None:
-    given = compiled(tmp_path).diagnostics
-    assert deny(given, {"W0401": "--deny"}) == given
 
 
 def test_all_warnings_can_be_denied_and_errors_stay_as_they_are(tmp_path: Path) -> None:

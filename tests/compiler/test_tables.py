@@ -13,6 +13,7 @@ import pytest
 from compiling import EDUBENCH
 from lark import Lark, Tree
 
+from tests.lengths import spread
 from tripos_compiler.syntax import grammar as kept
 from tripos_compiler.syntax.grammar import (
     GRAMMAR,
@@ -162,7 +163,7 @@ def tables() -> GrammarTables:
     return build_tables(TEXT)
 
 
-@pytest.mark.parametrize("text", [*EXPRESSIONS[:-1], "list<" + EXPRESSIONS[-1] + ">", *holes()])
+@pytest.mark.parametrize("text", spread([*EXPRESSIONS[:-1], "list<" + EXPRESSIONS[-1] + ">", *holes()], 9))
 def test_the_automaton_reads_what_lark_reads(text: str, lark: Lark, tables: GrammarTables) -> None:
     machine = Machine(tables, "hole")
     assert all(machine.feed(token) for token in raw_tokens(text))

@@ -89,7 +89,7 @@ def with_table(text: str) -> str:
 def _page(name: str, help_text: str, parser: argparse.ArgumentParser) -> str:
     guide = Path(f"../../how-to/{GUIDES[name]}.md")
     title = (FOLDER / guide).read_text("utf-8").partition("# ")[2].partition("\n")[0]
-    parts = [f"# tripos {name}\n", f"{_sentence(help_text)} Guide: [{title}]({guide}).\n"]
+    parts = [f"# tripos {name}\n", f"{_sentence(help_text)}\n", f"Guide: [{title}]({guide}).\n"]
     if subparsers := _subparsers(parser):
         [action] = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
         helps = {choice.dest: choice.help or "" for choice in action._choices_actions}

@@ -1,7 +1,8 @@
-"""Checks of prose: banned openings of sentences and banned phrases, in Markdown, help, messages and docstrings.
+"""Checks of prose: banned openings of sentences and banned words, in Markdown, help, messages and docstrings.
 
 The rules are those of a reader with a second language: the field's noun, a subject first, and no sentence or heading
-that opens with a relative clause.
+that opens with a relative clause. `python -m tests.docs.prose` prints how many sentences of each page are long, which
+is a figure and no rule.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,26 +22,21 @@ THIRD_PERSON = re.compile(
     r"|Takes|Trains|Waits|Warns|Writes)\b"
 )
 """First words of a function's docstring that are not imperative."""
-PHRASES = (
-    "failed in passing",
-    "fills another role",
-    "stand for a tree",
-    "in the one way",
-    "so many calls",
-    "what becomes of",
-    "What becomes of",
-    "what came of",
-    "What came of",
-    "whose are meant",
-    "is no business of",
-    "does not answer since",
-    "are taken to be as long as: a guess",
-    "cannot be had",
-)
-"""Phrases that the field has a word for."""
+WORDS = {
+    re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE): instead
+    for pattern, instead in tomllib.loads((Path(__file__).parent / "words.toml").read_text("utf-8"))["words"].items()
+}
+"""Words and phrases that the field has a word for, each with that word."""
 
+LONG = 25
+"""The number of words above which a sentence counts as long."""
 FENCE = re.compile(r"^( *)```[^`\n]*\n.*?^ *```[ \t]*$", re.DOTALL | re.MULTILINE)
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+GENERATED = re.compile(
+    r"<!-- (generated|columns|providers|python|settings|commands|coverage)\b.*?<!-- end.*?-->", re.DOTALL
+)
+"""Parts of pages that are written from texts of the source."""
+SPAN = re.compile(r"`[^`]*`")
 ITEM = re.compile(r"(?:[-*]|\d+\.) ")
 SENTENCE = re.compile(r"(?<=[.!?:])[\"”)*]*\s+")
 
@@ -68,14 +65,40 @@ def sentences_of(block: str) -> Iterator[str]:
         yield sentence.lstrip("*_ ([>")
 
 
-def faults_in(text: str) -> list[str]:
-    """Return the sentences of a text in Markdown that have a banned opening or phrase."""
+def faults_in(text: str, *, words: bool = True) -> list[str]:
+    """Return the sentences of a text in Markdown that have a banned opening, or with `words` a banned word."""
     return [
         sentence
         for block in blocks_of(text)
         for sentence in sentences_of(block)
-        if OPENING.match(sentence) or any(phrase in sentence for phrase in PHRASES)
+        if OPENING.match(sentence) or (words and banned_words(sentence))
     ]
+
+
+def hand_written(text: str) -> str:
+    """Return the prose of a page: without code, and without what is generated."""
+    return " ".join(FENCE.sub("", GENERATED.sub("", text)).split())
+
+
+def banned_words(text: str) -> list[str]:
+    """Return the banned words of a text outside of code, each with the word to use.
+
+    >>> banned_words("It mends `anew`.")
+    ['mends: fix']
+    """
+    plain = SPAN.sub("`", text)
+    return [f"{match[0]}: {instead}" for pattern, instead in WORDS.items() for match in pattern.finditer(plain)]
+
+
+def long_sentences(text: str) -> tuple[int, int]:
+    """Return how many sentences of prose a page has, and how many of them have more than `LONG` words.
+
+    >>> long_sentences("One two. " + "word " * 26 + "end.")
+    (2, 1)
+    """
+    prose = "\n".join(line for line in FENCE.sub("", text).splitlines() if not line.lstrip().startswith(("|", "#")))
+    lengths = [len(sentence.split()) for block in blocks_of(prose) for sentence in sentences_of(block)]
+    return len(lengths), sum(length > LONG for length in lengths)
 
 
 def helps_of(parser: argparse.ArgumentParser) -> Iterator[str]:
@@ -91,7 +114,7 @@ def helps_of(parser: argparse.ArgumentParser) -> Iterator[str]:
             yield action.help
 
 
-MESSAGES = {"error", "warning", "report", "note", "hint"}
+MESSAGES = {"error", "warning", "report", "note", "hint", "suggest"}
 """Calls that report something."""
 MESSAGE_NAMES = {"message", "help_", "hint", "label", "text_"}
 """Variables whose texts are reported."""
@@ -131,3 +154,17 @@ def docstring_faults(path: Path) -> Iterator[str]:
         function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         if OPENING.match(text) or (function and THIRD_PERSON.match(text)):
             yield f"{path.name}: {text.splitlines()[0]}"
+
+
+def main() -> None:
+    """Print the share of long sentences of every page, the worst pages first."""
+    root = Path(__file__).parents[2]
+    counts = {path: long_sentences(path.read_text("utf-8")) for path in (root / "docs").rglob("*.md")}
+    for path, (sentences, long) in sorted(counts.items(), key=lambda each: -each[1][1]):
+        print(f"{long:4} of {sentences:4}  {path.relative_to(root)}")
+    total, long = (sum(each) for each in zip(*counts.values(), strict=True))
+    print(f"{long:4} of {total:4} sentences have more than {LONG} words: {long / total:.1%}")
+
+
+if __name__ == "__main__":
+    main()

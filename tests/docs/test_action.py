@@ -145,6 +145,6 @@ def test_the_hooks_call_verbs_that_are_there() -> None:
 
 
 def test_the_page_names_the_inputs() -> None:
-    page = (ROOT / "docs/how-to/check-and-format.md").read_text("utf-8")
+    page = (ROOT / "docs/how-to/run-in-ci.md").read_text("utf-8")
     assert all(f"`{name}`" in page for name in ACTION["inputs"])
     assert all(each["id"] in page for each in HOOKS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import itertools
 import json
@@ -26,9 +25,7 @@ from tests.each import each
 from tripos.cli.main import run_command
 from tripos.cli.parser import build_parser
 from tripos.runs.compilation import find_spec
-from tripos.settings.config import CheckConfig, Config, EndpointConfig, LimitsConfig, PriceConfig
-from tripos.settings.environment import OTHERS
-from tripos.settings.options import VARIABLES
+from tripos.settings.config import Config
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.diagnostics.renderers import render_text
 from tripos_compiler.errors import ExitCode
@@ -38,7 +35,6 @@ from tripos_compiler.source.text import Source
 from tripos_compiler.syntax.parser import parse
 from tripos_runtime.models.mocks import CHARACTERS
 from tripos_warehouse.query.results import run_query
-from tripos_warehouse.store.schemas import TABLES, TableSchema
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
 
@@ -50,6 +46,7 @@ FENCE = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```[ \t]*$", re.DOTALL
 LINK = re.compile(r"\[(?:`[^`\n]*`|[^\]`])*\]\(([^)\s]+)\)")
 """A link or a picture."""
 HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
+SECTION = re.compile(r"^(#+) ", re.MULTILINE)
 ASSIGNED = re.compile(r"[A-Z_]+=")
 """A variable that a command is given, in front of it."""
 ANY = "…"
@@ -356,6 +353,17 @@ def test_an_index_lists_every_page() -> None:
     assert set(PAGES) - {"index.md", *READMES} <= set().union(*map(listed, indices))
 
 
+@each("page", [page for page in PAGES if page.startswith("zh/")])
+def test_a_translation_has_the_sections_and_blocks_of_its_page(page: str) -> None:
+    original = page.removeprefix("zh/")
+    assert [(block.language, block.words) for block in blocks(page)] == [
+        (block.language, block.words) for block in blocks(original)
+    ]
+    assert [len(marks) for marks in SECTION.findall(prose(page))] == [
+        len(marks) for marks in SECTION.findall(prose(original))
+    ]
+
+
 FORMER = """
     annotating baselines batches calibrating checking comparing contamination cookbook describing doctor editors
     emitting errors exporting faults first-benchmark formatting gallery glossary groups history importing installing
@@ -380,98 +388,32 @@ def test_a_redirect_leads_to_a_section_that_there_is(target: str) -> None:
     assert page in PAGES
 
 
-def options_of(parser: argparse.ArgumentParser) -> set[str]:
-    """Return every option of a parser and of its verbs, but for help; verbs too, unless they are followed by
-    another."""
-    found: set[str] = set()
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for inner in action.choices.values():
-                found |= options_of(inner) | (set() if inner._subparsers else {inner.prog})
-        elif not isinstance(action, argparse._HelpAction):
-            found |= set(action.option_strings)
-    return found
-
-
-def test_every_verb_and_option_is_in_the_page_on_running() -> None:
-    text = prose("how-to/run-a-benchmark.md")
-    assert not [option for option in sorted(options_of(build_parser())) if not re.search(rf"`{option}\b", text)]
-
-
-def test_every_setting_is_in_the_page_on_settings() -> None:
-    models = (Config, EndpointConfig, PriceConfig, LimitsConfig, CheckConfig)
-    names = [name for model in models for name in model.model_fields]
-    text = prose("reference/settings.md")
-    assert not [name for name in names if f"`{name}`" not in text]
-    shown = [tomllib.loads(block.text) for block in blocks("reference/settings.md") if block.language == "toml"]
-    assert not set(Config.model_fields) - {name for settings in shown for name in settings}
-
-
-def test_every_variable_is_in_the_page_on_settings() -> None:
-    text = prose("reference/settings.md")
-    assert not [name for name in (*VARIABLES, *OTHERS) if f"`{name}`" not in text]
-
-
-@pytest.mark.parametrize("limit", LimitsConfig.model_fields)
-def test_every_limit_is_in_the_page_on_limits(limit: str) -> None:
-    default = LimitsConfig.model_fields[limit].default
-    row = next(line for line in prose("how-to/control-cost.md").splitlines() if f"| `{limit}` |" in line)
-    assert row.endswith("no limit |") if default is None else re.search(rf" {default:g}( s| MB)? \|$", row)
-
-
-def test_every_field_of_an_event_is_in_the_page_on_settings(folder: Path) -> None:
+def test_every_field_of_an_event_is_in_the_reference(folder: Path) -> None:
     asked = "run specs/edubench/shipped.tripos --limit 1 --scenario grading"
     asked += " --model mock/careful --role judge=mock/careful:a"
     code, printed = run(f"tripos {asked} --events events.jsonl")
     assert code == ExitCode.SUCCESS, printed
-    rows = {line.split("`")[1]: line for line in prose("reference/settings.md").splitlines() if line.startswith("| `")}
+    rows = {
+        line.split("`")[1]: line for line in prose("reference/machine-output.md").splitlines() if line.startswith("| `")
+    }
     events = [json.loads(line) for line in Path("events.jsonl").read_text("utf-8").splitlines()]
     assert {event["event"] for event in events} == {"started", "progress", "finished"}
     for event in events:
         assert not [name for name in event.keys() - {"event", "time"} if f"`{name}`" not in rows[event["event"]]]
 
 
-def test_every_mock_and_exit_code_is_in_the_page_on_running() -> None:
-    text = prose("how-to/run-a-benchmark.md")
-    assert not [character for character in CHARACTERS if f"`mock/{character}`" not in text]
+def test_every_mock_and_exit_code_is_listed() -> None:
+    models, codes = prose("how-to/models-and-keys.md"), prose("reference/machine-output.md")
+    assert not [character for character in CHARACTERS if f"`mock/{character}`" not in models]
     assert not [
         code
         for code in (ExitCode.SUCCESS, ExitCode.SOME_FAILED, ExitCode.USAGE, ExitCode.INTERRUPTED)
-        if f"| {code} |" not in text
+        if f"| {code} |" not in codes
     ]
 
 
-def test_every_status_is_in_the_page_on_running() -> None:
+def test_every_status_is_in_the_reference() -> None:
     listed = re.findall(r"^\| `(\w+)` \|", str(statuses.__doc__), re.MULTILINE)
-    text = prose("how-to/run-a-benchmark.md").split("### Statuses")[1]
+    text = prose("reference/machine-output.md").split("## Statuses")[1]
     assert {OK, SCORED, TRUNCATED, FAILED} < set(listed)
     assert not [status for status in listed if f"`{status}`" not in text]
-
-
-@each("table", TABLES.values())
-def test_every_column_of_a_table_is_in_the_page_on_results(table: TableSchema) -> None:
-    row = next(
-        (line for line in prose("how-to/query-with-sql.md").splitlines() if line.startswith(f"| `{table.name}` |")), ""
-    )
-    assert not [name for name in table.schema.names if f"`{name}`" not in row]
-
-
-def test_every_column_of_a_benchmarks_views_is_in_the_page_on_results(store: Path) -> None:
-    text = prose("how-to/query-with-sql.md")
-    connection = connect(Store.open(store, create=False))
-    found = "select table_name, column_name from information_schema.columns where table_schema = 'edubench_shipped'"
-    columns = connection.execute(found).fetchall()
-    connection.close()
-    assert columns
-    rows = {line.split("`")[1]: line for line in text.splitlines() if line.startswith("| `edubench_shipped.")}
-    missing = [
-        (view, column)
-        for view, column in columns
-        if f"`{column}`" not in rows.get(f"edubench_shipped.{view}", "") and f"`{column}`" not in context_columns(text)
-    ]
-    assert not missing
-
-
-def context_columns(text: str) -> str:
-    """Return the paragraph that lists the columns that every view begins with."""
-    return next(each for each in text.split("\n\n") if each.startswith("Every view begins with"))

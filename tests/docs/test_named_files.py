@@ -8,9 +8,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+CONTRIBUTING = ROOT / "docs/contributing"
 LEGS = ("compiler/tripos_compiler", "runtime/tripos_runtime", "warehouse/tripos_warehouse", "tripos")
 TOP = ("compiler", "runtime", "warehouse", "tests", "docs", "specs", "editors")
-PAGES = ("ARCHITECTURE.md", "CONTRIBUTING.md", "docs/contributing/internals.md")
+PAGES = (
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    *(f"docs/contributing/{path.name}" for path in CONTRIBUTING.glob("*.md")),
+)
 FILES = frozenset(
     path.relative_to(ROOT).as_posix()
     for folder in (*LEGS, "tests", "docs", "editors")

@@ -45,12 +45,8 @@ def more_of(needs: LitellmProvider) -> str:
 
 def way_of(name: str) -> str:
     if name == "openai":
-        return "direct, translated"
-    if name in PROVIDERS or name == OF_OPENAI:
-        return "direct"
-    if name == "azure":
-        return "translated, litellm"
-    return "translated" if name in NATIVE_PROVIDERS else "litellm"
+        return "direct, litellm"
+    return "direct" if name in PROVIDERS or name == OF_OPENAI else "litellm"
 
 
 def part() -> str:

@@ -17,7 +17,6 @@ from tripos_compiler.constructs.statements import read_statements
 from tripos_compiler.constructs.table import CONSTRUCTS, Construct
 from tripos_compiler.diagnostics.codes import CODES
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
-from tripos_compiler.language.aggregates import AGGREGATES
 from tripos_compiler.source.text import Source
 from tripos_compiler.syntax.parser import parse
 
@@ -123,14 +122,3 @@ def statements(text: str) -> Iterator[Statement]:
         statement = waiting.pop()
         yield statement
         waiting.extend(statement.body)
-
-
-def test_every_aggregate_is_in_the_page_on_measures() -> None:
-    text = (
-        (DOCS / "reference/measures.md")
-        .read_text("utf-8")
-        .partition("## How each is computed")[2]
-        .partition("\n## ")[0]
-    )
-    named = {name for line in text.splitlines() for name in re.findall(r"`(\w+)`", line.split(" | ")[0])}
-    assert set(AGGREGATES) <= named

@@ -1,11 +1,9 @@
-"""Questions, functions and calls in the form of the Berkeley Function Calling Leaderboard, drawn by dice, and the rules by
-which its authors match calls, written out step by step apart from ours."""
+"""Questions, functions and calls in the form of the Berkeley Function Calling Leaderboard, drawn by dice."""
 
 from __future__ import annotations
 
 import random
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 CLASSES: Mapping[str, type] = {
@@ -83,87 +81,3 @@ def altered(each: Any, dice: random.Random) -> Any:
         case dict():
             return dice.choice([dict(list(each.items())[1:]), {**each, "z": 1}, each])
     return each
-
-
-# The rules of the authors, in their order.
-
-
-def matches(functions: Sequence[Mapping[str, Any]], calls: Sequence[Call], answers: Sequence[Call]) -> bool:
-    """Return true where each answer has a call of its own that matches it: the first that is left."""
-    if len(calls) != len(answers):
-        return False
-    used: set[int] = set()
-    for answer in answers:
-        (name,) = answer
-        described = next(each for each in functions if each["name"] == name)
-        for place, call in enumerate(calls):
-            if place not in used and _is_right(described, call, answer[name]):
-                used.add(place)
-                break
-        else:
-            return False
-    return True
-
-
-def _is_right(described: Mapping[str, Any], call: Call, answer: Mapping[str, list[Any]]) -> bool:
-    if described["name"] not in call:
-        return False
-    given, parameters = call[described["name"]], described["parameters"]
-    if any(name not in given for name in parameters["required"]):
-        return False
-    for name, each in given.items():
-        if name not in parameters["properties"] or name not in answer:
-            return False
-        if not _has_value(each, parameters["properties"][name], answer[name]):
-            return False
-    return not any(name not in given and "" not in answer[name] for name in answer)
-
-
-def _first_class(answers: Sequence[Any]) -> type | None:
-    return next((type(each) for each in answers if each != ""), None)
-
-
-def _has_value(each: Any, described: Mapping[str, Any], answers: list[Any]) -> bool:
-    wanted, items = CLASSES[described["type"]], CLASSES.get(described.get("items", {}).get("type"))
-    if described["type"] == "float" and type(each) is int:
-        each = float(each)
-    known = _first_class(answers)
-    variable = known is not None and known != wanted
-    if type(each) is wanted:
-        if items is not None and wanted is list and not _items_fit(each, items, answers):
-            return False
-    elif known is not None and type(each) is known:
-        variable = True
-    else:
-        return False
-    checks: dict[Any, Callable[[], bool]] = {
-        str: lambda: plain(each) in [plain(a) for a in answers if isinstance(a, str)],
-        dict: lambda: any(a != "" and _is_record(each, a) for a in answers),
-        list: lambda: _is_list(each, items, answers),
-    }
-    return each in answers if variable or wanted not in checks else checks[wanted]()
-
-
-def _items_fit(each: list[Any], items: type, answers: list[Any]) -> bool:
-    for answer in answers:
-        if not isinstance(answer, list) or all(type(part) in (items, _first_class(answer)) for part in each):
-            return True
-    return False
-
-
-def _is_list(each: list[Any], items: type | None, answers: list[Any]) -> bool:
-    if items is dict:
-        same = [answer for answer in answers if len(answer) == len(each)]
-        return any(all(_is_record(part, a) for part, a in zip(each, answer, strict=True)) for answer in same)
-    return [plain(part) for part in each] in [[plain(part) for part in answer] for answer in answers]
-
-
-def _is_record(each: dict[str, Any], answer: dict[str, list[Any]]) -> bool:
-    if any(name not in answer or plain(part) not in map(plain, answer[name]) for name, part in each.items()):
-        return False
-    return all(name in each or "" in answer[name] for name in answer)
-
-
-def plain(each: Any) -> Any:
-    """Return a text without signs and capitals, anything else as it is."""
-    return re.sub(r"[ ,./\-_*^]", "", each).lower().replace("'", '"') if isinstance(each, str) else each

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import shutil
 import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +12,10 @@ import pytest
 
 from tests.conftest import Command
 from tests.each import each
-from tests.field.running import figures_of, lines
+from tests.field.running import lines
 from tripos_runtime.asking.functions import code_runner
 from tripos_runtime.asking.functions.code_runner import CodeRunner, Guest
 from tripos_runtime.asking.functions.protocol import Broken, Failed, Outcome, ScorerRequest, Value
-from tripos_runtime.asking.functions.settings import ProgramLimits
 
 HERE = Path(code_runner.__file__).parent / "inside"
 
@@ -45,78 +41,12 @@ scenario tasks {
     seconds: 2)
 }
 measure share  = mean(passed)
-measure pass_1 = pass_at(1, passed)
-measure pass_3 = pass_at(3, passed)
 """
-TASKS = [
-    {
-        "prompt": "def double(n):\n    '''Twice a number.'''\n",
-        "test": "def check(candidate):\n    assert candidate(2) == 4\n    assert candidate(-3) == -6\n",
-        "entry_point": "double",
-    },
-    {
-        "prompt": "import math\n\ndef area(r: float) -> float:\n    '''The area of a circle.'''\n",
-        "test": "def check(candidate):\n    for r in (0, 1, 2.5):\n        assert abs(candidate(r) - math.pi * r ** 2) < 1e-6\n",
-        "entry_point": "area",
-    },
-    {
-        "prompt": "def flipped(words: list) -> list:\n    '''The words in the other order; the list stays as it is.'''\n",
-        "test": (
-            "def check(candidate):\n    given = ['a', 'b', 'c']\n    assert candidate(given) == ['c', 'b', 'a']\n"
-            "    assert given == ['a', 'b', 'c']\n    assert candidate([]) == []\n"
-        ),
-        "entry_point": "flipped",
-    },
-]
-HONEST = {
-    "double": [
-        "    return 2 * n\n",
-        "    return n + n\n",
-        "    return n ** 2\n",
-        "    return 2\n",
-        "    return n << 1\n",
-    ],
-    "area": [
-        "    return math.pi * r * r\n",
-        "    return 3.14 * r * r\n",
-        "    return math.pi * r\n",
-        "    from math import pi\n    return pi * r ** 2\n",
-        "    retrun 1\n",
-    ],
-    "flipped": [
-        "    return words[::-1]\n",
-        "    return list(reversed(words))\n",
-        "    words.reverse()\n    return words\n",
-        "    return reversed(words)\n",
-        "    return sorted(words)\n",
-    ],
+TASK = {
+    "prompt": "def double(n):\n    '''Twice a number.'''\n",
+    "test": "def check(candidate):\n    assert candidate(2) == 4\n",
+    "entry_point": "double",
 }
-
-
-def by_the_original(task: dict[str, str], completion: str) -> bool:
-    """Run a completion as HumanEval does: prompt, completion and tests as one program, in a process of its own."""
-    text = f"{task['prompt']}{completion}\n{task['test']}\ncheck({task['entry_point']})\n"
-    return subprocess.run([sys.executable, "-c", text], capture_output=True, timeout=60, check=False).returncode == 0
-
-
-def pass_at(n: int, c: int, k: int) -> float:
-    return 1.0 - math.comb(n - c, k) / math.comb(n, k)
-
-
-@needs_sandbox
-def test_humaneval_gives_the_figures_of_its_own_scorer(tmp_path: Path) -> None:
-    says: dict[str, Iterator[str]] = {each["prompt"]: iter(HONEST[each["entry_point"]]) for each in TASKS}
-    programs = {"python-tests": ProgramLimits(processes=2)}
-    files = {"tasks.jsonl": lines(TASKS)}
-    figures = figures_of(tmp_path, SPEC, files, lambda prompt: next(says[prompt]), programs=programs)
-    passed = [sum(by_the_original(each, text) for text in HONEST[each["entry_point"]]) for each in TASKS]
-    assert passed == [3, 2, 2]
-    assert figures["share"].value == pytest.approx(sum(passed) / 15)
-    assert figures["pass_1"].value == pytest.approx(sum(pass_at(5, c, 1) for c in passed) / 3)
-    assert figures["pass_3"].value == pytest.approx(sum(pass_at(5, c, 3) for c in passed) / 3)
-    assert figures["share"].coverage == 1
-
-
 TESTS = "def check(candidate):\n    assert candidate(2) == 4\n    assert list(map(candidate, [3])) == [6]\n"
 RIGHT = "def f(n): return 2 * n"
 
@@ -300,7 +230,7 @@ def test_without_a_sandbox_nothing_runs_unless_the_user_says_so(
     tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda *_: None)
-    (tmp_path / "tasks.jsonl").write_text(lines(TASKS))
+    (tmp_path / "tasks.jsonl").write_text(lines([TASK]))
     (tmp_path / "code.tripos").write_text(SPEC)
     run = ("run", str(tmp_path / "code.tripos"), "--model", "mock/careful", "--store", str(tmp_path / "results"))
     assert "R0303" in tripos(*run).err

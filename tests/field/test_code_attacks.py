@@ -19,7 +19,7 @@ from tests.conftest import Command
 from tests.each import each
 from tests.field.attacks import ANSWERS, ATTACKS, NEED_FILES, SLOW
 from tests.field.running import lines
-from tests.field.test_code import SPEC, TASKS, needs_sandbox
+from tests.field.test_code import SPEC, TASK, needs_sandbox
 from tests.lengths import sized
 from tripos_runtime.asking.functions import code_runner
 from tripos_runtime.asking.functions.code_runner import CodeRunner, ProgramRunner
@@ -324,7 +324,7 @@ def test_what_is_no_sandbox_is_refused(
         (tmp_path / "bin" / "bwrap").write_text(f"#!/bin/sh\n{script}\n")
         (tmp_path / "bin" / "bwrap").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    (tmp_path / "tasks.jsonl").write_text(lines(TASKS))
+    (tmp_path / "tasks.jsonl").write_text(lines([TASK]))
     (tmp_path / "code.tripos").write_text(SPEC)
     store = ("--store", str(tmp_path / "results"))
     ended = tripos(

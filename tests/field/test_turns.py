@@ -1,203 +1,16 @@
-"""Several turns: MT-Bench's two with a judge of each, and the share of answers that `Are you sure?` turns over."""
+"""Several turns: the share of answers that `Are you sure?` turns over, and a game that ends with a word of its row."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections import defaultdict
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
-from tests.field.running import Figures, figures_in, figures_of, lines
+from tests.field.running import figures_in, lines
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect_run
-
-CATEGORIES = ("writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities")
-WITH_REFERENCES = ("reasoning", "math", "coding")
-TEMPERATURES = {
-    "warm": ("0.7", ("writing", "roleplay")),
-    "cool": ("0.1", ("stem", "humanities")),
-    "cold": ("0", ("reasoning", "math", "coding", "extraction")),
-}
-
-HEAD = '''
-benchmark mt "1.0.0" { languages en }
-role candidate compared
-role judge
-
-axis category { writing, roleplay, reasoning, math, coding, extraction, stem, humanities }
-
-dataset question from "questions.jsonl" {
-  category
-  turns       list<text>
-  references  list<text>?
-}
-
-let referred(first: text, second: text) = "Reference one: {{ first }}\\nReference two: {{ second }}\\n\\n"
-let grading(question: text, answer: text, reference: text) = """
-  Grade the answer from 1 to 10, and end with the grade in this form: [[5]].
-  {{ reference }}Question: {{ question }}
-  Answer: {{ answer }}
-  """
-let grading_second(one: text, answer: text, two: text, second: text, reference: text) = """
-  Grade the second answer from 1 to 10, and end with the grade in this form: [[5]].
-  {{ reference }}Question: {{ one }}
-  Answer: {{ answer }}
-  Question: {{ two }}
-  Answer: {{ second }}
-  """
-let rating(text: text) = readable(number(default(regex(text, "\\\\[\\\\[(\\\\d+\\\\.?\\\\d*)\\\\]\\\\]"), default(regex(text, "\\\\[(\\\\d+\\\\.?\\\\d*)\\\\]"), ""))))
-'''
-SCENARIO = """
-scenario NAME {
-  context category  # allow W0401: the models are told questions
-  over question as q where q.category in (VALUES)
-  let one = nth(q.turns, 0)
-  let two = nth(q.turns, 1)
-  let references = default(q.references, ("", ""))
-  let reference = choose(q.category in (reasoning, math, coding), referred(nth(references, 0), nth(references, 1)), "")
-  ask first by candidate { prompt "{{ one }}", temperature WARMTH, max_tokens 1024 }
-  ask second by candidate { continue first, prompt "{{ two }}", temperature WARMTH, max_tokens 1024 }
-  ask grade_1 by judge {
-    system "You are a helpful assistant."
-    prompt "{{ grading(one, first.text, reference) }}"
-    temperature 0
-    max_tokens 2048
-  }
-  ask grade_2 by judge {
-    system "Please act as an impartial judge."
-    prompt "{{ grading_second(one, first.text, two, second.text, reference) }}"
-    temperature 0
-    max_tokens 2048
-  }
-  score turn_1 = rating(grade_1.text)
-  score turn_2 = rating(grade_2.text)
-}
-"""
-MEASURES = """
-measure first_turn  = mean(turn_1)
-measure second_turn = mean(turn_2)
-measure overall     = (sum(turn_1) + sum(turn_2)) / (count(turn_1) + count(turn_2))
-measure by_category = (sum(turn_1) + sum(turn_2)) / (count(turn_1) + count(turn_2)) by category
-"""
-MT_BENCH = (
-    HEAD
-    + "".join(
-        SCENARIO.replace("NAME", name).replace("WARMTH", warmth).replace("VALUES", ", ".join(values))
-        for name, (warmth, values) in TEMPERATURES.items()
-    )
-    + MEASURES
-)
-
-
-def questions() -> list[dict[str, object]]:
-    rows = []
-    for category in CATEGORIES:
-        for number in range(10):
-            row: dict[str, object] = {
-                "category": category,
-                "turns": [f"{category} question {number}?", f"And now {category} question {number}, again?"],
-            }
-            if category in WITH_REFERENCES:
-                row["references"] = [f"Reference {number}.", f"Later reference {number}."]
-            rows.append(row)
-    return rows
-
-
-def reply(text: str) -> str | None:
-    """Answer a question: some are refused, and some answers say nothing."""
-    number, later = int(re.findall(r"question (\d+)", text)[-1]), "again" in text
-    if (number, later) in ((3, False), (8, True)):
-        return None if "roleplay" in text else f"I answer {text}"
-    if (number, later) == (5, False):
-        return "…" if "stem" in text else f"I answer {text}"
-    return f"I answer {text}"
-
-
-def judge(text: str) -> str | None:
-    """Grade an answer, in one of the forms that judges have."""
-    seed = sum(map(ord, text))
-    if seed % 17 == 0:
-        return None
-    if seed % 13 == 0:
-        return "I cannot say."
-    if seed % 11 == 0:
-        return f"Fair enough: [{seed % 10 + 1}]"
-    if seed % 7 == 0:
-        return f"[[{seed % 9 + 1}.5]]"
-    return f"The first was [[3]]? No: [[{seed % 10 + 1}]]" if seed % 5 == 0 else f"Good. [[{seed % 10 + 1}]]"
-
-
-@pytest.fixture(scope="module")
-def mt_bench(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Figures]:
-    folder = tmp_path_factory.mktemp("mt")
-    return folder, figures_of(folder, MT_BENCH, {"questions.jsonl": lines(questions())}, reply, {"judge": judge})
-
-
-def rated(prompt: str) -> float | None:
-    """Return the grade of FastChat's `run_judge_single`; none where it gives -1, which its table leaves out."""
-    said = judge(prompt)
-    for pattern in (r"\[\[(\d+\.?\d*)\]\]", r"\[(\d+\.?\d*)\]"):
-        if said is not None and (match := re.search(pattern, said)):
-            return float(match[1])
-    return None
-
-
-def grades() -> list[tuple[str, int, float]]:
-    """Return every grade that there is, with its category and turn, as the authors' programs have them."""
-    found = []
-    for row in questions():
-        category, (one, two) = str(row["category"]), row["turns"]  # type: ignore[misc]
-        reference = ""
-        if category in WITH_REFERENCES:
-            first, second = row["references"]  # type: ignore[misc]
-            reference = f"Reference one: {first}\nReference two: {second}\n\n"
-        answer, later = reply(one), reply(two)
-        if answer is None:
-            continue
-        prompts = [
-            "Grade the answer from 1 to 10, and end with the grade in this form: [[5]].\n"
-            f"{reference}Question: {one}\nAnswer: {answer}"
-        ]
-        if later is not None:
-            prompts.append(
-                "Grade the second answer from 1 to 10, and end with the grade in this form: [[5]].\n"
-                f"{reference}Question: {one}\nAnswer: {answer}\nQuestion: {two}\nAnswer: {later}"
-            )
-        for turn, prompt in enumerate(prompts, 1):
-            if (grade := rated(prompt)) is not None:
-                found.append((category, turn, grade))
-    return found
-
-
-def mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def test_both_turns_of_mt_bench_have_the_figures_of_its_authors(mt_bench: tuple[Path, Figures]) -> None:
-    figures, found = mt_bench[1], grades()
-    assert 120 < len(found) < 150  # some are refused, and some judges give no grade
-    by_category: dict[str, list[float]] = defaultdict(list)
-    for category, _, grade in found:
-        by_category[category].append(grade)
-    assert figures["first_turn"].value == pytest.approx(mean([grade for _, turn, grade in found if turn == 1]))
-    assert figures["second_turn"].value == pytest.approx(mean([grade for _, turn, grade in found if turn == 2]))
-    assert figures["overall"].value == pytest.approx(mean([grade for *_, grade in found]))
-    assert figures.by("by_category") == pytest.approx({name: mean(each) for name, each in by_category.items()})
-
-
-def test_the_second_question_is_asked_after_the_first_and_the_reply_to_it(mt_bench: tuple[Path, Figures]) -> None:
-    connection, _ = connect_run(Store.open(mt_bench[0] / "results", create=False))
-    with connection:
-        rows = connection.execute("select messages, status from samples where step = 'second'").fetchall()
-    sent = [[(each["role"], each["content"]) for each in json.loads(messages)] for messages, _ in rows if messages]
-    asked = {str(two): (str(one), reply(str(one))) for one, two in (row["turns"] for row in questions())}  # type: ignore[misc]
-    assert len(sent) == sum(answer is not None for _, answer in asked.values()) == 79
-    for (role_1, first), (role_2, answer), (role_3, second) in sent:
-        assert (role_1, role_2, role_3) == ("user", "assistant", "user")
-        assert (first, answer) == (asked[second][0], asked[second][1] or "…")
-
 
 SURE = """
 benchmark sure "1.0.0" { languages en }
@@ -345,9 +158,9 @@ def test_a_game_ends_with_the_word_of_its_row_and_is_counted_as_played_apart(tmp
     assert 60 < len(played) < 100 and "…" in every
     assert {len(replies) for _, replies in played} == {1, 2, 3, 4, 5}
     found = [str(row["word"]) in replies[-1] for row, replies in played]
-    assert figures["guess.found"].value == pytest.approx(mean(found))
-    assert figures["guess.hints"].value == pytest.approx(mean([len(replies) for _, replies in played]))
-    assert figures["guess.silent"].value == pytest.approx(mean([reply == "…" for reply in every]))
+    assert figures["guess.found"].value == pytest.approx(fmean(found))
+    assert figures["guess.hints"].value == pytest.approx(fmean([len(replies) for _, replies in played]))
+    assert figures["guess.silent"].value == pytest.approx(fmean([reply == "…" for reply in every]))
     (count,) = [each for each in figures.plan.calls if each.role == "candidate" and each.step == "game(1)"]
     assert (count.least, count.most) == (100, 100)
     connection, _ = connect_run(Store.open(tmp_path / "results", create=False))

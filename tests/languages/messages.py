@@ -37,6 +37,7 @@ SAYS = frozenset(
         "localized",
         "show_message",
         "show_diagnostic",
+        "suggest",
     }
     | {"flag", "option", "repeated", "argument", "possible", "several", "setting", "but", "Action"}
     | {"ok", "problem", "CheckResult", "hanging_indent"}

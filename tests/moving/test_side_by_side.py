@@ -12,9 +12,9 @@ from tests.interchange.tools import LM_EVAL, lm_eval_python
 from tests.moving.agreement import Compared, compare
 from tripos.importing.tasks.lm_eval import read_task, spec_of
 
-PAGE = Path(__file__).parents[2] / "docs/reference/side-by-side.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/interchange.md"
 SECTION = re.compile(
-    r"^### (?P<name>\w+)\n\n`(?P<path>\S+)`\..*?^```yaml fragment\n(?P<task>.*?)^```\n\n^```tripos fragment\n(?P<spec>.*?)^```",
+    r"^#### (?P<name>\w+)\n\n`(?P<path>\S+)`\..*?^```yaml fragment\n(?P<task>.*?)^```\n\n^```tripos fragment\n(?P<spec>.*?)^```",
     re.MULTILINE | re.DOTALL,
 )
 SECTIONS = {each["name"]: each for each in SECTION.finditer(PAGE.read_text("utf-8"))}

@@ -18,7 +18,7 @@ MODELS = ("--model", "mock/careful", "--role", "judge=mock/fair")
 
 
 @pytest.fixture
-def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command) -> set[str]:
+def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: Command) -> set[str]:
     """A run over items that name their images as files; the names of the contents that it kept."""
     monkeypatch.chdir(tmp_path)
     shutil.copy(CASE / "images.tripos", "images.tripos")
@@ -36,7 +36,7 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command) -> set
         row |= {name: as_file(row[name]) for name in ("picture", "solution")}
         row["more"] = [as_file(each) for each in row["more"]]
     Path("items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    assert tripos("run", "images.tripos", *MODELS).code == 0
+    assert once("run", "images.tripos", *MODELS).code == 0
     return kept("results")
 
 

@@ -105,7 +105,7 @@ def spelt(draw: st.DrawFn, values: st.SearchStrategy[Any]) -> tuple[Any, str]:
     )
 
 
-@settings(max_examples=sized(150, 1500), deadline=None)
+@settings(max_examples=sized(50, 1500), deadline=None)
 @given(spelt(BRACKETED), st.sampled_from(BEFORE), st.sampled_from(FENCES), st.sampled_from(AFTER))
 def test_a_value_comes_back_from_every_wrapping(pair: tuple[Any, str], before: str, fence: str, after: str) -> None:
     value, text = pair
@@ -117,7 +117,7 @@ def test_a_value_comes_back_from_every_wrapping(pair: tuple[Any, str], before: s
     assert same(json.loads(dumps(found.value)), value)  # as the store has it
 
 
-@settings(max_examples=sized(100, 1000), deadline=None)
+@settings(max_examples=sized(40, 1000), deadline=None)
 @given(spelt(VALUES), st.sampled_from(("", " \n", '<think>[1, {"a": 2}]</think>')), st.booleans())
 def test_a_text_and_a_number_come_back_on_their_own(pair: tuple[Any, str], before: str, fenced: bool) -> None:
     value, text = pair
@@ -128,7 +128,7 @@ def test_a_text_and_a_number_come_back_on_their_own(pair: tuple[Any, str], befor
     assert same(found.value, value)
 
 
-@settings(max_examples=sized(400, 6000), deadline=None)
+@settings(max_examples=sized(100, 6000), deadline=None)
 @given(spelt(VALUES), st.sampled_from(BEFORE), st.sampled_from(FENCES), st.sampled_from(AFTER), st.data())
 def test_a_broken_value_is_no_other_value(
     pair: tuple[Any, str], before: str, fence: str, after: str, data: st.DataObject
@@ -217,7 +217,7 @@ def test_the_note_of_a_prompt_says_what_is_asked_for() -> None:
     assert format_note(schema_of(CALL), "zh-TW").endswith('"arguments": <任意 JSON>\n}')
 
 
-@settings(max_examples=sized(150, 1500), deadline=None)
+@settings(max_examples=sized(50, 1500), deadline=None)
 @given(spelt(BRACKETED | SCALARS.filter(is_printed) | st.sampled_from([-1e15, [1e15] * 3, 1e70, {"a": [1e9, 1e22]}])))
 def test_a_value_is_printed_no_longer_than_a_forecast_says(pair: tuple[Any, str]) -> None:
     value, text = pair

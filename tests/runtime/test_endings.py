@@ -43,7 +43,7 @@ from tripos_runtime.models.litellm_models import LitellmModel
 
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarning")  # litellm's, once a process
 
-RUNNING = Path(__file__).parents[2] / "docs" / "how-to/run-a-benchmark.md"
+RUNNING = Path(__file__).parents[2] / "docs" / "reference/machine-output.md"
 FORMS = {
     "text": "a text",
     "turn": "a turn of a conversation",
@@ -234,17 +234,21 @@ def test_every_row_of_the_table_in_a_batch(which: str, monkeypatch: pytest.Monke
     name = way.name if "/m" not in way.name else "openai/gpt-4o"
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.setenv(variable, "a-key-of-nobody")
+    asyncio.run(ask_in_batches(way, words, name))
+
+
+async def ask_in_batches(way: Way, words: tuple[str, ...], name: str) -> None:
     model: Any = open_model(name)
     for word, ((form, content, reading), text) in product(words, TEXTS.items()):
         body = json.dumps(way.body(text, word, content == "calls")).encode()
         expected = reply_status(ending_of(word), content, form, reading)
         try:
-            found = outcome_of(form, model.reply_in(request_of(name, form), HttpAnswer(200, {}, body)))
+            found = outcome_of(form, await model.reply_in(request_of(name, form), HttpAnswer(200, {}, body)))
         except ModelError as error:
             assert error.retryable
             found = error.status, False
         assert found == expected[:2], (word, form, content)
-    asyncio.run(model.close())
+    await model.close()
 
 
 # Samples

@@ -167,7 +167,7 @@ def typed(path: Path, types: Mapping[str, Type]) -> Iterator[dict[str, Any] | tu
 @given(rows=tables(), required=st.sets(st.sampled_from(sorted(TYPES))))
 @example([{"id": "a", "t": None, "i": None, "n": None, "f": 0.1, "l": None}], {"t"})
 @example([{"id": "a", "t": None, "i": 2**53, "n": 0.1, "f": 0.3, "l": ["x"]}], set())
-@settings(max_examples=sized(25, 1000), deadline=None)
+@settings(max_examples=sized(10, 1000), deadline=None)
 def test_a_table_is_the_same_in_every_format(rows: Rows, required: set[str]) -> None:
     types = {name: of if name in required else OptionalType(of=of) for name, of in TYPES.items()}
     with TemporaryDirectory() as folder:
@@ -186,7 +186,7 @@ def test_a_table_is_the_same_in_every_format(rows: Rows, required: set[str]) -> 
 @given(st.integers(-(2**70), 2**70).filter(lambda n: abs(n) >= 2**53), st.sampled_from([IntegerType(), NumberType()]))
 @example(2**53 + 1, NumberType())
 @example(2**63, IntegerType())
-@settings(max_examples=sized(50, 2000), deadline=None)
+@settings(max_examples=sized(20, 2000), deadline=None)
 def test_a_whole_number_is_exact_or_refused(number: int, of: Type) -> None:
     with TemporaryDirectory() as folder:
         found = []
@@ -231,7 +231,7 @@ def test_json_that_says_two_things_is_refused(tmp_path: Path, suffix: str, value
 @given(
     st.recursive(st.text('"\\:u0022a é', max_size=4) | st.integers(), lambda of: st.dictionaries(st.text('":\\a'), of))
 )
-@settings(max_examples=sized(200, 20_000), deadline=None)
+@settings(max_examples=sized(60, 20_000), deadline=None)
 def test_json_without_a_repeated_key_is_never_refused(value: Any) -> None:
     for text in (json.dumps({"x": value}), json.dumps({"x": value}, ensure_ascii=False, indent=1)):
         assert load_json(text) == {"x": value}

@@ -1,13 +1,18 @@
-"""Posts on connections that are kept: when one is used again, how a body ends, and what is packed."""
+"""Posts on connections that are kept: when one is used again, how a body ends, what is packed, and whom TLS trusts."""
 
 from __future__ import annotations
 
 import asyncio
+import datetime
 import gzip
+import ipaddress
+import socket
+import ssl
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -181,3 +186,97 @@ def test_a_model_that_is_asked_directly_needs_no_aiohttp() -> None:
         " assert 'tripos_runtime.models.http' in sys.modules; assert 'aiohttp' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# TLS, and addresses
+
+
+@pytest.fixture
+def trusting() -> Iterator[None]:
+    """The trusted authorities are read again, before and after."""
+    http._trusted.cache_clear()
+    yield
+    http._trusted.cache_clear()
+
+
+def certified(folder: Path, *, authority: bool, address: str = "127.0.0.1") -> tuple[ssl.SSLContext, Path]:
+    """Return the context of a server, and the certificate that a client has to trust: that of a laboratory which signed
+    the server's, or the server's own, which then is that of an authority."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    lab_key, server_key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    lab, name = (x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, each)]) for each in ("lab", "server"))
+    today = datetime.datetime.now(datetime.UTC)
+
+    def signed(subject: x509.Name, key: ec.EllipticCurvePrivateKey, ca: bool) -> x509.Certificate:
+        builder = x509.CertificateBuilder().subject_name(subject).issuer_name(lab).public_key(key.public_key())
+        builder = builder.serial_number(x509.random_serial_number()).not_valid_before(today - datetime.timedelta(1))
+        builder = builder.not_valid_after(today + datetime.timedelta(1))
+        names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))])
+        builder = builder.add_extension(names, False).add_extension(x509.BasicConstraints(ca, None), True)
+        return builder.sign(lab_key, hashes.SHA256())
+
+    root = signed(lab, lab_key, ca=True)
+    own, key = (root, lab_key) if authority else (signed(name, server_key, ca=False), server_key)
+    form = serialization.Encoding.PEM
+    secret = key.private_bytes(form, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (folder / "server.pem").write_bytes(secret + own.public_bytes(form))
+    (folder / "trusted.pem").write_bytes(root.public_bytes(form))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "server.pem")
+    return context, folder / "trusted.pem"
+
+
+def posted_to(host: str, tls: ssl.SSLContext | None) -> HttpAnswer:
+    """Return the answer of a server on an address of this machine."""
+
+    async def go() -> HttpAnswer:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"{}")
+            writer.write(LENGTH)
+            await writer.drain()
+            writer.close()
+
+        server = await asyncio.start_server(serve, host, 0, ssl=tls)
+        place = f"[{host}]" if ":" in host else host
+        url = f"{'http' if tls is None else 'https'}://{place}:{server.sockets[0].getsockname()[1]}/v1"
+        line = ModelConnection(url, {}, 5.0)
+        try:
+            return await line.post(b"{}")
+        finally:
+            await line.close()
+            server.close()
+
+    return asyncio.run(go())
+
+
+@pytest.mark.parametrize("authority", [False, True], ids=["signed by a laboratory", "its own authority"])
+def test_a_server_is_trusted_by_the_file_of_certificates(
+    authority: bool, trusting: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context, trusted = certified(tmp_path, authority=authority)
+    with pytest.raises(http.HttpError, match="certificate verify failed"):
+        posted_to("127.0.0.1", context)
+    http._trusted.cache_clear()
+    monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+    assert posted_to("127.0.0.1", context).body == TEXT
+
+
+def test_a_certificate_for_another_address_is_named(
+    trusting: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context, trusted = certified(tmp_path, authority=False, address="10.0.0.1")
+    monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+    with pytest.raises(http.HttpError, match=r"certificate is not valid for '127\.0\.0\.1'"):
+        posted_to("127.0.0.1", context)
+
+
+def test_an_address_of_ipv6_is_reached() -> None:
+    try:
+        with socket.socket(socket.AF_INET6) as free:
+            free.bind(("::1", 0))
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    assert posted_to("::1", None).body == TEXT

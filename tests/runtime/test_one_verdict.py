@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.lengths import sized
 from tests.runtime.in_memory import MemoryLedger
 from tests.runtime.small_runs import run_small
 from tripos.runs.compilation import find_spec
@@ -110,7 +111,7 @@ def majority(ballots: Sequence[bool]) -> bool | None:
     return next((side for side in (True, False) if 2 * ballots.count(side) > len(ballots)), None)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(sized(12, 40)))
 def test_drawn_scores_by_one_judge_ask_each_question_once_and_count_votes(seed: int, tmp_path: Path) -> None:
     draw = Random(seed)
     scores = drawn_scores(draw)

@@ -50,7 +50,7 @@ async def _never(seconds: float) -> None:
 MOCK = open_mock("careful", _never)
 
 
-@pytest.mark.parametrize("path", spread(SPECS, 25), ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("path", spread(SPECS, 8), ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_as_many_calls_are_made_as_were_planned(path: Path) -> None:
     spec = find_spec(str(path))
     compiled = spec.compile()

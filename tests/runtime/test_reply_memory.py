@@ -42,14 +42,14 @@ async def sending(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
         writer.close()
 
 
-def asked_together(calls: int, limits: Limits) -> tuple[list[Called], ReplyMemory]:
+def asked_together(name: str, calls: int, limits: Limits) -> tuple[list[Called], ReplyMemory]:
     async def main() -> tuple[list[Called], ReplyMemory]:
         server = await asyncio.start_server(sending, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        model = open_model("openai/m", {"openai": Endpoint(f"http://127.0.0.1:{port}/v1")})
-        caller = open_callers({"openai/m": model}, limits)["openai/m"]
+        model = open_model(name, {"openai": Endpoint(f"http://127.0.0.1:{port}/v1")})
+        caller = open_callers({name: model}, limits)[name]
         try:
-            request = Request("openai/m", (Message("user", "hi"),))
+            request = Request(name, (Message("user", "hi"),))
             return await asyncio.gather(*(caller.call(request) for _ in range(calls))), caller.memory
         finally:
             await model.close()
@@ -58,13 +58,14 @@ def asked_together(calls: int, limits: Limits) -> tuple[list[Called], ReplyMemor
     return asyncio.run(main())
 
 
+@pytest.mark.parametrize("name", ["openai/m", "openai/gpt-5"], ids=["direct", "by litellm"])
 @pytest.mark.parametrize(("room_mb", "most_held"), [(3, 3 * MB), (1, MB), (256, 60 * REPLY_BYTES * 2)])
 def test_many_calls_with_large_replies_hold_no_more_than_the_room_and_all_of_them_end(
-    room_mb: int, most_held: int, monkeypatch: pytest.MonkeyPatch
+    room_mb: int, most_held: int, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http, "LARGEST_BYTES", MB)
     monkeypatch.setattr(http, "LARGEST_BYTES", MB)
-    called, memory = asked_together(60, Limits(max_connections=60, max_retries=0, reply_memory_mb=room_mb))
+    called, memory = asked_together(name, 60, Limits(max_connections=60, max_retries=0, reply_memory_mb=room_mb))
     assert [len(each.reply.text) for each in called] == [REPLY_BYTES - len(HEAD + TAIL)] * 60
     assert REPLY_BYTES <= memory.most_held <= most_held
     assert memory.held == 0 and not memory._growing and not memory._waiting

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.generated_specs import generate
+from tests.lengths import spread
 from tests.plan_exactness import Benchmark, CountingCaller, LoggedLedger
 from tests.runtime.in_memory import KEYS, MemoryLedger
 from tests.runtime.small_runs import Row, SmallRun, run_small
@@ -107,7 +108,7 @@ def sent(run: SmallRun, table: str) -> dict[str, tuple[str, str]]:
     return {row[KEYS[table]]: (row["messages"], row["reply"]) for row in run.table(table)}
 
 
-@pytest.mark.parametrize("seed", range(0, 24, 2))
+@pytest.mark.parametrize("seed", spread(range(0, 24, 2), 4))
 def test_generated_benchmarks_end_alike_wherever_they_were_cut(seed: int, tmp_path: Path) -> None:
     bench = Benchmark(generate(seed, tmp_path))
     whole = LoggedLedger()

@@ -71,7 +71,7 @@ def opened(way: str, server: Server) -> Model:
     match way:
         case "direct":
             return open_model("openai/ours", {"openai": server.endpoint()})
-        case "translated":
+        case "reasoning":
             return open_model("openai/gpt-5-ours", {"openai": server.endpoint()})
         case "anthropic":
             return open_model("anthropic/claude-sonnet-4-5", {"anthropic": server.endpoint(under="")})
@@ -102,7 +102,7 @@ def test_every_field_has_a_value_here_and_is_written_as_its_type_says() -> None:
         assert SETTINGS[name].written == (slots.get(type_) or "|".join(get_args(type_)))
 
 
-@pytest.mark.parametrize("way", ["direct", "translated", "anthropic", "litellm"])
+@pytest.mark.parametrize("way", ["direct", "reasoning", "anthropic", "litellm"])
 def test_every_field_is_sent_or_said_to_be_left_out(way: str) -> None:
     """One model is asked with each of them in turn, so that nothing kept by a key may serve for another."""
     (bare, *requests), (_, *told) = sent(way, Settings(), *map(setting, FIELDS))

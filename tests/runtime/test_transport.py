@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from typing import Any
 
+import orjson
 import pytest
 from aiohttp import web
 
@@ -40,16 +41,16 @@ def asked(name: str, body: Any, request: Request = REQUEST, **options: Any) -> t
         ("openai/gpt-4o-2024-08-06", {}, "direct"),
         ("openai/ft:gpt-4o-mini-2024-07-18:school::id", {}, "direct"),
         ("openai/llama-3", {"openai": HERE}, "direct"),
-        ("openai/gpt-5-mini", {"openai": HERE}, "translated"),
-        ("openai/o3-mini", {}, "translated"),
+        ("openai/gpt-5-mini", {"openai": HERE}, "litellm"),
+        ("openai/o3-mini", {}, "litellm"),
         ("openai/o1-pro", {}, "litellm"),
         ("openai/gpt-3.5-turbo-instruct", {}, "direct"),
-        ("openai/newer-than-the-map", {}, "translated"),
+        ("openai/newer-than-the-map", {}, "litellm"),
         ("hosted_vllm/Qwen/Qwen3-8B", {}, "direct"),
         ("groq/anything", {}, "direct"),
-        ("anthropic/claude-sonnet-4-5", {}, "translated"),
+        ("anthropic/claude-sonnet-4-5", {}, "litellm"),
         ("azure/deployment", {}, "litellm"),
-        ("azure/deployment", {"azure": Endpoint("https://school.openai.azure.com", "KEY")}, "translated"),
+        ("azure/deployment", {"azure": Endpoint("https://school.openai.azure.com", "KEY")}, "litellm"),
         ("azure/deployment", {"azure": Endpoint("https://school.openai.azure.com/openai/v1", "KEY")}, "litellm"),
         ("bedrock/anthropic.claude-3-5-sonnet-20240620-v1:0", {}, "litellm"),
         ("vertex_ai/gemini-2.5-pro", {}, "litellm"),
@@ -243,7 +244,12 @@ def test_a_system_message_is_folded_where_a_model_has_none(monkeypatch: pytest.M
     assert sent[0].body["messages"] == [{"role": "user", "content": "be brief\n\nhi"}]
 
 
-def test_a_thousand_calls_at_once_each_get_a_connection() -> None:
+CARRIED = ("openai/gpt-5", "anthropic/claude-sonnet-4-5", "azure/gpt-4o", "gemini/gemini-2.5-pro", "ollama_chat/llama3")
+"""A model of each form whose calls by litellm go over our own connections."""
+
+
+@pytest.mark.parametrize("name", ["openai/m", "openai/gpt-5"], ids=["direct", "by litellm"])
+def test_many_calls_at_once_each_get_a_connection(name: str) -> None:
     async def use(server: Server) -> tuple[int, int]:
         waiting, most, all_here = 0, 0, asyncio.Event()
 
@@ -257,12 +263,83 @@ def test_a_thousand_calls_at_once_each_get_a_connection() -> None:
             return web.json_response(completion())
 
         server.answer = answer
-        model = open_model("openai/m", {"openai": server.endpoint()})
+        model = open_model(name, {"openai": server.endpoint()})
         replies = await asyncio.gather(*(model.ask(REQUEST) for _ in range(300)))
         await model.close()
         return most, len(replies)
 
     assert serving(answering({}), use)[0] == (300, 300)
+
+
+@pytest.mark.parametrize("way", ["cancelled", "out of time"])
+@pytest.mark.parametrize("name", ["openai/m", *CARRIED])
+def test_a_call_that_ends_early_closes_its_connection_at_once(name: str, way: str) -> None:
+    """Otherwise a server goes on with a reply that nobody waits for, beside that of the next call."""
+
+    async def go() -> None:
+        asked, closed = asyncio.Event(), asyncio.Event()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            asked.set()
+            try:
+                while await reader.read(65_536):
+                    pass
+            except ConnectionError:
+                pass
+            closed.set()
+            writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        endpoint = Endpoint(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")
+        model = open_model(name, {name: endpoint}, timeout_s=0.3 if way == "out of time" else 60.0)
+        call = asyncio.create_task(model.ask(REQUEST))
+        async with asyncio.timeout(20):
+            await asked.wait()
+            if way == "cancelled":
+                call.cancel()
+            assert isinstance(
+                (await asyncio.gather(call, return_exceptions=True))[0], asyncio.CancelledError | ModelError
+            )
+            await closed.wait()
+        await model.close()
+        server.close()
+
+    asyncio.run(go())
+
+
+def test_a_process_that_ends_right_after_a_call_ends_well() -> None:
+    script = """
+import asyncio, sys
+from tests.runtime.contract_server import answering, completion, serving
+from tripos_runtime.models.base import Message, Request
+from tripos_runtime.models.families import open_model
+async def use(server):
+    model = open_model("openai/m", {"openai": server.endpoint()})
+    await asyncio.gather(*(model.ask(Request("m", (Message("user", "hi"),))) for _ in range(64)))
+serving(answering(completion()), use)
+"""
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", CARRIED)
+def test_a_call_by_litellm_is_one_request_whatever_it_would_try_again(name: str) -> None:
+    """And a request that the model is not to be sent is written all the same: a batch has it."""
+
+    async def use(server: Server) -> bytes:
+        model: Any = open_model(name, {name: server.endpoint()})
+        with pytest.raises(ModelError) as caught:
+            await model.ask(REQUEST)
+        assert (caught.value.code, caught.value.retryable) == ("R0111", True)
+        body: bytes = await model.request_body(REQUEST)
+        await model.close()
+        return body
+
+    body, sent = serving(answering({"error": {"message": "overloaded"}}, 529), use)
+    assert len(sent) == 1
+    assert orjson.loads(body) == sent[0].body
 
 
 def test_models_share_connections_and_outlive_each_other() -> None:

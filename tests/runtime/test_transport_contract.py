@@ -1,4 +1,4 @@
-"""The ways to a model agree: what we send and read without litellm is what litellm sends and reads."""
+"""The ways to a model agree: what we send and read ourselves is what litellm alone sends and reads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tripos_runtime.models.catalog import PROVIDERS, all_entries, path_of
 from tripos_runtime.models.chat_completions import DirectModel
 from tripos_runtime.models.families import ignored_settings_by_name, open_model
 from tripos_runtime.models.litellm_models import LitellmModel, library
-from tripos_runtime.models.native_forms import TranslatedModel
+from tripos_runtime.models.litellm_transport import CarriedModel
 from tripos_runtime.models.replies import parse_body
 
 pytestmark = pytest.mark.filterwarnings(
@@ -45,12 +45,18 @@ DIRECT = (
     "openrouter/meta-llama/llama-3-70b-instruct", "openrouter/anthropic/claude-3.5-sonnet",
     "xai/grok-3", "xai/grok-4",
 )  # fmt: skip
-TRANSLATED = (
+CARRIED = (
     "openai/o3-mini", "openai/o1", "openai/gpt-5", "openai/gpt-5.1", "azure/gpt-4o", "azure/my-deployment", "azure/o3-mini",
     "anthropic/claude-3-5-haiku-20241022", "anthropic/claude-opus-4-1", "anthropic/claude-sonnet-4-5",
     "gemini/gemini-2.0-flash", "gemini/gemini-2.5-pro", "ollama_chat/llama3", "ollama/llama3",
 )  # fmt: skip
 
+OTHERS = tuple(
+    f"{provider}/some-model"
+    for provider in PROVIDERS
+    if provider != "groq" and not any(name.startswith(f"{provider}/") for name in DIRECT)
+)
+"""A model of every provider that is newer than the list."""
 GROQ = ("groq/llama-3.1-8b-instant", "groq/openai/gpt-oss-120b")
 
 
@@ -64,8 +70,9 @@ def both(name: str, request: Request, *, structured: bool = True) -> tuple[tuple
 
     async def use(server: Server) -> list[Reply]:
         endpoints = {name: server.endpoint("CONTRACT_KEY")}
-        models = [open_model(name, endpoints), LitellmModel(name, endpoints[name])]
-        assert isinstance(models[0], DirectModel | TranslatedModel)
+        # litellm's goes first: for Azure, litellm keeps the client that it is given
+        models = [LitellmModel(name, endpoints[name]), open_model(name, endpoints)]
+        assert isinstance(models[1], DirectModel | CarriedModel)
         replies = []
         for model in models:
             model.structured = structured
@@ -75,12 +82,22 @@ def both(name: str, request: Request, *, structured: bool = True) -> tuple[tuple
 
     replies, sent = serving(in_its_form, use)
     assert len(sent) == 2
-    return (sent[0], replies[0]), (sent[1], replies[1])
+    return (sent[1], replies[1]), (sent[0], replies[0])
 
 
 @each("settings", REQUESTS)
-@each("name", [*DIRECT, *TRANSLATED])
+@each("name", [*DIRECT, *OTHERS])
 def test_our_way_sends_and_reads_what_litellm_does(name: str, settings: str) -> None:
+    compare_ways(name, settings)
+
+
+@each("settings", ["plain", "all"])
+@each("name", CARRIED)
+def test_our_connections_carry_what_litellm_sends_over_its_own(name: str, settings: str) -> None:
+    compare_ways(name, settings)
+
+
+def compare_ways(name: str, settings: str) -> None:
     (sent, reply), (sent_by_litellm, read_by_litellm) = both(name, REQUESTS[settings])
     assert (sent.path, sent.body) == (sent_by_litellm.path, sent_by_litellm.body)
     assert told(sent, name) == told(sent_by_litellm, name)

@@ -179,7 +179,7 @@ def test_a_function_that_fails_as_it_does_not_declare_ends_the_run_and_is_named(
     def broken(text: str) -> int:
         raise AttributeError("no such thing")
 
-    monkeypatch.setitem(FUNCTIONS, "words", replace(FUNCTIONS["words"], python=broken))
+    monkeypatch.setitem(FUNCTIONS, "words", replace(FUNCTIONS["words"], python=broken, renamed="words"))
     with pytest.raises(BaseException) as raised:
         run(tmp_path, "score s = 1 == words(reply.text)")
     assert "the function `words` failed: AttributeError: no such thing" in str(raised.value)

@@ -311,6 +311,7 @@ def test_the_spec_is_kept_as_it_was_run_with_the_lines_of_its_declarations(view:
     made = read(view, f"runs/{run['run_id']}/spec.json")
     assert {each["path"]: each["text"] for each in made["files"]}["quiz.tripos"] == text
     assert made["missing"] == [] and str(Path.cwd()) not in json.dumps(made)
+    assert made["labels"]["mean"] == {"en": "mean", "zh": "平均值"}
     places = {(each["kind"], each["name"]): each for each in made["places"]}
     for measure in made["measures"]:
         place = places["measure", measure["name"]]

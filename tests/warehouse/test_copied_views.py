@@ -51,10 +51,10 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def store(ran: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> Store:
+def store(ran: Path, once: Command, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.chdir(ran)
     if not (ran / "results").exists():
-        outcome = tripos("run", "counted.tripos", "--model", "mock/careful", "--model", "mock/careless")
+        outcome = once("run", "counted.tripos", "--model", "mock/careful", "--model", "mock/careless")
         assert outcome.code == 0, outcome.err
     return Store.open(ran / "results", create=False)
 

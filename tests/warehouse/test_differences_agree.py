@@ -75,7 +75,7 @@ def agree(found: Estimate) -> bool:
     return (found.p is not None and found.p < 0.05) == excludes
 
 
-@pytest.mark.parametrize("seed", range(sized(3, 60)))
+@pytest.mark.parametrize("seed", range(sized(1, 60)))
 def test_a_p_value_says_what_the_interval_says(store: Store, plan: Plan, seed: int) -> None:
     random = np.random.default_rng([41, seed])
     items = int(random.integers(3, 16))
@@ -117,7 +117,7 @@ def test_a_few_groups_that_carry_the_error_leave_few_degrees_of_freedom(store: S
     assert few < 3
 
 
-@pytest.mark.parametrize("seed", range(sized(3, 60)))
+@pytest.mark.parametrize("seed", range(sized(1, 60)))
 def test_a_cell_is_compared_by_its_own_items_alone(store: Store, seed: int) -> None:
     """Groups of items that are in other cells say nothing about a cell: two items that agree have a p-value of 0.5."""
     random = np.random.default_rng([42, seed])

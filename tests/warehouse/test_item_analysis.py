@@ -30,7 +30,7 @@ scenario sums {
 
 
 @pytest.fixture
-def keyed(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> list[list[float]]:
+def keyed(tmp_path: Path, once: Command, monkeypatch: pytest.MonkeyPatch) -> list[list[float]]:
     """Twelve models, of which a better one knows what a worse one knows; one item has the wrong key, one is solved by
     everybody and one by nobody. Returns the scores, a row a model."""
     monkeypatch.chdir(tmp_path)
@@ -49,7 +49,7 @@ def keyed(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> l
             for item, known in enumerate(knows)
         ]
     Path("replies.jsonl").write_text("\n".join(replies), "utf-8")
-    done = tripos("import", "samples", "replies.jsonl", "--spec", "keyed.tripos")
+    done = once("import", "samples", "replies.jsonl", "--spec", "keyed.tripos")
     assert done.code == 0, done.err
     return scores
 

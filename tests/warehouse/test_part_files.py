@@ -60,7 +60,7 @@ def doubled(store: Store, table: str) -> bool:
     return len(set(rows)) < len(rows)
 
 
-@settings(max_examples=sized(3, 60), deadline=None)
+@settings(max_examples=sized(1, 60), deadline=None)
 @given(st.integers(0, 10**6))
 def test_keys_and_values_are_those_of_the_rows_after_any_history(seed: int) -> None:
     chance, ticks, plan = random.Random(seed), itertools.count(), small_plan()

@@ -34,12 +34,12 @@ subset private {
 
 
 @pytest.fixture
-def store(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> Store:
+def store(tmp_path: Path, once: Command, monkeypatch: pytest.MonkeyPatch) -> Store:
     """A model that learned the public items, and one that knows all alike."""
     monkeypatch.chdir(tmp_path)
     Path("gaps.tripos").write_text(SPEC, "utf-8")
     Path("items.jsonl").write_text("\n".join(json.dumps({"number": n, "answer": "x"}) for n in range(ITEMS)), "utf-8")
-    done = tripos("run", "gaps.tripos", "--model", "baseline/constant:x")
+    done = once("run", "gaps.tripos", "--model", "baseline/constant:x")
     assert done.code == 0, done.err
     with connect(Store.open(tmp_path / "results", create=False)) as connection:
         private = {number for (number,) in connection.execute(PRIVATE).fetchall()}
@@ -50,7 +50,7 @@ def store(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> S
         for model, right in (("lab/learned", n not in private), ("lab/fair", n % 3 > 0))
     ]
     Path("replies.jsonl").write_text("\n".join(replies), "utf-8")
-    done = tripos("import", "samples", "replies.jsonl", "--spec", "gaps.tripos")
+    done = once("import", "samples", "replies.jsonl", "--spec", "gaps.tripos")
     assert done.code == 0, done.err
     return Store.open(tmp_path / "results", create=False)
 

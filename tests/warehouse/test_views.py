@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import duckdb
 import pytest
 
 from tests.each import each
+from tests.lengths import spread
 from tripos_compiler.lowering.declarations import RESERVED_AXES
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
@@ -53,8 +55,10 @@ def test_a_run_without_an_end_is_unfinished(store: Store, run_rows: Build) -> No
     assert ask(connect(store), "select status, asked from runs") == [("finished", 8)]
 
 
-@pytest.mark.parametrize("large", [0, 10**9], ids=["sorted", "grouped"])
-@pytest.mark.parametrize("sizes", [(1, 1, 900), (1, 900, 1), (1, 900, 900), (900, 1, 1)])
+@pytest.mark.parametrize(
+    ("sizes", "large"),
+    spread([*product([(1, 1, 900), (1, 900, 1), (1, 900, 900), (900, 1, 1)], [0, 10**9])], 3),
+)
 def test_the_last_of_equals_counts_also_where_a_short_file_is_not_read_first(
     store: Store, run_rows: Build, sizes: tuple[int, ...], large: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

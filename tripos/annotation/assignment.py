@@ -31,7 +31,7 @@ from tripos.annotation.batch import (
 )
 from tripos.annotation.replies import GradableReply, RunReplies, ShownReply, grading_role
 from tripos.settings.options import LIMIT, ONLY, SCENARIO, STORE, AnnotateParameters
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.contexts import Drawn
 from tripos_compiler.plan import Plan, digest
@@ -299,8 +299,7 @@ def _check_balance(every: Sequence[GradableReply], choice: AssignmentOptions) ->
     for name in choice.balance:
         known = sorted({each for reply in every for each in reply.value_names})
         if name not in known:
-            close = nearest(name, known)
-            hint = f"did you mean `{close}`?" if close else f"there are {', '.join(known) or 'none'}"
+            hint = suggest(name, known, f"there are {', '.join(known) or 'none'}")
             raise TriposError("R0202", f"no reply has an axis, arm or column `{name}`", hint)
         if choice.whole_items and any(name in reply.arms for reply in every):
             told = f"`{AnnotateParameters.balance} {name}`: an item has replies in each value of the arm"

@@ -16,7 +16,7 @@ import orjson
 
 from tripos.annotation.batch import OtherReply, RequestedGrade, key_of
 from tripos.annotation.i18n import label_of, words_for
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.references import names_in
@@ -249,8 +249,7 @@ def grading_role(plan: Plan, role: str | None, compared: str) -> str:
         raise TriposError(
             "S0701", f"nothing in `{plan.benchmark.name}` is graded by a judge", "its scores are computed"
         )
-    close = nearest(role, known)
-    hint = f"did you mean `{close}`?" if close else f"those that grade are {', '.join(f'`{each}`' for each in known)}"
+    hint = suggest(role, known, f"those that grade are {', '.join(f'`{each}`' for each in known)}")
     raise TriposError("S0701", f"the role `{role}` grades nothing in `{plan.benchmark.name}`", hint)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import unicodedata
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -36,6 +35,7 @@ from tripos.annotation.replies import ShownReply, ShownScale
 from tripos.files import MOST_DATA_BYTES, read_untrusted
 from tripos.importing.rows import SHEET_MARK
 from tripos.settings.options import AnnotateParameters
+from tripos_compiler.diagnostics.text_format import display_width
 from tripos_compiler.errors import TriposError
 from tripos_warehouse.exports.tables import put_text
 
@@ -439,8 +439,7 @@ def lines_of(text: str, width: int) -> int:
     >>> lines_of("ab\\nabcd", 3), lines_of("四十二", 4)
     (3, 2)
     """
-    wide = (sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in line) for line in text.split("\n"))
-    return sum(max(1, -(-size // width)) for size in wide)
+    return sum(max(1, -(-display_width(line) // width)) for line in text.split("\n"))
 
 
 def _pieces(text: str) -> list[str]:

@@ -18,7 +18,7 @@ from tripos.settings.load import ChosenSettings, chosen_settings
 from tripos.settings.options import EVENTS, JSON, JUNIT
 from tripos.terminal import print_stderr, show_json, show_text, terminal_width
 from tripos_compiler.compile import Compilation
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Role
@@ -218,8 +218,7 @@ def _check_roles(options: Namespace, benchmarks: Sequence[_LoadedBenchmark]) -> 
     every = sorted(frozenset().union(*(each.roles for each in benchmarks)))
     for name in map(_role, options.role):
         if every and name not in every:
-            close = nearest(name, every)
-            hint = f"did you mean `{close}`?" if close else f"their roles are {', '.join(every)}"
+            hint = suggest(name, every, f"their roles are {', '.join(every)}")
             raise TriposError("R0201", f"none of the benchmarks has a role `{name}`", hint)
 
 

@@ -13,7 +13,7 @@ from tripos.cli.report import write_xml
 from tripos.cli.tables import output_format, show_rows, show_tables
 from tripos.settings.options import CompareParameters
 from tripos.terminal import escape_controls, print_json, show_text, table_width, terminal_width
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Plan
@@ -122,8 +122,7 @@ def _model(text: str, run: RunRecord) -> tuple[str, ...]:
     ]
     if len(found) == 1:
         return tuple(found)
-    close = nearest(text, run.models)
-    hint = f"did you mean `{close}`?" if close else f"its models are {', '.join(run.models)}"
+    hint = suggest(text, run.models, f"its models are {', '.join(run.models)}")
     raise StoreError("S0614", f"run `{run.run_id}` has no model `{text}`", hint)
 
 

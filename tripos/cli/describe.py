@@ -18,7 +18,7 @@ from tripos.settings.option import listed_names
 from tripos.settings.options import DescribeParameters
 from tripos.settings.trust import trust_of
 from tripos.terminal import print_json, show_output, show_text, table_width
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import percent
 from tripos_compiler.errors import ExitCode, TriposError
@@ -232,8 +232,7 @@ def _chosen(plan: Plan, names: Sequence[str]) -> list[Dataset]:
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
-    close = nearest(name, known)
-    return f"did you mean `{close}`?" if close else f"there is {', '.join(f'`{each}`' for each in known)}"
+    return suggest(name, known, f"there is {', '.join(f'`{each}`' for each in known)}")
 
 
 def _described(source: CaseSource, datasets: Sequence[Dataset], options: Namespace) -> DatasetStatistics:

@@ -465,8 +465,7 @@ QUESTION = "Reply with the one word: yes"
 ASK_TOKENS = 64
 PATHS = {
     "direct": "direct: sent by Tripos in OpenAI's form",
-    "translated": "translated: in litellm's words, sent by Tripos",
-    "litellm": "litellm: sent by litellm, which costs some milliseconds of CPU a call",
+    "litellm": "litellm: in its words, which costs some milliseconds of CPU a call",
 }
 
 

@@ -826,10 +826,9 @@ def _task(path: Path, name: str | None, source: SourceFolder) -> tuple[TaskFile,
     if some:
         config = {"group": name, "task": [each.name for each in some]}
         return replace(some[0], name=name, kind="group", config=config), found
-    from tripos_compiler.diagnostics.diagnostic import nearest
+    from tripos_compiler.diagnostics.diagnostic import suggest
 
-    close = nearest(name, found)
-    hint = f"did you mean `{close}`?" if close else "give the folder that has it"
+    hint = suggest(name, found, "give the folder that has it")
     raise TriposError(CODE, f"no task `{name}` in `{path}`", hint)
 
 

@@ -21,7 +21,7 @@ from tripos.settings.load import chosen_settings
 from tripos.settings.option import listed_names
 from tripos.settings.options import IN_SPEC, InitParameters, NewParameters, ViewParameters
 from tripos.terminal import show_message, show_output, show_text
-from tripos_compiler.diagnostics.diagnostic import Diagnostics, nearest
+from tripos_compiler.diagnostics.diagnostic import Diagnostics, suggest
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.editing.formatter import Unparsable, format_text
 from tripos_compiler.errors import ExitCode, TriposError
@@ -254,8 +254,7 @@ def scenario_text(name: str, plan: Plan | None, over: str | None) -> str:
 def _dataset(plan: Plan, over: str | None) -> Dataset | None:
     names = [each.name for each in plan.datasets if "." not in each.name]  # other data sets belong to one scenario
     if over is not None and over not in names:
-        close = nearest(over, names)
-        hint = f"did you mean `{close}`?" if close else f"there is {', '.join(names) or 'none'}"
+        hint = suggest(over, names, f"there is {', '.join(names) or 'none'}")
         raise TriposError(CODE, f"the spec has no data set `{over}` that is read from files", hint)
     return next((each for each in plan.datasets if each.name in (over or names[:1])), None)
 
@@ -295,8 +294,7 @@ def metric_insertions(
         )
     dimension = dimension or next(iter(dimensions))
     if dimension not in dimensions:
-        close = nearest(dimension, dimensions)
-        hint = f"did you mean `{close}`?" if close else f"there are {', '.join(dimensions)}"
+        hint = suggest(dimension, dimensions, f"there are {', '.join(dimensions)}")
         raise TriposError(CODE, f"the spec has no dimension `{dimension}`", hint)
     source, entry = dimensions[dimension]
     assert entry.block is not None

@@ -294,10 +294,9 @@ def _option_hint(word: str, known: Iterable[str]) -> str | None:
 
 def _word_hint(word: str, known: Iterable[str]) -> str | None:
     """Return a hint with the nearest known word, or None if none is near."""
-    from tripos_compiler.diagnostics.diagnostic import nearest
+    from tripos_compiler.diagnostics.diagnostic import suggest
 
-    close = nearest(word, known)
-    return f"did you mean `{close}`?" if close else None
+    return suggest(word, known, "") or None
 
 
 def localized_formatter(formatter: Any) -> type[argparse.HelpFormatter]:

@@ -16,7 +16,7 @@ import orjson
 from rich.cells import cell_len, chop_cells
 
 from tripos.cli.context import open_store
-from tripos.runs.provenance import MOST_NAMED, SHORTEST, Finder, Row, Trace, TracedReply, find_trace
+from tripos.runs.provenance import MOST_NAMED, Finder, Row, Trace, TracedReply, find_trace, key_by_prefix
 from tripos.settings.options import JSON, ShowParameters
 from tripos.terminal import escape_controls, show_json, show_text, table_width, terminal_width
 from tripos_compiler.diagnostics.i18n import localized
@@ -347,22 +347,18 @@ def find_transcript(connection: Connection, text: str) -> Transcript:
 
 
 def _key_of(finder: Finder, text: str) -> str:
-    prefix = text.strip().casefold()
-    if len(prefix) < SHORTEST:
-        hint = f"write {SHORTEST} characters of the id or more"
-        raise StoreError("S0302", f"`{escape_controls(text)}` is too short to look for", hint)
     query = f"""select distinct key from (
       select sample_id as key from main.samples where starts_with(sample_id, $wanted)
       union all select conversation_id from main.turns where starts_with(conversation_id, $wanted)
       union all select conversation_id from main.turns where starts_with(turn_id, $wanted))
     order by 1 limit {MOST_NAMED + 1}"""
-    matches = [key for (key,) in finder.connection.execute(query, {"wanted": prefix}).fetchall()]
-    if prefix in matches or len(matches) == 1:
-        return prefix if prefix in matches else str(matches[0])
-    if not matches:
-        raise StoreError("S0302", f"no conversation or reply `{escape_controls(text)}` in the store", HINT)
-    some = ", ".join(f"`{key}`" for key in matches[:MOST_NAMED]) + (", …" if len(matches) > MOST_NAMED else "")
-    raise StoreError("S0303", f"`{escape_controls(text)}` could be several: {some}", "write more of the id")
+
+    def find(prefix: str) -> Iterator[tuple[str, str]]:
+        for (key,) in finder.connection.execute(query, {"wanted": prefix}).fetchall():
+            yield "", key
+
+    message = f"no conversation or reply `{escape_controls(text)}` in the store"
+    return key_by_prefix(text, find, StoreError("S0302", message, HINT))[1]
 
 
 def _conversation(finder: Finder, row: Row) -> Transcript:

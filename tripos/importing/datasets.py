@@ -24,9 +24,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from tripos.importing.spec_text import unused_name
 from tripos.settings.options import ImportDatasetParameters
 from tripos.source_files import SourceFolder
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.rows import read_turns
@@ -93,8 +94,7 @@ def files_of_hub(names: Sequence[str], split: str | None) -> str:
         )
     shown = ", ".join(listed[:6]) + (f" and {len(listed) - 6:,} more" if len(listed) > 6 else "")
     if split is not None and not patterns:
-        close = nearest(split, sorted({word for each in listed for word in _words(each)}))
-        hint = f"did you mean `{close}`?" if close else f"its files: {shown}"
+        hint = suggest(split, sorted({word for each in listed for word in _words(each)}), f"its files: {shown}")
         raise TriposError(PROPOSAL_ERROR, f"the data set has no files of `{split}`", hint)
     hint = f"give the path of one, hf://OWNER/NAME/PATH, or `{ImportDatasetParameters.split} NAME`"
     raise TriposError(PROPOSAL_ERROR, f"the data set has several files: {shown}", hint)
@@ -858,11 +858,8 @@ def _names(columns: Iterable[str]) -> dict[str, str]:
         if not NAME.fullmatch(name):
             name = f"column_{number}"
         name = f"in_{name}" if name in (AXIS, *OPERATORS) else name
-        first, again = name, 2
-        while name in taken:
-            name, again = f"{first}_{again}", again + 1
-        taken.add(name)
-        found[column] = name
+        found[column] = unused_name(name, taken)
+        taken.add(found[column])
     return found
 
 

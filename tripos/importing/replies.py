@@ -20,7 +20,7 @@ from tripos.runs.records import media_store, run_row, step_rows
 from tripos.settings.config import Config, programs_of
 from tripos.settings.options import COLUMN, MODEL, ROLE
 from tripos.settings.runtime import with_identities
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import TriposError
 from tripos_compiler.library.media import media_in
 from tripos_compiler.library.registry import with_functions
@@ -176,12 +176,7 @@ class _ReplyReader:
         told = self.table.records[0].told
         for name in (*told.columns, *told.set):
             if name not in known:
-                close = nearest(name, known)
-                hint = (
-                    f"did you mean `{close}`?"
-                    if close
-                    else f"its fields are {', '.join(FIELDS)}, and those of the items"
-                )
+                hint = suggest(name, known, f"its fields are {', '.join(FIELDS)}, and those of the items")
                 raise TriposError("S0502", f"a reply has no field `{name}`", hint)
         if not any(told.column("reply", record.said) for record in self.table.records):
             hint = f"say which it is: `{COLUMN} reply=COLUMN`; the file has {', '.join(self.table.columns[:10])}"

@@ -19,7 +19,7 @@ from tripos.settings.environment import read_toml
 from tripos.settings.options import COLUMN, REJECTED, SET, SKIP_REJECTED, AnnotateParameters
 from tripos.source_files import SourceFolder
 from tripos.terminal import escape_controls, show_message
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import nearest, suggest
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.exact_values import load_json
 from tripos_compiler.language.rows import DoesNotFit, read_value
@@ -236,8 +236,7 @@ def read_table(source: str, told: ColumnMap, trust: Trust = TRUSTED, *, outside:
     columns = table.columns
     for name, column in told.columns.items():
         if column not in columns:
-            close = nearest(column, columns)
-            hint = f"did you mean `{close}`?" if close else f"its columns are {', '.join(columns[:12])}"
+            hint = suggest(column, columns, f"its columns are {', '.join(columns[:12])}")
             raise TriposError("S0502", f"`{name}` should be in the column `{column}`, which no row has", hint)
     return table
 

@@ -24,7 +24,7 @@ from tripos.importing.rows import (
     parse_whole_number,
 )
 from tripos.settings.options import COLUMN, ImportScoresParameters
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import nearest, suggest
 from tripos_compiler.errors import TriposError
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.plan import Ask, Grade, Metric, Plan, Type, turns_before
@@ -336,11 +336,10 @@ class _ScoreReader:
         known = {*self.own, *self.items.field_names, *self.arms}
         for name in (name for names in told for name in names):
             if name not in known and fold_name(name) not in self.words:
-                close = nearest(name, [*known, *self.words.values()])
-                hint = (
-                    f"did you mean `{close}`?"
-                    if close
-                    else f"its fields are {', '.join(self.own)}, and those of the items"
+                hint = suggest(
+                    name,
+                    [*known, *self.words.values()],
+                    f"its fields are {', '.join(self.own)}, and those of the items",
                 )
                 raise TriposError("S0502", f"a score has no field `{name}`", hint)
 
@@ -482,8 +481,7 @@ def _with(found: Sequence[StoredReply], name: str, said: str | None, of: Any) ->
     chosen = [reply for reply in found if said is None or said in of(reply)]
     if not chosen:
         there = sorted({str(value) for reply in found for value in of(reply)})
-        close = nearest(said or "", there)
-        more = f"did you mean `{close}`?" if close else f"there are {', '.join(there[:4])}"
+        more = suggest(said or "", there, f"there are {', '.join(there[:4])}")
         raise InvalidValue(name, said, f"the run has no such reply to the item; {more}")
     return chosen
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -150,11 +151,17 @@ def name_of(text: str, taken: Sequence[str] = ()) -> str:
     found = re.sub(r"\W+", "_", text.strip()).strip("_") or "column"
     found = f"n_{found}" if found[0].isdigit() or not found[0].isidentifier() else found
     found = found.encode()[:LONGEST_NAME].decode(errors="ignore").strip("_")
-    number, chosen = 1, found
-    while chosen in taken:
-        number += 1
-        chosen = f"{found}_{number}"
-    return chosen
+    return unused_name(found, taken)
+
+
+def unused_name(name: str, taken: Container[str]) -> str:
+    """Return a name, with a number from 2 on if it is in `taken`.
+
+    >>> unused_name("a", ()), unused_name("a", {"a", "a_2"})
+    ('a', 'a_3')
+    """
+    names = itertools.chain([name], (f"{name}_{number}" for number in itertools.count(2)))
+    return next(each for each in names if each not in taken)
 
 
 def commented(text: str, before: str = "") -> list[str]:

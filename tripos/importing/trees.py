@@ -20,7 +20,7 @@ import orjson
 
 from tripos.settings.options import ONLY, REPLACE
 from tripos.source_files import SourceFolder
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.files import write_atomically
 from tripos_compiler.library.functions.trees import DEEPEST, ParsedTree, TreeFault, TreeRead, read_tree
@@ -209,11 +209,8 @@ def _no_replies(run_id: str, step: str, steps: Sequence[str], replies: int, only
             DRAFT_ERROR, message, f"`{ONLY} FIELD=VALUE` names a field of the items, as it is in the data"
         )
     if steps:
-        close = nearest(step, steps)
         there = f"its steps are {', '.join(steps)}; `tripos list` shows other runs"
-        return TriposError(
-            DRAFT_ERROR, f"run {run_id} has no step `{step}`", f"did you mean `{close}`?" if close else there
-        )
+        return TriposError(DRAFT_ERROR, f"run {run_id} has no step `{step}`", suggest(step, steps, there))
     hint = "`tripos run specs/teachbench/drafting.tripos` makes one; `tripos list` shows the runs"
     return TriposError(DRAFT_ERROR, f"run {run_id} has no replies", hint)
 

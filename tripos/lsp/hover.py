@@ -26,8 +26,8 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.table import Construct, constructs_in
 from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction
 from tripos_compiler.language.intervals import INTERVAL_ENDS, end_signature
+from tripos_compiler.library.function import Function
 from tripos_compiler.library.registry import FUNCTIONS
-from tripos_compiler.library.signature import Function
 from tripos_compiler.plan import CallCount, Plan
 from tripos_compiler.resolve.program import Index, Symbol
 

@@ -11,7 +11,7 @@ from typing import Any
 from tripos.plots.chart import titled_plots
 from tripos.plots.picture import COLOURS, GREY, AnyChart, Picture, PictureSource, Row, Style, data_of, nothing_to_draw
 from tripos.settings.options import AnnotateParameters, PlotParameters
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.text_format import percent
 from tripos_warehouse import sql
 from tripos_warehouse.query.results import run_query
@@ -149,11 +149,10 @@ def calibration_picture(source: PictureSource) -> Picture:
             ]
     if not rows:
         named = options.against or "a person"
-        close = nearest(options.metric or "", [metric.metric for metric in found.metrics])
-        hint = (
-            f"did you mean `{close}`?"
-            if close
-            else f"have a person grade more replies: `tripos annotate {AnnotateParameters.sample} N`"
+        hint = suggest(
+            options.metric or "",
+            [metric.metric for metric in found.metrics],
+            f"have a person grade more replies: `tripos annotate {AnnotateParameters.sample} N`",
         )
         raise nothing_to_draw(f"no judge graded enough of what {named} graded", hint)
     parts = list(dict.fromkeys(str(row["part"]) for row in rows))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tripos.plots.words import words_for
 from tripos.settings.option import POINTS
 from tripos.settings.options import PlotParameters
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.language.plan_diff import are_comparable
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.errors import StoreError
@@ -224,8 +224,7 @@ class PictureSource:
         wanted = self.options.models
         for name in wanted:
             if name not in every:
-                close = nearest(name, every)
-                hint = f"did you mean `{close}`?" if close else f"its models are {', '.join(every)}"
+                hint = suggest(name, every, f"its models are {', '.join(every)}")
                 raise StoreError("S0614", f"`{self.plan.benchmark.name}` has no model `{name}`", hint)
         return wanted or every
 
@@ -253,8 +252,7 @@ class PictureSource:
             if measure.name == name:
                 return measure
         names = [each.name for each in self.plan.measures]
-        close = nearest(name, names)
-        hint = f"did you mean `{close}`?" if close else f"its measures are {', '.join(names)}"
+        hint = suggest(name, names, f"its measures are {', '.join(names)}")
         raise StoreError("S0602", f"`{self.plan.benchmark.name}` has no measure `{name}`", hint)
 
     def evaluate(self, measure: Measure) -> MeasureTable:

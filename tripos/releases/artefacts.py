@@ -18,7 +18,7 @@ from tripos.releases.manifest import (
 )
 from tripos.releases.opening import open_release
 from tripos.settings.options import ROLE, ReleaseParameters
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Plan
 from tripos_compiler.source.data_classes import dataclass
@@ -270,9 +270,8 @@ def artefacts_of(plan: Plan, about: ReleaseToml, given: Mapping[str, str], besid
     named = sorted(about.artefacts.keys() | given.keys())
     for role in named:
         if role not in taking:
-            close = nearest(role, taking)
             there = f"these do: {', '.join(sorted(taking))}" if taking else "no scorer of it `gives reward`"
-            hint = f"did you mean `{close}`?" if close else there
+            hint = suggest(role, taking, there)
             raise TriposError("S0881", f"no role `{role}` of the benchmark takes a reward model", hint)
     found = [(role, _terms(role, about.artefacts.get(role, ArtefactTerms()), given, beside)) for role in named]
     # Terms without a folder or digest apply to a given model, but name none.

@@ -303,20 +303,11 @@ def fetch_from_hub(given: str, to: Path, reach: NetworkPolicy, sha256: str | Non
     place = parse_hub_address(given)
     api = _api(reach.signed)
     from huggingface_hub import hf_hub_url
-    from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
+    commit, names = _listed(api, place)
+    if MANIFEST not in names:
+        raise TriposError("S0851", f"there is no release at `{given}`: it has no {MANIFEST}", _HUB_ADDRESS_HINT)
     with _hub_failures(place):
-        try:
-            commit = api.repo_info(place.name, repo_type=_KIND, revision=place.revision).sha
-            names = api.list_repo_files(place.name, repo_type=_KIND, revision=commit)
-        except RevisionNotFoundError as error:
-            hint = "see the tags of the data set: a release has its version"
-            raise TriposError("S0851", f"`{place.name}` has no version `{place.revision}` on the Hub", hint) from error
-        except RepositoryNotFoundError as error:
-            hint = f"see the name; where it is private, put a token into HF_TOKEN, and use {SIGNED}"
-            raise TriposError("S0851", f"the Hub has no data set `{place.name}` that you may read", hint) from error
-        if MANIFEST not in names:
-            raise TriposError("S0851", f"there is no release at `{given}`: it has no {MANIFEST}", _HUB_ADDRESS_HINT)
         headers = api._build_hf_headers() if reach.signed else {}
         url = hf_hub_url(place.name, "", repo_type=_KIND, revision=commit, endpoint=api.endpoint).rstrip("/")
     if len(names) > MOST_FILES:
@@ -345,10 +336,12 @@ def _listed(api: HfApi, place: HubDataset) -> tuple[str, list[str]]:
         try:
             commit = api.repo_info(place.name, repo_type=_KIND, revision=place.revision).sha
             return commit or "main", api.list_repo_files(place.name, repo_type=_KIND, revision=commit)
-        except (RepositoryNotFoundError, RevisionNotFoundError) as error:
-            hint = f"see the name and the revision; where it is private, put a token into HF_TOKEN, and use {SIGNED}"
-            named = place.name if place.revision is None else f"{place.name}@{place.revision}"
-            raise TriposError("S0851", f"the Hub has no data set `{named}` that you may read", hint) from error
+        except RevisionNotFoundError as error:
+            hint = "see the tags of the data set: a release has its version"
+            raise TriposError("S0851", f"`{place.name}` has no version `{place.revision}` on the Hub", hint) from error
+        except RepositoryNotFoundError as error:
+            hint = f"see the name; where it is private, put a token into HF_TOKEN, and use {SIGNED}"
+            raise TriposError("S0851", f"the Hub has no data set `{place.name}` that you may read", hint) from error
 
 
 def fetch_file_from_hub(place: HubDataset, path: str, to: Path, reach: NetworkPolicy) -> list[str]:
@@ -555,29 +548,19 @@ class DataFetcher:
         self.brought[source] = target
 
     def _make(self, source: str, program: Path, function: str, target: Path) -> None:
-        from tripos_runtime.asking.functions.process import environment
+        from tripos_runtime.asking.functions.process import run_python
 
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent) as folder:
             out = Path(folder) / "rows.jsonl"
-            command = [sys.executable, "-B", "-P", "-c", _RUNNER, program.name, function, str(out.resolve())]
+            command = ["-P", "-c", _RUNNER, program.name, function, str(out.resolve())]
             try:
-                ended = subprocess.run(
-                    command,
-                    cwd=program.parent,
-                    env=environment(),
-                    capture_output=True,
-                    text=True,
-                    errors="replace",
-                    timeout=LONGEST_S,
-                    check=False,
-                )
+                ended = run_python(sys.executable, command, program.parent, LONGEST_S)
             except subprocess.TimeoutExpired as error:
                 message = f"`{source}` took more than {LONGEST_S / 60:.0f} minutes"
                 raise DataError(message, "let it give fewer rows") from error
-            if ended.returncode != 0:
-                said = (ended.stderr.strip().splitlines() or ["it ended"])[-1]
-                raise DataError(f"the program `{source}` failed: {said}", "mend the program")
+            if ended.failed:
+                raise DataError(f"the program `{source}` failed: {ended.last_line}", "mend the program")
             if not out.exists():
                 raise DataError(f"the program `{source}` ended before its last row", "let it not exit by itself")
             if not out.stat().st_size:

@@ -20,7 +20,7 @@ from tripos.runs.records import find_store
 from tripos.runs.selection import RunRequest, bind_roles, names_any_model, select_cases
 from tripos.settings.config import Config
 from tripos.settings.options import LIMIT, PlanParameters
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.text_format import usd
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.aggregates import declared_aggregate
@@ -1026,8 +1026,7 @@ def _measure(plan: Plan, wanted: str | None) -> Measure | None:
         return next(iter(headlines(plan)), None)
     known = {measure.name: measure for measure in plan.measures}
     if wanted not in known:
-        close = nearest(wanted, tuple(known))
-        hint = f"did you mean `{close}`?" if close else f"its measures are {', '.join(known)}"
+        hint = suggest(wanted, tuple(known), f"its measures are {', '.join(known)}")
         raise TriposError("S0602", f"`{plan.benchmark.name}` has no measure `{wanted}`", hint)
     return known[wanted]
 

@@ -7,7 +7,7 @@ candidates for the same item until the hash matches.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,26 +92,34 @@ def find_trace(connection: Connection, text: str) -> Trace:
 
 
 def _key_of(connection: Connection, text: str) -> tuple[str, str]:
-    prefix = text.strip().casefold()
+    def find(prefix: str) -> Iterator[tuple[str, str]]:
+        for table, column in TABLES.items():
+            found = f"select {column} from main.{table} where starts_with({column}, ?)"
+            for (key,) in connection.execute(f"{found} order by 1 limit {MOST_NAMED + 1}", [prefix]).fetchall():
+                yield table, key
+
     hint = "ids stand in the columns sample_id, judgement_id, score_id and comparison_id of the tables: `tripos sql`"
+    message = f"no sample, judgement, score or comparison `{escape_controls(text)}` in the store"
+    return key_by_prefix(text, find, StoreError("S0302", message, hint))
+
+
+def key_by_prefix(text: str, find: Callable[[str], Iterable[tuple[str, str]]], unknown: StoreError) -> tuple[str, str]:
+    """Return the table and the id that `text` is, or that alone begins with it. `find` returns those that begin with a
+    text, at least two if there are several; the name of the table may be empty.
+
+    Raises `unknown` if there is none, `StoreError` S0302 for a text that is too short, and S0303 if there are several.
+    """
+    prefix = text.strip().casefold()
     if len(prefix) < SHORTEST:
-        raise StoreError(
-            "S0302",
-            f"`{escape_controls(text)}` is too short to look for",
-            f"write {SHORTEST} characters of the id or more",
-        )
-    matches: list[tuple[str, str]] = []
-    for table, column in TABLES.items():
-        query = f"select {column} from main.{table} where starts_with({column}, ?) order by 1 limit {MOST_NAMED + 1}"
-        matches += [(table, key) for (key,) in connection.execute(query, [prefix]).fetchall()]
+        hint = f"write {SHORTEST} characters of the id or more"
+        raise StoreError("S0302", f"`{escape_controls(text)}` is too short to look for", hint)
+    matches = list(find(prefix))
     exact = [each for each in matches if each[1] == prefix]
     if len(exact or matches) == 1:
         return (exact or matches)[0]
     if not matches:
-        raise StoreError(
-            "S0302", f"no sample, judgement, score or comparison `{escape_controls(text)}` in the store", hint
-        )
-    some = ", ".join(f"`{key}` of {table}" for table, key in matches[:MOST_NAMED])
+        raise unknown
+    some = ", ".join(f"`{key}` of {table}" if table else f"`{key}`" for table, key in matches[:MOST_NAMED])
     more = ", …" if len(matches) > MOST_NAMED else ""
     raise StoreError("S0303", f"`{escape_controls(text)}` could be several: {some}{more}", "write more of the id")
 

@@ -29,7 +29,7 @@ from tripos.settings.options import (
     RunParameters,
 )
 from tripos.settings.runtime import with_identities
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import nearest, suggest
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.sequential_stopping import has_stopping_rule
 from tripos_compiler.plan import Plan, Subset
@@ -68,7 +68,7 @@ class RunRequest:
 def request_of(options: Namespace) -> RunRequest:
     """Return the request in the options of a command. Raises `TriposError` for a `--role` without a model."""
     return RunRequest(
-        models=tuple(listed_names(options.model)),
+        models=listed_names(options.model),
         roles=_role_flags(options),
         scenario=SCENARIO.of(options),
         only=ONLY.of(options),
@@ -224,11 +224,10 @@ def chosen_subset(name: str, plan: Plan) -> Subset:
     if found is not None:
         return found
     known = [subset.name for subset in plan.subsets]
-    close = nearest(name, known)
     there = (
         f"its subsets are {', '.join(known)}" if known else "declare one with `subset NAME { take 10 per scenario }`"
     )
-    raise TriposError("R0202", f"the benchmark has no subset `{name}`", f"did you mean `{close}`?" if close else there)
+    raise TriposError("R0202", f"the benchmark has no subset `{name}`", suggest(name, known, there))
 
 
 def chosen_scenarios(names: Sequence[str], plan: Plan) -> tuple[str, ...]:
@@ -236,8 +235,7 @@ def chosen_scenarios(names: Sequence[str], plan: Plan) -> tuple[str, ...]:
     known = [scenario.name for scenario in plan.scenarios]
     for name in names:
         if name not in known:
-            close = nearest(name, known)
-            hint = f"did you mean `{close}`?" if close else f"its scenarios are {', '.join(known)}"
+            hint = suggest(name, known, f"its scenarios are {', '.join(known)}")
             raise TriposError("R0202", f"the benchmark has no scenario `{name}`", hint)
     return tuple(names)
 
@@ -259,8 +257,7 @@ def parse_filters(texts: Sequence[str], plan: Plan) -> dict[str, tuple[str, ...]
         named = listed_names([values])
         for value in named:
             if value not in axes[axis]:
-                close = nearest(value, axes[axis])
-                hint = f"did you mean `{close}`?" if close else f"its values are {', '.join(axes[axis][:12])}"
+                hint = suggest(value, axes[axis], f"its values are {', '.join(axes[axis][:12])}")
                 kind = "arm" if axis in arms else "axis"
                 raise TriposError("R0202", f"{kind} `{axis}` has no value `{value}`", hint)
         if not named:

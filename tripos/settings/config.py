@@ -26,7 +26,7 @@ from pydantic import (
 from tripos.settings.option import Option, listed_names
 from tripos.settings.options import ALLOW_PROGRAM, DENY, MAX_CONNECTIONS, MAX_RETRIES, SETTINGS, STORE
 from tripos_compiler.diagnostics.codes import CODES
-from tripos_compiler.diagnostics.diagnostic import ALL_WARNINGS, nearest
+from tripos_compiler.diagnostics.diagnostic import ALL_WARNINGS, suggest
 from tripos_compiler.errors import TriposError
 from tripos_runtime.asking.functions.settings import AllowedPrograms, ProgramLimits
 from tripos_warehouse.store.paths import address_of, why_no_folder
@@ -287,7 +287,6 @@ def _known(code: str, by: str) -> str:
     known = {ALL_WARNINGS, *(each for each in CODES if each.startswith("W") and each not in UNDENIABLE)}
     found = next((each for each in known if each.casefold() == code.casefold()), None)
     if found is None:
-        close = nearest(code, known)
-        hint = f"did you mean `{close}`?" if close else f"give codes such as W0309, or `{ALL_WARNINGS}` for all"
+        hint = suggest(code, known, f"give codes such as W0309, or `{ALL_WARNINGS}` for all")
         raise TriposError("R0202", f"{by}: there is no code `{code}` of a warning", hint)
     return found

@@ -24,7 +24,7 @@ from tripos.settings.secrets import HIDDEN, is_key_like, key_values, keys_in, wi
 from tripos.settings.trust import trust_of
 from tripos.terminal import show_diagnostic
 from tripos_compiler.constructs.table import place_of_setting
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import nearest, suggest
 from tripos_compiler.diagnostics.text_format import not_utf8
 from tripos_compiler.errors import TriposError
 from tripos_compiler.source.data_classes import dataclass
@@ -205,8 +205,7 @@ def _validate(model: type[BaseModel], table: Mapping[str, Any], path: Path | Non
             line = find_line(text, (*place[:-2], place[-1])) or line
         if first["type"] == "extra_forbidden":
             known = known_settings(place[:-1])
-            close = nearest(place[-1], known)
-            hint = f"did you mean `{close}`?" if close else f"settings here are {', '.join(known)}"
+            hint = suggest(place[-1], known, f"settings here are {', '.join(known)}")
             hint = place_of_setting(place[-1]) or hint
             message = f"there is no setting `{_shown(place)}`{others}"
         else:

@@ -300,13 +300,13 @@ class Option(Generic[T]):
         return other
 
 
-def listed_names(given: Iterable[str]) -> list[str]:
+def listed_names(given: Iterable[str]) -> tuple[str, ...]:
     """Return the distinct names in texts of names with commas between them.
 
     >>> listed_names(["a,b", "b, c"])
-    ['a', 'b', 'c']
+    ('a', 'b', 'c')
     """
-    return list(dict.fromkeys(name.strip() for each in given for name in each.split(",") if name.strip()))
+    return tuple(dict.fromkeys(name.strip() for each in given for name in each.split(",") if name.strip()))
 
 
 # Forms of options

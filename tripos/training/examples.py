@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from tripos.training.reward_pairs import FORMAT, HELD_OUT_REASON, held_out_texts, prompt_of, replies_of
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.near_duplicates import (
@@ -105,8 +105,7 @@ def find_examples(plan: Plan, names: Sequence[str]) -> list[Pairing] | None:
         return None
     for name in names:
         if name not in known:
-            close = nearest(name, known)
-            hint = f"did you mean `{close}`?" if close else f"there is {', '.join(f'`{each}`' for each in known)}"
+            hint = suggest(name, known, f"there is {', '.join(f'`{each}`' for each in known)}")
             raise TriposError("S0601", f"the spec makes no examples called `{name}`", hint)
     return [known[name] for name in names]
 

@@ -17,7 +17,7 @@ import orjson
 
 from tripos.files import MOST_DATA_BYTES, read_untrusted, read_untrusted_json
 from tripos.settings.options import ReportParameters
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.near_duplicates import HeldOutTexts, training_texts
@@ -58,11 +58,8 @@ def exclude_authors(pairs: Preferences, sources: Sequence[str]) -> Preferences:
     wrote = sorted({name for by in pairs.by for name in by if name})
     for name in sources:
         if name not in wrote:
-            close = nearest(name, wrote)
             some = ", ".join(f"`{each}`" for each in wrote[:8]) or "nobody, for `by` says no name"
-            raise TriposError(
-                "S0831", f"no reply is by `{name}`", f"did you mean `{close}`?" if close else f"there is {some}"
-            )
+            raise TriposError("S0831", f"no reply is by `{name}`", suggest(name, wrote, f"there is {some}"))
     kept = [place for place, by in enumerate(pairs.by) if not set(by) & set(sources)]
     if not kept:
         raise TriposError("S0815", "every pair has a reply by one of these", "leave out fewer")

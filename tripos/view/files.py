@@ -50,8 +50,8 @@ from tripos.view.tables import TABLES, RunTables, axis_means, grid_means, judge_
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.diagnostics.i18n import LANGUAGES, localized, reader_language
 from tripos_compiler.language.aggregates import AGGREGATES
+from tripos_compiler.language.figures import aggregates_of, measures_of
 from tripos_compiler.language.plan_diff import are_comparable
-from tripos_compiler.language.scored_values import aggregates_of
 from tripos_compiler.library.media import media_in
 from tripos_compiler.plan import ArmValue, Ask, AxisValue, Plan
 from tripos_compiler.source.text import Source
@@ -202,7 +202,7 @@ def spec_file(plan: Plan, kept: str | None) -> dict[str, Any]:
 def _labels(plan: Plan) -> dict[str, dict[str, str]]:
     """Return what the aggregates of a plan are called, by their name and the language. Functions of the user have their
     name alone."""
-    measures = {measure.name: measure for measure in plan.measures}
+    measures = measures_of(plan)
     names = {each.function for measure in plan.measures for each in aggregates_of(measure.figure, measures)}
     declared = [AGGREGATES[name] for name in sorted(names & set(AGGREGATES))]
     return {aggregate.name: {"en": aggregate.label, "zh": aggregate.chinese} for aggregate in declared}

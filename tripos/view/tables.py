@@ -24,10 +24,10 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tripos_compiler.language.figures import aggregates_of, measures_of
 from tripos_compiler.language.intervals import score_ranges
 from tripos_compiler.language.scored_values import (
     ScoredStep,
-    aggregates_of,
     judged_steps,
     scored_inputs,
     scored_values_of,
@@ -127,7 +127,7 @@ def rescale(plan: Plan, row: str = "") -> str:
 def metric_ranks(plan: Plan) -> dict[str, int]:
     """Return the rank of each metric with a scale: those of the headline first, and then in the order of the plan. A
     reply with scores for several metrics is shown with the first."""
-    measures = {measure.name: measure for measure in plan.measures}
+    measures = measures_of(plan)
     values = scored_values_of(plan)
     headline = (
         scored

@@ -19,8 +19,8 @@ from tripos_compiler.constructs.signature import Item, Maybe, Slot
 from tripos_compiler.constructs.table import CONSTRUCTS, FILE, Construct
 from tripos_compiler.diagnostics.codes import CODES, find_page
 from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction
+from tripos_compiler.library.function import Function
 from tripos_compiler.library.registry import FUNCTIONS, GROUPS
-from tripos_compiler.library.signature import Function
 
 # Constructs, aggregates and codes
 
@@ -181,7 +181,17 @@ def part(what: str) -> str:
             return _table(("in capitals", "stands for"), SLOTS.items())
         case ["aggregates"]:
             return "\n".join(aggregate_part(function) for function in AGGREGATES.values())
+        case ["influences"]:
+            return influences_table()
     raise UnknownPart(what)
+
+
+def influences_table() -> str:
+    """Return a table of the influence of an item on each aggregate, with the aggregates that share one in a row."""
+    names: dict[str, list[str]] = {}
+    for function in AGGREGATES.values():
+        names.setdefault(function.influence, []).append(f"`{function.name}`")
+    return _table(("aggregate", "the influence of an item"), [(", ".join(each), text) for text, each in names.items()])
 
 
 def page_of(construct: Construct) -> str:

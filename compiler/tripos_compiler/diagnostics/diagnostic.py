@@ -191,6 +191,16 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return folded[close[0]] if close else None
 
 
+def suggest(word: str, known: Iterable[str], otherwise: str) -> str:
+    """Return the hint for a name that is not known: the `nearest` one, or `otherwise`.
+
+    >>> suggest("candidat", ["judge", "candidate"], "there is judge")
+    'did you mean `candidate`?'
+    """
+    close = nearest(word, known)
+    return f"did you mean `{close}`?" if close else otherwise
+
+
 # Comments that silence warnings
 
 ALLOW = re.compile(

@@ -147,18 +147,17 @@ def _words(text: str, width: int) -> list[str]:
 
 
 def display_width(text: str) -> int:
-    """Return the number of columns of a text in a terminal; a Chinese character takes two.
+    """Return the number of columns of a text in a terminal; a Chinese character takes two, as does an emoji of several
+    characters.
 
-    >>> display_width("ab"), display_width("难度")
-    (2, 4)
+    >>> display_width("ab"), display_width("难度"), display_width("👨‍👩‍👧")
+    (2, 4, 2)
     """
-    return sum(_cell(char) for char in text)
+    if text.isascii() and text.isprintable():
+        return len(text)
+    from rich.cells import cell_len
 
-
-def _cell(char: str) -> int:
-    if unicodedata.combining(char) or unicodedata.category(char) in ("Cf", "Cc"):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+    return cell_len(text)
 
 
 def printable(text: str) -> str:

@@ -98,6 +98,8 @@ class AggregateFunction:
     """Where its formula is published; empty if there is nothing to cite."""
     bounds: Callable[[Bounds], Bounds]
     """Maps the bounds of the arguments to those of the result."""
+    influence: str = ""
+    """The influence of an item on it, from which its error follows, as the page on measures says it."""
     label: str = ""
     """Its name on the page, and in `chinese`."""
     chinese: str = ""
@@ -207,6 +209,25 @@ _CHANCE = AggregateParameter("chance", "chances")
 _TRUE = AggregateParameter("true", "truths")
 _SKIP_ONLY = ("skip", "fail")
 
+_DRAWN_INFLUENCE = "none: items are drawn again, as for a [function of yours](language/aggregate.md)"
+_LEFT_OUT_INFLUENCE = (
+    "how far the value moves when the item is left out (the jackknife); of more than 400 items a 200th of "
+    "them at a time, from 5,000 items on a 50th"
+)
+_AS_MEAN_INFLUENCE = "as above; with weights of metrics, by weight"
+_SUM_INFLUENCE = "its sum less the mean sum of an item"
+_RATIO_INFLUENCE = (
+    "of N / D, both sums over replies: (N of the item − value · D of the item) / D; `macro` the mean of "
+    "that over classes, `samples` as a mean. An item that says nothing of the class is none of the items "
+    "behind it"
+)
+_CHANCE_INFLUENCE = (
+    "the item's own chance less the mean of all, by the number of items; a chance of fewer than k values "
+    "does not count, nor do those values in `n`, and the report says on how many items it stands"
+)
+_NONE_INFLUENCE = "none: there is no standard error"
+_ORDERS_INFLUENCE = "as a mean over judges and pairs of replies that were judged in both orders"
+
 # Aggregates of a whole set
 
 SET_AGGREGATES: tuple[AggregateFunction, ...] = (
@@ -219,6 +240,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "standard error of a ratio: Cochran, Sampling Techniques, 1977, chapter 6; degrees of freedom: Bell and "
         "McCaffrey, 2002",
         lambda given: given,
+        influence="the sum over its scores of weight · (score − value), by the sum of all weights",
         label="weighted mean",
         chinese="加权平均值",
         takes_elements=True,
@@ -234,6 +256,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "`missing: zero`",
         "Papineni et al., BLEU, 2002; as sacreBLEU computes it, Post, 2018",
         between(0.0, 100.0),
+        influence=_DRAWN_INFLUENCE,
         label="BLEU of all texts",
         chinese="全部文本的 BLEU",
     ),
@@ -246,6 +269,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "character is a word. Differences of writing do not count, as for `chrf`",
         "Popović, chrF, 2015, and chrF++, 2017; as sacreBLEU computes it",
         between(0.0, 100.0),
+        influence=_DRAWN_INFLUENCE,
         label="chrF of all texts",
         chinese="全部文本的 chrF",
     ),
@@ -257,6 +281,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "Differences of writing do not count, as for `bleu`",
         "Snover et al., A Study of Translation Edit Rate, 2006; as sacreBLEU computes it",
         between(0.0, None),
+        influence=_DRAWN_INFLUENCE,
         label="edits of all texts (TER)",
         chinese="全部文本的 TER",
     ),
@@ -268,6 +293,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "Matthews, 1975; of several classes Gorodkin, Comparing two K-category assignments, 2004, there R_K",
         between(-1.0, 1.0),
         missing=("skip", "fail"),
+        influence=_LEFT_OUT_INFLUENCE,
         label="correlation of classes (Matthews)",
         chinese="类别的相关系数（Matthews）",
         takes_elements=True,
@@ -283,6 +309,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "Brier, Verification of Forecasts Expressed in Terms of Probability, 1950",
         between(0.0, 1.0),
         missing=_SKIP_ONLY,
+        influence=_LEFT_OUT_INFLUENCE,
         label="squared error of probabilities (Brier)",
         chinese="概率的平方误差（Brier）",
         takes_elements=True,
@@ -296,6 +323,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "Good, Rational Decisions, 1952",
         between(0.0, None),
         missing=_SKIP_ONLY,
+        influence=_LEFT_OUT_INFLUENCE,
         label="log loss of probabilities",
         chinese="概率的对数损失",
         takes_elements=True,
@@ -310,6 +338,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "Naeini et al., 2015; Guo et al., On Calibration of Modern Neural Networks, 2017",
         between(0.0, 1.0),
         missing=_SKIP_ONLY,
+        influence=_LEFT_OUT_INFLUENCE,
         label="calibration error of probabilities",
         chinese="概率的校准误差",
         takes_elements=True,
@@ -325,6 +354,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "Hanley and McNeil, The Meaning and Use of the Area under a ROC Curve, 1982",
         between(0.0, 1.0),
         missing=_SKIP_ONLY,
+        influence=_LEFT_OUT_INFLUENCE,
         label="area under the ROC curve",
         chinese="ROC 曲线下面积",
         takes_elements=True,
@@ -340,6 +370,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "Dubois et al., Length-Controlled AlpacaEval, 2024",
         between(0.0, 1.0),
         missing=_SKIP_ONLY,
+        influence=_LEFT_OUT_INFLUENCE,
         label="win rate at equal lengths",
         chinese="长度相同时的胜率",
         error="jackknife",
@@ -400,6 +431,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "standard error: Liang and Zeger, 1986",
         _same,
         missing=_ALSO_PAIRED,
+        influence=_AS_MEAN_INFLUENCE,
         label="mean",
         chinese="平均值",
         mean_of="rows",
@@ -415,6 +447,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "",
         _same,
         missing=_ALSO_PAIRED,
+        influence=_DRAWN_INFLUENCE,
         label="median",
         chinese="中位数",
         single_value=True,
@@ -427,6 +460,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "the standard deviation of a sample, with n − 1 below the line; of one value none",
         "",
         _spread,
+        influence="of the variance, (x − mean)² less its mean, by 2 · stdev",
         label="standard deviation",
         chinese="标准差",
         takes_elements=True,
@@ -439,6 +473,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "",
         between(0.0, None),
         missing=_SKIP_ONLY,
+        influence=_SUM_INFLUENCE,
         label="number",
         chinese="数量",
         degree=1,
@@ -453,6 +488,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         _SHARE,
         truth_only=True,
         missing=_ALSO_PAIRED,
+        influence=_AS_MEAN_INFLUENCE,
         label="share",
         chinese="比例",
         mean_of="rows",
@@ -466,6 +502,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "the sum; of none it is 0",
         "",
         _total,
+        influence=_SUM_INFLUENCE,
         label="sum",
         chinese="总和",
         degree=1,
@@ -478,6 +515,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "the least value",
         "",
         _same,
+        influence=_NONE_INFLUENCE,
         label="least",
         chinese="最小值",
         single_value=True,
@@ -490,6 +528,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "the greatest value",
         "",
         _same,
+        influence=_NONE_INFLUENCE,
         label="greatest",
         chinese="最大值",
         single_value=True,
@@ -502,6 +541,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "the share of values that are equal to the gold ones",
         "",
         _SHARE,
+        influence=_AS_MEAN_INFLUENCE,
         label="share of right answers",
         chinese="正确率",
         mean_of="rows",
@@ -527,6 +567,8 @@ _ALL: tuple[AggregateFunction, ...] = (
         _SHARE,
         truth_only=True,
         missing=_ALSO_PAIRED,
+        influence="its influence on the share, divided by sensitivity + specificity − 1; a study of the rates has one "
+        "too, the same on all figures with these rates, and is not counted as an item",
         label="share corrected for the errors of a judge",
         chinese="按评审误差校正的比例",
         takes_elements=True,
@@ -538,6 +580,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         f"of what was said to be of a class, the share that is; {_AVERAGES}",
         _CLASSIFIED,
         _SHARE,
+        influence=_RATIO_INFLUENCE,
         label="precision",
         chinese="精确率",
         takes_elements=True,
@@ -550,6 +593,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         f"of what is of a class, the share that was said to be; {_AVERAGES}",
         _CLASSIFIED,
         _SHARE,
+        influence=_RATIO_INFLUENCE,
         label="recall",
         chinese="召回率",
         takes_elements=True,
@@ -562,6 +606,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         f"the harmonic mean of precision and recall of a class; {_AVERAGES}",
         _CLASSIFIED,
         _SHARE,
+        influence=_RATIO_INFLUENCE,
         label="F1",
         chinese="F1",
         takes_elements=True,
@@ -577,6 +622,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         _SHARE,
         truth_only=True,
         missing=_ALSO_PAIRED,
+        influence=_CHANCE_INFLUENCE,
         label="chance that one of several tries is right",
         chinese="多次尝试中至少一次正确的概率",
         mean_of="items",
@@ -592,6 +638,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         _SHARE,
         truth_only=True,
         missing=_ALSO_PAIRED,
+        influence=_CHANCE_INFLUENCE,
         label="chance that all of several tries are right",
         chinese="多次尝试全部正确的概率",
         mean_of="items",
@@ -606,6 +653,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         _SHARE,
         across="required",
         missing=_SKIP_ONLY,
+        influence=_LEFT_OUT_INFLUENCE,
         label="agreement (Kendall’s W)",
         chinese="一致性（Kendall W）",
         error="jackknife",
@@ -620,6 +668,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         between(None, 1.0),
         across="required",
         missing=_SKIP_ONLY,
+        influence=_LEFT_OUT_INFLUENCE,
         label="agreement (Krippendorff’s alpha)",
         chinese="一致性（Krippendorff α）",
         takes_elements=True,
@@ -635,6 +684,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         _BOTH_WAYS,
         across="optional",
         missing=_SKIP_ONLY,
+        influence=_LEFT_OUT_INFLUENCE,
         label="rank correlation (Kendall’s tau)",
         chinese="秩相关（Kendall τ）",
         error="jackknife",
@@ -648,6 +698,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         _BOTH_WAYS,
         across="optional",
         missing=_SKIP_ONLY,
+        influence=_LEFT_OUT_INFLUENCE,
         label="rank correlation (Spearman’s rho)",
         chinese="秩相关（Spearman ρ）",
         error="jackknife",
@@ -661,6 +712,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         _BOTH_WAYS,
         across="optional",
         missing=_SKIP_ONLY,
+        influence=_LEFT_OUT_INFLUENCE,
         label="agreement (Cohen’s kappa)",
         chinese="一致性（Cohen κ）",
         takes_elements=True,
@@ -676,6 +728,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         _BOTH_WAYS,
         across="optional",
         missing=_SKIP_ONLY,
+        influence=_LEFT_OUT_INFLUENCE,
         label="agreement (quadratic kappa)",
         chinese="一致性（二次加权 κ）",
         takes_elements=True,
@@ -693,6 +746,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         _BOTH_WAYS,
         across="optional",
         missing=_SKIP_ONLY,
+        influence=_LEFT_OUT_INFLUENCE,
         label="agreement (Gwet’s AC1)",
         chinese="一致性（Gwet AC1）",
         takes_elements=True,
@@ -708,6 +762,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         between(None, 1.0),
         across="optional",
         missing=_SKIP_ONLY,
+        influence=_LEFT_OUT_INFLUENCE,
         label="agreement (Gwet’s AC2)",
         chinese="一致性（Gwet AC2）",
         takes_elements=True,
@@ -725,6 +780,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         _SHARE,
         across="required",
         missing=_SKIP_ONLY,
+        influence="of its figures less the mean of all, by the number of figures",
         label="mean agreement of rankings (tau)",
         chinese="排序的平均一致性（τ）",
         pooled=True,
@@ -737,6 +793,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "weights: Li et al., From Crowdsourced Data to High-Quality Benchmarks, 2024, there 3 for a strong preference",
         _SHARE,
         missing=_SKIP_ONLY,
+        influence="as a mean: a comparison is 1, 0 or ½ to each of its two models",
         label="share of comparisons won",
         chinese="比较的胜率",
         correctable=True,
@@ -752,6 +809,8 @@ _ALL: tuple[AggregateFunction, ...] = (
         "weights as Arena-Hard, Li et al., 2024",
         between(None, None),
         missing=_SKIP_ONLY,
+        influence="its part of the gradient of the likelihood, by the inverse of the information (the sandwich; White, "
+        "1982)",
         label="strength (Bradley–Terry)",
         chinese="强度（Bradley–Terry）",
         correctable=True,
@@ -765,6 +824,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "Wang et al., Large Language Models are not Fair Evaluators, 2023",
         _BOTH_WAYS,
         missing=_SKIP_ONLY,
+        influence=_ORDERS_INFLUENCE,
         label="lean towards the reply shown first",
         chinese="对先展示回复的偏向",
         both_orders=True,
@@ -777,6 +837,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "Zheng et al., Judging LLM-as-a-Judge with MT-Bench and Chatbot Arena, 2023, there as (in)consistency",
         _SHARE,
         missing=_SKIP_ONLY,
+        influence=_ORDERS_INFLUENCE,
         label="share of verdicts that change with the order",
         chinese="随顺序改变的结论比例",
         both_orders=True,
@@ -789,6 +850,8 @@ _ALL: tuple[AggregateFunction, ...] = (
         "Panickssery et al., LLM Evaluators Recognize and Favor Their Own Generations, 2024",
         _BOTH_WAYS,
         missing=_SKIP_ONLY,
+        influence="as a mean over pairs of replies: what judges of the family gave less what others gave, each judge "
+        "counting once",
         label="preference of a judge for its own",
         chinese="评审对自己的偏好",
         needs_spread=True,

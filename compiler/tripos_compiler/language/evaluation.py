@@ -19,6 +19,7 @@ from types import FrameType, MappingProxyType
 from typing import Any, Final
 
 from tripos_compiler.language.references import names_in
+from tripos_compiler.library.function import Evaluation, Function
 from tripos_compiler.library.registry import FUNCTIONS, reveal_handler, user_functions
 from tripos_compiler.library.signature import OUT_OF_BOUNDS, AmbiguousAnswer, Undefined, in_bounds
 from tripos_compiler.library.types import are_equal
@@ -224,9 +225,6 @@ TREES = "@trees"
 INDEX_PREFIX = "#"
 """Prefix of the key in `names` for the index of the current element of a loop."""
 
-STRUCTURAL_FUNCTIONS: Final = ("length", "slice", "nth", "first", "last", "without_last", "picked", "zip")
-"""Functions that do not read the elements of a list, so that missing fields of elements do not matter."""
-
 _COMPUTED: Final = MappingProxyType({"+": add, "-": sub, "*": mul, "/": truediv})
 
 
@@ -302,11 +300,12 @@ def _unary(expr: Unary, names: Mapping[str, Any]) -> Any:
 
 
 def _called_value(expr: Call, names: Mapping[str, Any]) -> Any:
-    if expr.function in LAZY_FUNCTIONS and expr.function not in user_functions():
-        return _lazy(expr, names)
-    if expr.function == "reveal" and (shown := reveal_handler()) is not None:
-        return shown(expr, lambda: _call(expr, names))
-    return _call(expr, names)
+    function = FUNCTIONS.get(expr.function)
+    if function is not None and function.evaluation is not Evaluation.EAGER and expr.function not in user_functions():
+        return _lazy(expr, function, names)
+    if expr.is_reveal and (shown := reveal_handler()) is not None:
+        return shown(expr, lambda: _call(expr, function, names))
+    return _call(expr, function, names)
 
 
 def _field(expr: Get, names: Mapping[str, Any]) -> Any:
@@ -387,29 +386,26 @@ def _rows(expr: Data, names: Mapping[str, Any]) -> Any:
     return [row if expr.field is None else row[expr.field] for row in rows]
 
 
-LAZY_FUNCTIONS: Final = ("choose", "default", "readable")
-"""Functions that evaluate only the arguments that they need."""
-
-
-def _lazy(expr: Call, names: Mapping[str, Any]) -> Any:
-    given = dict(zip(FUNCTIONS[expr.function].names, expr.args, strict=False)) | expr.named
-    if expr.function == "choose":
+def _lazy(expr: Call, function: Function, names: Mapping[str, Any]) -> Any:
+    """Return the value of a call that evaluates only the arguments that it needs."""
+    given = dict(zip(function.names, expr.args, strict=False)) | expr.named
+    if function.evaluation is Evaluation.CHOICE:
         condition = given["condition"]
         return _evaluate_branch(condition, given["this" if _value(condition, names) else "other"], names)
-    first = given["value"]
+    first, reading = given["value"], function.evaluation is Evaluation.READING
     try:
         value = _value(first, names)
     except NoValue as error:
-        if expr.function == "readable" and error.status == UNDEFINED:
+        if reading and error.status == UNDEFINED:
             raise Unavailable("the expression", "parse_failure", str(error)) from error
-        if expr.function == "readable":
+        if reading:
             raise
         if error.status == NOT_APPLICABLE:
             return _value(given["fallback"], names)
         value = None
     if value is not None:
         return value
-    if expr.function == "readable":
+    if reading:
         raise Unavailable("the expression", "parse_failure", "nothing that could be read")
     return _evaluate_branch(first, given["fallback"], names)
 
@@ -420,10 +416,10 @@ def _evaluate_branch(condition: Expr | Let, branch: Expr | Let, names: Mapping[s
         return _value(branch, names)
 
 
-def _call(expr: Call, names: Mapping[str, Any]) -> Any:
+def _call(expr: Call, function: Function | None, names: Mapping[str, Any]) -> Any:
     given = (*expr.args, *expr.named.values())
-    values = _all(given if expr.function != "reveal" else map(with_shared_parts, given), names)
-    for value in values if expr.function not in STRUCTURAL_FUNCTIONS else ():
+    values = _all(map(with_shared_parts, given) if expr.is_reveal else given, names)
+    for value in values if function is None or not function.takes_missing_fields else ():
         if isinstance(value, PartialRecord | list):
             _require_complete(value)
     arguments, keywords = values[: len(expr.args)], dict(zip(expr.named, values[len(expr.args) :], strict=True))

@@ -10,13 +10,26 @@ to 0.4 and from 0 to 0.2, and may be added because `a` and `b` both range from 0
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from itertools import product
+from functools import cached_property
 from typing import Final
 
 from tripos_compiler.language.aggregates import AGGREGATES
 from tripos_compiler.language.scored_values import ScoredStep, ScoringStep, scored_inputs, scored_values_of
+from tripos_compiler.library.calls import arguments_of
+from tripos_compiler.library.function import Shape
+from tripos_compiler.library.ranges import (
+    ANY,
+    CURVES,
+    NO_LESS_THAN_ZERO,
+    SHARE,
+    Range,
+    computed_range,
+    curved_range,
+    enclosing_range,
+)
+from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.plan import (
     Aggregate,
@@ -52,24 +65,6 @@ from tripos_compiler.plan import (
 from tripos_compiler.source.data_classes import dataclass
 
 # Ranges of expressions
-
-Range = tuple[float, float]
-"""Least and greatest possible value."""
-
-ANY: Final[Range] = (-math.inf, math.inf)
-NO_LESS_THAN_ZERO: Final[Range] = (0.0, math.inf)
-SHARE: Final[Range] = (0.0, 1.0)
-PERCENT: Final[Range] = (0.0, 100.0)
-FUNCTION_RANGES: Final[Mapping[str, Range]] = {
-    **dict.fromkeys(("length", "words", "turns", "depth"), NO_LESS_THAN_ZERO),
-    **dict.fromkeys(("precision", "recall", "f1", "jaccard", "overlap"), SHARE),
-    **dict.fromkeys(("rouge", "rouge_n", "edit_similarity", "similarity", "echoed", "coverage"), SHARE),
-    **dict.fromkeys(("bleu", "chrf", "best_bleu"), PERCENT),
-    "bm25": NO_LESS_THAN_ZERO,
-}
-"""Ranges of functions whose results do not depend on the arguments' ranges."""
-ITEM_OF: Final = ("first", "last", "nth")
-"""Functions that return an item of a list."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +112,11 @@ class Ranges:
 
     def _of(self, scenario: Scenario, expr: Expr) -> Range:
         type_ = self.type_at(scenario, expr)
-        if type_ is not None:
-            ends = type_range(type_)
-            return self._weighed(scenario, expr) if ends == ANY else ends
+        if type_ is not None and (ends := type_range(type_)) != ANY:
+            return ends
         match expr:
+            case Ref():
+                return self._probability(scenario, expr, ("confidence", "expected"))
             case Literal_(value=int() | float() as value) if in_bounds(value):
                 return float(value), float(value)
             case Unary(operator="-", value=value):
@@ -129,7 +125,7 @@ class Ranges:
             case Binary(operator="+" | "-" | "*" | "/" as operator, left=left, right=right):
                 return computed_range(operator, self.of(scenario, left), self.of(scenario, right))
             case Call():
-                return self._called(scenario, expr)
+                return self.called(scenario, expr)
         return ANY
 
     def type_at(self, scenario: Scenario, expr: Expr) -> Type | None:
@@ -143,8 +139,8 @@ class Ranges:
                 return None if isinstance(found, Mapping) else found
             case Get(of=of, field=field):
                 return _below(self.type_at(scenario, of), [field])
-            case Call(function=name) if name in ITEM_OF:
-                items = self.type_at(scenario, expr.args[0] if expr.args else expr.named["items"])
+            case Call(function=name) if name in FUNCTIONS and FUNCTIONS[name].shape is Shape.ITEM:
+                items = self.type_at(scenario, arguments_of(expr)[FUNCTIONS[name].names[0]])
                 return items.of if items is not None and items.kind in ("list", "set") else None
         return None
 
@@ -161,16 +157,10 @@ class Ranges:
                 found.append(self.gives.get(step.scorer))
         return found[0] if found and all(each == found[0] for each in found) else None
 
-    def _weighed(self, scenario: Scenario, expr: Expr) -> Range:
+    def _probability(self, scenario: Scenario, expr: Expr, parts: Collection[str]) -> Range:
         """Return the range of a number without a declared type that comes from token or option probabilities: a
-        probability, their maximum, or the weighted mean of a scale."""
-        match expr:
-            case Call(function=name) if name in ITEM_OF:
-                expr = expr.args[0] if expr.args else expr.named["items"]
-                told: tuple[str, ...] = ("probabilities",)
-            case _:
-                told = ("confidence", "expected")
-        if not isinstance(expr, Ref) or len(expr.path) != 2 or expr.path[1] not in told:
+        probability, their maximum, or the weighted mean of a scale. `parts` are those parts of a reply."""
+        if not isinstance(expr, Ref) or len(expr.path) != 2 or expr.path[1] not in parts:
             return ANY
         name, field = expr.path
         asked = [step for step in scenario.steps if isinstance(step, Ask) and step.name == name]
@@ -179,71 +169,58 @@ class Ranges:
         scales = [step.returns for step in asked if step.returns is not None]
         return enclosing_range(map(type_range, scales)) if field == "expected" and scales else SHARE
 
-    def _called(self, scenario: Scenario, call: Call) -> Range:
-        from tripos_compiler.library.definedness import arguments_of
+    def called(self, scenario: Scenario, call: Call) -> Range:
+        """Return the range of a call, or of the items of the list of numbers that it returns."""
+        function = FUNCTIONS.get(call.function)
+        return ANY if function is None else function.range_of(_Arguments(self, scenario, call))
 
-        if call.function in FUNCTION_RANGES:
-            return FUNCTION_RANGES[call.function]
-        given = arguments_of(call) if call.function in _NAMED else {}
-        match call.function:
-            case "best_of" | "first" | "last" | "nth":
-                items = given["items"]
-                chosen = isinstance(items, Call) and items.function == "option_probabilities"
-                return SHARE if chosen else self._weighed(scenario, Call(function="first", args=(items,)))
-            case "choose":
-                return enclosing_range(self.of(scenario, given[each]) for each in ("this", "other"))
-            case "default":
-                return enclosing_range(self.of(scenario, given[each]) for each in ("value", "fallback"))
-            case "readable":
-                return self.of(scenario, given["value"])
-            case "abs":
-                low, high = self.of(scenario, given["value"])
-                return (0.0 if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
-            case "sqrt" | "exp":
-                return curved_range(call.function, self.of(scenario, given["value"]))
-            case "log" if "base" not in given:
-                return curved_range(call.function, self.of(scenario, given["value"]))
-            case "floor" | "ceil":
-                return _each_end(
-                    math.floor if call.function == "floor" else math.ceil, self.of(scenario, given["value"])
-                )
-            case "round":
-                return self._rounded(scenario, given)
-            case "min" | "max" if len(call.args) == 1 and not call.named:
-                items = call.args[0]
-                return self.of(scenario, items.value) if isinstance(items, Each) else self._item_of(scenario, items)
-            case "expected_value":
-                return self._item_of(scenario, given["values"])
-            case "min" | "max":
-                taken = min if call.function == "min" else max
-                ends = [self.of(scenario, each) for each in (*call.args, *call.named.values())]
-                return taken(low for low, _ in ends), taken(high for _, high in ends)
-            case "rank":
-                order = given["order"]
-                return (0.0, len(order.values) - 1.0) if isinstance(order, Items) else NO_LESS_THAN_ZERO
-        return ANY
-
-    def _item_of(self, scenario: Scenario, items: Expr) -> Range:
+    def of_items(self, scenario: Scenario, items: Expr) -> Range:
         """Return the range of the items of a list."""
-        if isinstance(items, Items) and items.values:
-            return enclosing_range(self.of(scenario, each) for each in items.values)
-        return self.of(scenario, Call(function="first", args=(items,)))
+        type_ = self.type_at(scenario, items)
+        ends = ANY if type_ is None or type_.kind not in ("list", "set") else type_range(type_.of)
+        if ends != ANY:
+            return ends
+        match items:
+            case Each(value=value):
+                return self.of(scenario, value)
+            case Items(values=values) if values:
+                return enclosing_range(self.of(scenario, each) for each in values)
+            case Call():
+                return self.called(scenario, items)
+        return self._probability(scenario, items, ("probabilities",))
 
-    def _rounded(self, scenario: Scenario, given: Mapping[str, Expr]) -> Range:
-        digits = given.get("digits", Literal_(value=0))
-        if not isinstance(digits, Literal_) or not isinstance(digits.value, int):
-            return ANY
-        from tripos_compiler.library.functions.numbers import rounded
 
-        places = digits.value
-        return _each_end(lambda end: rounded(end, places), self.of(scenario, given["value"]))
+@dataclass(frozen=True)
+class _Arguments:
+    """Ranges of the arguments of a call in a scenario."""
 
+    ranges: Ranges
+    scenario: Scenario
+    call: Call
 
-_NAMED: Final = (
-    *(*ITEM_OF, "best_of", "expected_value", "choose", "default", "readable"),
-    *("abs", "sqrt", "log", "exp", "floor", "ceil", "round", "rank"),
-)
-"""Functions whose arguments are distinguished by name."""
+    @cached_property
+    def given(self) -> Mapping[str, Expr]:
+        return arguments_of(self.call)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.given
+
+    def all(self) -> Sequence[Range]:
+        return [self.ranges.of(self.scenario, each) for each in (*self.call.args, *self.call.named.values())]
+
+    def of(self, name: str) -> Range:
+        return self.ranges.of(self.scenario, self.given[name])
+
+    def items(self, name: str) -> Range:
+        return self.ranges.of_items(self.scenario, self.given[name])
+
+    def count(self, name: str) -> Range:
+        items = self.given[name]
+        return (len(items.values), len(items.values)) if isinstance(items, Items) else NO_LESS_THAN_ZERO
+
+    def literal(self, name: str) -> object:
+        given = self.given[name]
+        return given.value if isinstance(given, Literal_) else None
 
 
 def ranges_of(plan: Plan) -> Ranges:
@@ -281,16 +258,6 @@ def type_range(type_: Type) -> Range:
     return low, math.inf if inner.high is None else float(inner.high)
 
 
-def enclosing_range(ranges: Iterable[Range]) -> Range:
-    """Return the smallest range that contains all given ranges.
-
-    >>> enclosing_range([(1.0, 5.0), (0.0, 0.0)])
-    (0.0, 5.0)
-    """
-    lows, highs = zip(*ranges, strict=True)
-    return min(lows), max(highs)
-
-
 def _below(type_: Type | Mapping[str, Type] | None, path: Iterable[str]) -> Type | None:
     """Return the type of a path below a type; for a list of records, a list of the field's type."""
     for name in path:
@@ -303,75 +270,6 @@ def _below(type_: Type | Mapping[str, Type] | None, path: Iterable[str]) -> Type
         else:
             return None
     return None if isinstance(type_, Mapping) else type_
-
-
-def computed_range(operator: str, one: Range, other: Range) -> Range:
-    """Return the range of a sum, difference, product or quotient.
-
-    >>> computed_range("-", (0.0, 1.0), (0.0, math.inf))
-    (-inf, 1.0)
-    """
-    match operator:
-        case "+":
-            return _known(one[0] + other[0], one[1] + other[1])
-        case "-":
-            return _known(one[0] - other[1], one[1] - other[0])
-        case "/" if other[0] <= 0 <= other[1]:
-            return ANY
-        case "/":
-            ends = [a / b for a, b in product(one, other) if not (math.isinf(a) and math.isinf(b))]
-            unknown = any(math.isinf(end) for end in one) and any(math.isinf(end) for end in other)
-            return ANY if unknown else (min(ends), max(ends))
-    ends = [0.0 if 0.0 in (a, b) else a * b for a, b in product(one, other)]
-    return min(ends), max(ends)
-
-
-CURVES: Final = ("sqrt", "log", "exp", "atanh", "tanh")
-"""Non-linear increasing functions of a figure."""
-
-
-def curve(function: str, value: float) -> float:
-    """Return the value of one of `CURVES`; outside of its domain, its limit at the nearest point of the domain.
-
-    >>> curve("sqrt", -1.0), curve("log", 0.0), curve("exp", 1000.0), curve("atanh", 1.5)
-    (0.0, -inf, inf, inf)
-    """
-    match function:
-        case "sqrt":
-            return math.sqrt(max(value, 0.0))
-        case "log":
-            return math.log(value) if value > 0 else -math.inf
-        case "atanh":
-            return math.atanh(value) if -1 < value < 1 else math.copysign(math.inf, value)
-        case "tanh":
-            return math.tanh(value)
-    try:
-        return math.exp(value)
-    except OverflowError:
-        return math.inf
-
-
-def curved_range(function: str, of: Range) -> Range:
-    """Return the range of one of `CURVES` over a range, where it is defined.
-
-    >>> curved_range("exp", (-math.inf, 0.0)), curved_range("log", (0.0, 1.0))
-    ((0.0, 1.0), (-inf, 0.0))
-    """
-    low, high = (curve(function, end) for end in of)
-    return (low, high) if high > -math.inf else ANY
-
-
-def _known(low: float, high: float) -> Range:
-    return (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)
-
-
-def _each_end(function: Callable[[float], float], range_: Range) -> Range:
-    """Return the image of a range under a non-decreasing function."""
-    try:
-        low, high = (end if math.isinf(end) else float(function(end)) for end in range_)
-    except OverflowError:
-        return ANY
-    return low, high
 
 
 # Scales of figures

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tripos_compiler.language.aggregates import is_of_all_models
+from tripos_compiler.language.figures import aggregates_of, measures_of, walk
 from tripos_compiler.language.plan_diff import Change
 from tripos_compiler.language.references import expressions_of, names_in, paths_in, printed_axes, row_identity
-from tripos_compiler.language.scored_values import ScoredStep, aggregates_of, scored_inputs, scored_values_of
+from tripos_compiler.language.scored_values import ScoredStep, scored_inputs, scored_values_of
 from tripos_compiler.plan import (
     BUILT_IN_DIMENSIONS,
     Aggregate,
@@ -128,24 +129,12 @@ def dependencies_of(plan: Plan, measure: Measure, cell: Sequence[str | None] = (
 
 def _has_independent_cells(plan: Plan, measure: Measure) -> bool:
     """Return true if the figure of a cell or slice depends only on its own rows."""
-    measures = {each.name: each for each in plan.measures}
-    named_by = set(_named_by(measure.figure, measures)) | {measure.name}
+    measures = measures_of(plan)
+    named_by = {part.measure for part in walk(measure.figure, measures) if isinstance(part, Measured)} | {measure.name}
     own = [measures[name] for name in named_by]
     if any(each.corrected or each.missing == "paired" for each in own):
         return False
     return not any(is_of_all_models(each) for each in aggregates_of(measure.figure, measures))
-
-
-def _named_by(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[str]:
-    match figure:
-        case Measured(measure=name):
-            yield name
-            yield from _named_by(measures[name].figure, measures)
-        case Formula(values=values):
-            for value in values:
-                yield from _named_by(value, measures)
-        case Aggregate(of=Measured() | Formula() as of):
-            yield from _named_by(of, measures)
 
 
 class _DependencyCollector:

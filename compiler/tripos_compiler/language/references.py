@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from tripos_compiler.library.calls import arguments_of, is_call
+from tripos_compiler.library.functions import trees
 from tripos_compiler.plan import (
     EXPRESSIONS,
     Ask,
@@ -127,8 +129,6 @@ def _holes(part: object) -> Iterator[Hole]:
 
 # Lookups by points of a row
 
-BY_POINTS = "examples_for"
-
 
 @dataclass(frozen=True)
 class DatasetLookup:
@@ -165,9 +165,9 @@ def _exprs(scenario: Scenario) -> Iterator[Expr]:
 
 
 def _lookup(part: Expr, dataset: str, alias: str) -> DatasetLookup | None:
-    if not isinstance(part, Call) or part.function != BY_POINTS:
+    if not isinstance(part, Call) or not is_call(part, trees.examples_for):
         return None
-    given = {**dict(zip(("points", "rows", "at"), part.args, strict=False)), **part.named}
+    given = arguments_of(part)
     match given.get("points"), given.get("rows"), given.get("at"):
         case points, Data(dataset=name, field=None), Literal_(value=str(at)) if points is not None:
             return DatasetLookup(alias, points, at) if name == dataset and names_in(points) <= {alias} else None
@@ -278,7 +278,7 @@ def without_reveal(expr: Expr) -> Expr:
     >>> without_reveal(Call(function="reveal", args=(Data(dataset="raw", field="stem"),))).dataset
     'raw'
     """
-    while isinstance(expr, Call) and expr.function == "reveal":
+    while isinstance(expr, Call) and expr.is_reveal:
         expr = expr.args[0] if expr.args else expr.named["value"]
     return expr
 

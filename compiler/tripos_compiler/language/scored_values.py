@@ -13,21 +13,18 @@ from functools import cached_property
 from typing import Literal
 
 from tripos_compiler.language.aggregates import MEAN, is_of_all_models
+from tripos_compiler.language.figures import aggregates_of
 from tripos_compiler.plan import (
     Aggregate,
     Ask,
     BoolType,
     Column,
     Compare,
-    Constant,
     Converse,
     Each,
     Expr,
-    Figure,
-    Formula,
     Grade,
     Measure,
-    Measured,
     NumberType,
     Plan,
     Scenario,
@@ -55,23 +52,6 @@ def why_no_headline(measure: Measure, measures: Mapping[str, Measure]) -> str | 
     if any(is_of_all_models(each) for each in aggregates_of(measure.figure, measures)):
         return "is one figure of all models together"
     return None
-
-
-def aggregates_of(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[Aggregate]:
-    """Yield the aggregates in a figure, including those of measures that it names and those over whose cells they are
-    taken."""
-    match figure:
-        case Aggregate():
-            yield figure
-            if figure.of is not None:
-                yield from aggregates_of(figure.of, measures)
-        case Measured(measure=name):
-            yield from aggregates_of(measures[name].figure, measures)
-        case Formula(values=values):
-            for value in values:
-                yield from aggregates_of(value, measures)
-        case Constant():
-            return
 
 
 NUMBER = NumberType()

@@ -1,25 +1,30 @@
 """Definedness analysis: which expressions can be undefined, when they are defined, and which guards ensure it.
 
-An operator or function is partial if the library says so (`library/signature.py`). Literals are decided here: `split`
+An operator or function is partial if its entry in the registry says so. Literals are decided here: `split`
 has at least one item, and a number above 0 is a valid divisor. Otherwise a condition for definedness remains (`needs`).
 The condition of a `when` or `choose`, or the left side of `and` or `or`, may imply it.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, Literal
+from typing import Final, Protocol
 
+from tripos_compiler.library.calls import arguments_of
+from tripos_compiler.library.function import Evaluation, Function, Shape, StaticFacts
+from tripos_compiler.library.ranges import ANY, Range
 from tripos_compiler.library.registry import FUNCTIONS
-from tripos_compiler.library.signature import StaticFacts
+from tripos_compiler.library.rules import length_of
 from tripos_compiler.library.types import is_of_paths, without_optional
 from tripos_compiler.plan import (
     AtElement,
     Binary,
     Call,
+    Comparison,
     Data,
     Each,
     Expr,
@@ -29,15 +34,10 @@ from tripos_compiler.plan import (
     RecordValue,
     Type,
     Unary,
+    compare,
 )
 from tripos_compiler.source.data_classes import dataclass
 
-COUNTS: Final = ("length", "words", "turns", "depth")
-"""Functions that count, so that their value is at least 0."""
-KEEPS: Final = ("sorted", "sorted_by", "shuffled", "letters_for", "readable", "reveal")
-"""Functions whose result has as many items as their first argument."""
-
-Comparison = Literal["==", "!=", "<", "<=", ">", ">="]
 NEGATED: Final[Mapping[str, Comparison]] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 TURNED: Final[Mapping[str, Comparison]] = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 HOLDS: Final[Mapping[str, Callable[[float, float], bool]]] = {
@@ -65,9 +65,7 @@ def undefinedness_of(expr: Expr, types: Mapping[str, Type] | None = None) -> Und
             if known.nonzero or known.positive:
                 return None
             guard = "say what stands in its place: `default(… / …, …)`"
-            return Undefinedness(
-                "`/` has no value where it divides by 0", guard, (right,), (_compared("!=", right, 0),)
-            )
+            return Undefinedness("`/` has no value where it divides by 0", guard, (right,), (compare("!=", right, 0),))
         case Call(function=name) if (function := FUNCTIONS.get(name)) is not None and function.partial is not None:
             given = arguments_of(expr)
             known_args = {key: static_facts(each, (types or {}).get(key)) for key, each in given.items()}
@@ -75,14 +73,10 @@ def undefinedness_of(expr: Expr, types: Mapping[str, Type] | None = None) -> Und
             if partial.total(known_args):
                 return None
             of = tuple(given[key] for key in partial.of if key in given)
-            return Undefinedness(f"`{name}` has no value where {partial.why}", partial.guard, of, _needs(name, given))
+            guard = partial.guard or f"say what stands in its place: `default({name}(…), …)`"
+            needs = partial.needs(given, known_args)
+            return Undefinedness(f"`{name}` has no value where {partial.why}", guard, of, needs)
     return None
-
-
-def arguments_of(call: Call) -> dict[str, Expr]:
-    """Return the arguments of a library call, by parameter."""
-    names = (each.name for each in FUNCTIONS[call.function].parameters)
-    return dict(zip(names, call.args, strict=False)) | dict(call.named)
 
 
 def find_undefined(expr: Expr) -> Iterator[Undefinedness]:
@@ -119,19 +113,27 @@ def _each_lack(expr: Expr, lacks: Callable[[Expr], tuple[Undefinedness, ...]]) -
             yield from unguarded_undefined(lacks(right), left, expr.operator == "and")
         case Binary(left=left, right=right):
             yield from (*lacks(left), *lacks(right))
-        case Call(function="choose"):
-            given = arguments_of(expr)
-            yield from lacks(given["condition"])
-            yield from unguarded_undefined(lacks(given["this"]), given["condition"], True)
-            yield from unguarded_undefined(lacks(given["other"]), given["condition"], False)
-        case Call(function="default"):
-            yield from lacks(arguments_of(expr)["fallback"])
-        case Call(args=args, named=named):
-            for value in (*args, *named.values()):
-                yield from lacks(value)
+        case Call():
+            yield from _argument_lacks(expr, lacks)
     own = undefinedness_of(expr)
     if own is not None:
         yield own
+
+
+def _argument_lacks(call: Call, lacks: Callable[[Expr], tuple[Undefinedness, ...]]) -> Iterator[Undefinedness]:
+    """Yield the lacks of the arguments that a call evaluates."""
+    function = FUNCTIONS.get(call.function)
+    match function.evaluation if function is not None else Evaluation.EAGER:
+        case Evaluation.CHOICE:
+            given = arguments_of(call)
+            yield from lacks(given["condition"])
+            yield from unguarded_undefined(lacks(given["this"]), given["condition"], True)
+            yield from unguarded_undefined(lacks(given["other"]), given["condition"], False)
+        case Evaluation.FALLBACK:
+            yield from lacks(arguments_of(call)["fallback"])
+        case _:
+            for value in (*call.args, *call.named.values()):
+                yield from lacks(value)
 
 
 def unguarded_undefined(parts: Iterable[Undefinedness], condition: Expr, held: bool) -> Iterator[Undefinedness]:
@@ -143,6 +145,12 @@ def unguarded_undefined(parts: Iterable[Undefinedness], condition: Expr, held: b
             yield Undefinedness(lack.why, lack.guard, (*lack.of, condition), lack.needs)
 
 
+class FactsOf(Protocol):
+    """Returns the static knowledge about a value, of a type if that is known."""
+
+    def __call__(self, expr: Expr, type_: Type | None = None, /) -> StaticFacts: ...
+
+
 def static_facts(expr: Expr, type_: Type | None = None, done: dict[int, StaticFacts] | None = None) -> StaticFacts:
     """Return the static knowledge about a value without the values of names. `done` caches results by identity."""
     done = {} if done is None else done
@@ -151,7 +159,7 @@ def static_facts(expr: Expr, type_: Type | None = None, done: dict[int, StaticFa
     return done[id(expr)]
 
 
-def _known(expr: Expr, type_: Type | None, static_facts: Callable[[Expr], StaticFacts]) -> StaticFacts:
+def _known(expr: Expr, type_: Type | None, static_facts: FactsOf) -> StaticFacts:
     match expr:
         case Literal_(value=bool() as value):
             return StaticFacts(written=value)
@@ -161,21 +169,20 @@ def _known(expr: Expr, type_: Type | None, static_facts: Callable[[Expr], Static
             return StaticFacts(written=text, text=True, order=(text,))
         case Items(values=values):
             texts = [each.value for each in values if isinstance(each, Literal_) and isinstance(each.value, str)]
-            return StaticFacts(items=len(values), order=tuple(texts) if len(texts) == len(values) else None)
-        case Each(loop=loop) if loop.where is None:
-            return StaticFacts(items=static_facts(loop.of).items)
+            inner = sum(static_facts(each).items for each in values)
+            order = tuple(texts) if len(texts) == len(values) else None
+            return StaticFacts(items=len(values), inner_items=inner, order=order)
+        case Each(loop=loop, value=value) if loop.where is None:
+            items = static_facts(loop.of).items
+            return StaticFacts(items=items, inner_items=items * static_facts(value).items)
         case Data(dataset=dataset):
             return replace(_typed(type_), dataset=dataset)
         case Get(of=Data(dataset=dataset)):
             return StaticFacts(dataset=dataset)
         case Binary(operator="+" | "*" as sign, left=left, right=right):
             return _sum_or_product(sign, static_facts(left), static_facts(right))
-        case Call(function="max"):
-            every = map(static_facts, (*expr.args, *expr.named.values()))
-            least = [known.least for known in every if known.least is not None]
-            return StaticFacts(least=max(least)) if least else StaticFacts()
         case Call(function=name) if name in FUNCTIONS:
-            return _known_call(name, arguments_of(expr), type_, static_facts)
+            return _known_call(FUNCTIONS[name], expr, type_, static_facts)
     return _typed(type_)
 
 
@@ -210,108 +217,48 @@ def _sum_or_product(sign: str, left: StaticFacts, right: StaticFacts) -> StaticF
     return StaticFacts(least=left.least * right.least, nonzero=left.positive and right.positive)
 
 
-def _known_call(
-    name: str, given: Mapping[str, Expr], type_: Type | None, static_facts: Callable[[Expr], StaticFacts]
-) -> StaticFacts:
-    if name == "length":
-        return StaticFacts(least=static_facts(given["value"]).items)
-    if name in COUNTS or name == "abs":
-        return StaticFacts(least=0)
-    return replace(_typed(type_), items=_items_of(name, given))
+def _known_call(function: Function, call: Call, type_: Type | None, static_facts: FactsOf) -> StaticFacts:
+    given = arguments_of(call)
+    if function.shape is Shape.SAME:  # only a literal is checked, not the argument of a call
+        return replace(static_facts(given[function.names[0]], type_), written=None)
+    known = {name: static_facts(argument) for name, argument in given.items()}
+    every = [static_facts(argument) for argument in (*call.args, *call.named.values())]
+    least, _ = function.range_of(_KnownRanges(known, every))
+    found = replace(_typed(type_), items=function.least_items(known))
+    return found if math.isinf(least) else replace(found, least=max(least, found.least or least))
 
 
-def _items_of(name: str, given: Mapping[str, Expr]) -> int:
-    """Return a lower bound of the number of items in the list that a call returns. It is 0 for `choose`: replies to a
-    list of prompts are compiled to one, in which the first reply stands for a missing one."""
-    first = next(iter(given.values()), None)
-    if name in KEEPS and first is not None:
-        return static_facts(first).items
-    match name:
-        case "split":
-            return 1
-        case "zip":
-            return min(static_facts(given[each]).items for each in ("items", "others"))
-        case "without_last":
-            return max(static_facts(given["items"]).items - 1, 0)
-        case "drawn":  # an item that a list has twice is drawn once
-            count = static_facts(given["count"]).least or 0
-            return min(static_facts(given["items"]).items, 1) if count >= 1 else 0
-        case "distinct":
-            return int(any(static_facts(each).order for each in given.values()))
-        case "flat":
-            return _items_inside(given["lists"])
-        case "slice":
-            return _items_left(given)
-    return 0
+@dataclass(frozen=True)
+class _KnownRanges:
+    """Ranges of arguments as far as they are static."""
+
+    known: Mapping[str, StaticFacts]
+    every: Sequence[StaticFacts]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.known
+
+    def all(self) -> Sequence[Range]:
+        return [_range(known) for known in self.every]
+
+    def of(self, name: str) -> Range:
+        return _range(self.known[name])
+
+    def items(self, name: str) -> Range:
+        return ANY
+
+    def count(self, name: str) -> Range:
+        return self.known[name].items, math.inf
+
+    def literal(self, name: str) -> object:
+        return self.known[name].written
 
 
-def _items_inside(lists: Expr) -> int:
-    """Return a lower bound of the total number of items of the lists in a list."""
-    match lists:
-        case Items(values=values):
-            return sum(static_facts(value).items for value in values)
-        case Each(loop=loop, value=value) if loop.where is None:
-            return static_facts(loop.of).items * static_facts(value).items
-    return 0
-
-
-def _items_left(given: Mapping[str, Expr]) -> int:
-    """Return a lower bound of the number of items in a slice."""
-    items, start = static_facts(given["value"]).items, static_facts(given["start"]).written
-    if not isinstance(start, int):
-        return 0
-    left = max(items - start, 0) if start >= 0 else min(items, -start)
-    if "count" not in given:
-        return left
-    count = static_facts(given["count"]).written
-    return min(left, max(count, 0)) if isinstance(count, int) else 0
+def _range(known: StaticFacts) -> Range:
+    return -math.inf if known.least is None else known.least, math.inf
 
 
 # Conditions and facts
-
-
-def _compared(sign: Comparison, left: Expr, right: Expr | float) -> Binary:
-    other = Literal_(value=right) if isinstance(right, int | float) else right
-    return Binary(operator=sign, left=left, right=other)
-
-
-def _length(of: Expr) -> Call:
-    while isinstance(of, Each) and of.loop.where is None:  # there are as many values as elements
-        of = of.loop.of
-    return Call(function="length", args=(of,))
-
-
-def _needs(name: str, given: Mapping[str, Expr]) -> tuple[Expr, ...]:
-    """Return the conditions under which a call is defined; empty if they cannot be written as an expression."""
-    match name:
-        case "nth":
-            index = given["index"]
-            if isinstance(index, Literal_) and isinstance(index.value, int):
-                return (_compared(">", _length(given["items"]), index.value),)
-            below = _compared("<", index, _length(given["items"]))
-            least = static_facts(index).least
-            return (below,) if least is not None and least >= 0 else (below, _compared(">=", index, 0))
-        case "min" | "max" if "b" not in given:
-            return (_compared(">", _length(given["a"]), 0),)
-        case "first" | "last":
-            return (_compared(">", _length(given["items"]), 0),)
-        case "bleu" | "chrf" | "rouge":
-            return (_compared(">", _length(given["reference"]), 0),)
-        case "rouge_n" if isinstance(given["n"], Literal_):
-            return (_compared(">", _length(given["reference"]), 0),)
-        case "best_bleu" | "coverage":
-            return (_compared(">", _length(given["references"]), 0),)
-        case "sqrt":
-            return (_compared(">=", given["value"], 0),)
-        case "log" if "base" not in given or isinstance(given["base"], Literal_):
-            return (_compared(">", given["value"], 0),)
-        case "power":
-            return (_compared(">", given["value"], 0),)
-        case "rank":
-            return (Binary(operator="in", left=given["value"], right=given["order"]),)
-        case "picked":
-            return (_compared("==", _length(given["items"]), _length(given["keys"])),)
-    return ()
 
 
 def facts_of(condition: Expr, held: bool) -> Iterator[Expr]:
@@ -344,11 +291,11 @@ def _each_fact(condition: Expr, held: bool, facts: Callable[[Expr, bool], tuple[
         case Binary(operator="in" | "not in" as sign, left=left, right=right):
             if (sign == "in") == held:
                 yield Binary(operator="in", left=left, right=right)
-                yield _compared(">", _length(right), 0)
+                yield compare(">", length_of(right), 0)
         case Binary(operator="==" | "!=" | "<" | "<=" | ">" | ">=" as sign, left=left, right=right):
             meant = sign if held else NEGATED[sign]
-            yield _compared(meant, left, right)
-            yield _compared(TURNED[meant], right, left)
+            yield compare(meant, left, right)
+            yield compare(TURNED[meant], right, left)
         case _ if held:
             yield condition
 
@@ -381,9 +328,9 @@ def _implies(sign: str, bound: object, wanted: str, least: object, of: Expr) -> 
         return False
     if sign == "==":
         return HOLDS[wanted](bound, least)
-    if sign == "!=":  # a count that is not 0 is above it
-        counts = isinstance(of, Call) and of.function in COUNTS
-        return bound == least == 0 and (wanted == "!=" or (wanted == ">" and counts))
+    if sign == "!=":  # what is not negative and not 0 is above it
+        lowest = static_facts(of).least
+        return bound == least == 0 and (wanted == "!=" or (wanted == ">" and lowest is not None and lowest >= 0))
     if wanted == "!=":
         return (sign == ">" and bound >= least) or (sign == ">=" and bound > least) or (
             (sign == "<" and bound <= least) or (sign == "<=" and bound < least)

@@ -1,6 +1,6 @@
-"""Registry of the library's functions in groups, their versions, and functions added for a run.
+"""Registry of the library's functions in groups with all facts about them, and functions added for a run.
 
-A stored result is valid as long as the versions are unchanged. Raise the number of a function here if its result for
+A stored result is valid as long as the versions are unchanged. Raise the version of a function here if its result for
 the same arguments changes, and `RETRIEVAL_VERSION` if the result of a retrieval changes; all dependent results are then
 requested or scored again. Version 1 is not part of a fingerprint, so results from before versions existed stay valid.
 `tests/compiler/test_library_versions.py` and `tests/runtime/test_ranking.py` compare the results with the versions.
@@ -8,13 +8,15 @@ requested or scored again. Version 1 is not part of a fingerprint, so results fr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 
-from tripos_compiler.library import signature
+from tripos_compiler.library import rules
+from tripos_compiler.library.function import Evaluation, Function, SearchIndex, Shape
 from tripos_compiler.library.functions import (
     answers,
     dialogues,
@@ -23,44 +25,14 @@ from tripos_compiler.library.functions import (
     numbers,
     similarity,
     texts,
-    texts as layout,
     tools,
     trees,
 )
-from tripos_compiler.library.signature import Function, define
-from tripos_compiler.plan import Call
+from tripos_compiler.library.ranges import ANY, NO_LESS_THAN_ZERO, PERCENT, SHARE
+from tripos_compiler.plan import REVEAL, Call
 from tripos_compiler.replies import number_tokens, places, text
 
 # Versions
-
-VERSIONS: Mapping[str, int] = {
-    "bleu": 2,
-    "bm25": 2,
-    "boxed": 2,
-    "choice_letters": 2,
-    "chosen_option": 3,
-    "chrf": 2,
-    "contains": 2,
-    "drawn": 2,
-    "echoed": 2,
-    "edit_similarity": 2,
-    "ends_with": 2,
-    "exact": 2,
-    "final_number": 3,
-    "is_yes": 2,
-    "last_number": 3,
-    "nearest": 2,
-    "number": 3,
-    "option_letters": 4,
-    "right_or_wrong": 4,
-    "rouge": 2,
-    "rouge_n": 2,
-    "similarity": 2,
-    "starts_with": 2,
-    "words": 2,
-}
-"""Versions of library functions by name; the default is 1. The versions of the ranking functions `bm25` and
-`similarity` also cover their indexes."""
 
 RETRIEVAL_VERSION = 2
 """Version of retrieval steps with any ranking: which elements are omitted, how ties are broken, and where included
@@ -71,13 +43,9 @@ READER_VERSION = 2
 so that a change does not repeat requests."""
 
 
-def version_of(function: str, versions: Mapping[str, int] = VERSIONS) -> int:
-    """Return the version of a library function.
-
-    >>> version_of("bleu", {}), version_of("bleu", {"bleu": 2})
-    (1, 2)
-    """
-    return versions.get(function, 1)
+def version_of(function: str) -> int:
+    """Return the version of a library function. The versions of ranking functions also cover their indexes."""
+    return FUNCTIONS[function].version
 
 
 def version_fingerprint(name: str, version: int) -> list[object]:
@@ -93,130 +61,256 @@ def version_fingerprint(name: str, version: int) -> list[object]:
 
 GROUPS: dict[str, tuple[Function, ...]] = {
     "Reading answers": (
-        define(numbers.last_number, check=number_tokens.is_no_locale),
-        define(numbers.number, check=number_tokens.is_no_locale),
-        define(numbers.same_number),
-        define(answers.final_number, check=number_tokens.is_no_locale),
-        define(answers.choice_letters),
-        define(multiple_choice.chosen_option),
-        define(multiple_choice.option_letters),
-        define(multiple_choice.right_or_wrong),
-        define(places.boxed),
-        define(answers.after, check=texts.is_empty, partial=signature.NO_MARKER),
-        define(answers.is_yes),
+        Function(numbers.last_number, version=3, check=number_tokens.is_no_locale, overflows=True),
+        Function(numbers.number, version=3, check=number_tokens.is_no_locale, overflows=True),
+        Function(numbers.same_number, compares_answers=True),
+        Function(answers.final_number, version=3, check=number_tokens.is_no_locale, overflows=True),
+        Function(answers.choice_letters, version=2),
+        Function(multiple_choice.chosen_option, version=3, reads_option_of="options"),
+        Function(multiple_choice.option_letters, version=4),
+        Function(multiple_choice.right_or_wrong, version=4),
+        Function(places.boxed, version=2, no_longer_than_arguments=True),
+        Function(answers.after, check=texts.is_empty, partial=rules.NO_MARKER, no_longer_than_arguments=True),
+        Function(answers.is_yes, version=2),
     ),
     "Texts": (
-        define(texts.exact),
-        define(texts.contains),
-        define(texts.starts_with),
-        define(texts.ends_with),
-        define(texts.matches, check=texts.is_no_pattern, partial=signature.NO_PATTERN),
-        define(texts.regex, check=texts.is_no_pattern, partial=signature.NO_PATTERN),
-        define(texts.regex_all, check=texts.is_no_pattern, partial=signature.NO_PATTERN),
-        define(texts.regex_replace, check=texts.lacks_group, partial=signature.NO_GROUP),
-        define(texts.words),
-        define(texts.byte_count, "bytes"),
-        define(texts.lower),
-        define(texts.upper),
-        define(text.simplified),
-        define(texts.trim),
-        define(texts.replace, check=texts.is_empty, partial=signature.NOTHING_OLD),
-        define(texts.split, check=texts.is_empty, partial=signature.NO_SEPARATOR),
-        define(dialogues.each_before, check=texts.is_empty, partial=signature.NO_MARKER),
-        define(texts.lines),
-        define(texts.join),
+        Function(texts.exact, version=2, compares_answers=True),
+        Function(texts.contains, version=2),
+        Function(texts.starts_with, version=2),
+        Function(texts.ends_with, version=2),
+        Function(texts.matches, check=texts.is_no_pattern, partial=rules.NO_PATTERN),
+        Function(texts.regex, check=texts.is_no_pattern, partial=rules.NO_PATTERN),
+        Function(texts.regex_all, check=texts.is_no_pattern, partial=rules.NO_PATTERN),
+        Function(texts.regex_replace, check=texts.lacks_group, partial=rules.NO_GROUP),
+        Function(texts.words, version=2, gives=NO_LESS_THAN_ZERO),
+        Function(texts.byte_count, "bytes", gives=NO_LESS_THAN_ZERO),
+        Function(texts.lower, no_longer_than_arguments=True),
+        Function(texts.upper, no_longer_than_arguments=True),
+        Function(text.simplified, no_longer_than_arguments=True),
+        Function(texts.trim, no_longer_than_arguments=True),
+        Function(texts.replace, check=texts.is_empty, partial=rules.NOTHING_OLD),
+        Function(
+            texts.split,
+            check=texts.is_empty,
+            partial=rules.NO_SEPARATOR,
+            least_items=rules.one_item,
+            no_longer_than_arguments=True,
+        ),
+        Function(dialogues.each_before, check=texts.is_empty, partial=rules.NO_MARKER, no_longer_than_arguments=True),
+        Function(texts.lines, no_longer_than_arguments=True),
+        Function(texts.join, no_longer_than_arguments=True),
     ),
     "Numbers": (
-        define(numbers.absolute, "abs"),
-        define(numbers.rounded, "round"),
-        define(numbers.floor),
-        define(numbers.ceiling, "ceil"),
-        define(numbers.smallest, "min", rule=numbers.end_type, partial=signature.NO_LEAST),
-        define(numbers.largest, "max", rule=numbers.end_type, partial=signature.NO_GREATEST),
-        define(numbers.total, "sum"),
-        define(numbers.square_root, "sqrt", check=numbers.has_no_root, partial=signature.NO_ROOT),
-        define(numbers.logarithm, "log", check=numbers.has_no_logarithm, partial=signature.NO_LOGARITHM),
-        define(numbers.exponential, "exp"),
-        define(numbers.power, partial=signature.NO_POWER),
+        Function(numbers.absolute, "abs", gives=rules.absolute),
+        Function(numbers.rounded, "round", gives=rules.rounded, overflows=True),
+        Function(numbers.floor, gives=rules.mapped(math.floor)),
+        Function(numbers.ceiling, "ceil", gives=rules.mapped(math.ceil)),
+        Function(
+            numbers.smallest,
+            "min",
+            rule=numbers.end_type,
+            partial=rules.NO_END,
+            gives=rules.end(min),
+            ignores_order=True,
+            no_longer_than_arguments=True,
+        ),
+        Function(
+            numbers.largest,
+            "max",
+            rule=numbers.end_type,
+            partial=rules.NO_END,
+            gives=rules.end(max),
+            ignores_order=True,
+            no_longer_than_arguments=True,
+        ),
+        Function(numbers.total, "sum", gives=ANY, ignores_order=True, overflows=True),
+        Function(
+            numbers.square_root, "sqrt", check=numbers.has_no_root, partial=rules.NO_ROOT, gives=rules.curved("sqrt")
+        ),
+        Function(
+            numbers.logarithm,
+            "log",
+            check=numbers.has_no_logarithm,
+            partial=rules.NO_LOGARITHM,
+            gives=rules.curved("log"),
+        ),
+        Function(numbers.exponential, "exp", gives=rules.curved("exp"), overflows=True),
+        Function(numbers.power, partial=rules.NO_POWER, gives=ANY, overflows=True),
     ),
     "Lists and sets": (
-        define(lists.length),
-        define(lists.first, partial=signature.NO_FIRST),
-        define(lists.last, partial=signature.NO_LAST),
-        define(lists.nth, check=lists.is_negative, partial=signature.NO_ITEM),
-        define(lists.without_last),
-        define(lists.flat),
-        define(lists.distinct),
-        define(numbers.expected_value, partial=signature.NO_EXPECTATION),
-        define(numbers.option_probabilities, partial=signature.NO_OPTION_SEEN),
-        define(numbers.perplexity, partial=signature.NO_PERPLEXITY),
-        define(lists.picked, partial=signature.NOT_ALIKE),
-        define(lists.slice_, "slice", rule=lists.slice_type),
-        define(numbers.majority),
-        define(numbers.best_of, partial=signature.NO_BEST),
-        define(lists.drawn),
-        define(lists.shuffled),
-        define(multiple_choice.key_place, partial=signature.NO_KEY),
-        define(multiple_choice.shuffled_place, partial=signature.NO_SHUFFLED_PLACE),
-        define(lists.in_sequence, "sorted"),
-        define(lists.sorted_by, partial=signature.NOT_OF_ONE_LENGTH),
-        define(lists.zipped, "zip", rule=lists.zip_type, partial=signature.NO_PAIRS),
-        define(lists.some, "any"),
-        define(lists.every, "all"),
+        Function(
+            lists.length, gives=rules.number_of_items, shape=Shape.LENGTH, ignores_order=True, takes_missing_fields=True
+        ),
+        Function(
+            lists.first,
+            partial=rules.EMPTY,
+            gives=rules.item_of("items"),
+            shape=Shape.ITEM,
+            takes_missing_fields=True,
+            no_longer_than_arguments=True,
+        ),
+        Function(
+            lists.last,
+            partial=rules.EMPTY,
+            gives=rules.item_of("items"),
+            shape=Shape.ITEM,
+            takes_missing_fields=True,
+            no_longer_than_arguments=True,
+        ),
+        Function(
+            lists.nth,
+            check=lists.is_negative,
+            partial=rules.NO_ITEM,
+            gives=rules.item_of("items"),
+            shape=Shape.ITEM,
+            takes_missing_fields=True,
+            no_longer_than_arguments=True,
+        ),
+        Function(
+            lists.without_last,
+            least_items=rules.one_fewer,
+            shape=Shape.SLICE,
+            takes_missing_fields=True,
+            no_longer_than_arguments=True,
+        ),
+        Function(lists.flat, least_items=rules.all_inner, shape=Shape.FLAT),
+        Function(
+            lists.distinct,
+            least_items=rules.one_if_known,
+            shape=Shape.ORDERED,
+            ignores_order=True,
+            no_longer_than_arguments=True,
+        ),
+        Function(numbers.expected_value, partial=rules.NO_EXPECTATION, gives=rules.item_of("values"), overflows=True),
+        Function(numbers.option_probabilities, partial=rules.NO_OPTION_SEEN, gives=SHARE),
+        Function(numbers.perplexity, partial=rules.NO_PERPLEXITY, gives=NO_LESS_THAN_ZERO, overflows=True),
+        Function(
+            lists.picked,
+            partial=rules.NOT_ALIKE,
+            shape=Shape.MATCHING,
+            takes_missing_fields=True,
+            no_longer_than_arguments=True,
+        ),
+        Function(
+            lists.slice_,
+            "slice",
+            rule=lists.slice_type,
+            least_items=rules.rest,
+            shape=Shape.SLICE,
+            takes_missing_fields=True,
+        ),
+        Function(numbers.majority),
+        Function(numbers.best_of, partial=rules.NO_BEST, gives=rules.item_of("items")),
+        Function(
+            lists.drawn,
+            version=2,
+            least_items=rules.one_if_drawn,
+            shape=Shape.SAMPLE,
+            ignores_order=True,
+            no_longer_than_arguments=True,
+        ),
+        Function(lists.shuffled, least_items=rules.same_number),
+        Function(multiple_choice.key_place, partial=rules.NO_KEY, gives=rules.position_in("items")),
+        Function(multiple_choice.shuffled_place, partial=rules.NO_SHUFFLED_PLACE, gives=rules.position_in("items")),
+        Function(
+            lists.in_sequence,
+            "sorted",
+            least_items=rules.same_number,
+            shape=Shape.ORDERED,
+            ignores_order=True,
+            no_longer_than_arguments=True,
+        ),
+        Function(lists.sorted_by, partial=rules.NOT_OF_ONE_LENGTH, least_items=rules.same_number, shape=Shape.SORTED),
+        Function(
+            lists.zipped,
+            "zip",
+            rule=lists.zip_type,
+            partial=rules.NO_PAIRS,
+            least_items=rules.fewest,
+            takes_missing_fields=True,
+        ),
+        Function(lists.some, "any", ignores_order=True),
+        Function(lists.every, "all", ignores_order=True),
     ),
     "Agreement of lists and sets": (
-        define(lists.precision),
-        define(lists.recall),
-        define(lists.f1),
-        define(lists.jaccard),
-        define(lists.overlap),
+        Function(lists.precision, gives=SHARE, ignores_order=True),
+        Function(lists.recall, gives=SHARE, ignores_order=True),
+        Function(lists.f1, gives=SHARE, ignores_order=True),
+        Function(lists.jaccard, gives=SHARE, ignores_order=True),
+        Function(lists.overlap, gives=SHARE, ignores_order=True),
     ),
     "Likeness of texts": (
-        define(similarity.bleu, partial=signature.NO_REFERENCE),
-        define(similarity.chrf, partial=signature.NO_REFERENCE),
-        define(similarity.rouge, partial=signature.NO_REFERENCE),
-        define(similarity.rouge_n, check=similarity.has_no_run, partial=signature.NO_RUN_OR_REFERENCE),
-        define(similarity.edit_similarity),
-        define(similarity.similarity),
-        define(similarity.bm25),
-        define(similarity.nearest),
-        define(similarity.echoed, check=similarity.has_no_run, partial=signature.NO_RUN),
-        define(dialogues.best_bleu, partial=signature.NO_REFERENCES),
-        define(dialogues.coverage, partial=signature.NO_REFERENCES),
+        Function(similarity.bleu, version=2, partial=rules.NO_REFERENCE, gives=PERCENT),
+        Function(similarity.chrf, version=2, partial=rules.NO_REFERENCE, gives=PERCENT),
+        Function(similarity.rouge, version=2, partial=rules.NO_REFERENCE, gives=SHARE),
+        Function(
+            similarity.rouge_n, version=2, check=similarity.has_no_run, partial=rules.NO_RUN_OR_REFERENCE, gives=SHARE
+        ),
+        Function(similarity.edit_similarity, version=2, gives=SHARE),
+        Function(similarity.similarity, version=2, gives=SHARE, index=SearchIndex.GRAMS),
+        Function(similarity.bm25, version=2, gives=NO_LESS_THAN_ZERO, index=SearchIndex.TERMS),
+        Function(similarity.nearest, version=2),
+        Function(similarity.echoed, version=2, check=similarity.has_no_run, partial=rules.NO_RUN, gives=SHARE),
+        Function(dialogues.best_bleu, partial=rules.NO_REFERENCES, gives=PERCENT),
+        Function(dialogues.coverage, partial=rules.NO_REFERENCES, gives=SHARE),
     ),
     "Calls of tools": (
-        define(tools.calls_match, partial=signature.NO_TOOL),
-        define(tools.calls_fit),
+        Function(tools.calls_match, partial=rules.NO_TOOL),
+        Function(tools.calls_fit),
     ),
-    "Values of JSON": (define(answers.json_part, check=answers.is_no_path),),
+    "Values of JSON": (
+        Function(answers.json_part, check=answers.is_no_path, overflows=True, no_longer_than_arguments=True),
+    ),
     "Layout": (
-        define(layout.bullets),
-        define(layout.numbered, check=layout.has_no_sign, partial=signature.NO_SIGN),
-        define(layout.lettered, check=layout.has_no_sign, partial=signature.NO_SIGN),
-        define(layout.letters_for),
-        define(layout.json),
+        Function(texts.bullets, no_longer_than_arguments=True),
+        Function(texts.numbered, check=texts.has_no_sign, partial=rules.NO_SIGN, no_longer_than_arguments=True),
+        Function(
+            texts.lettered,
+            check=texts.has_no_sign,
+            partial=rules.NO_SIGN,
+            no_longer_than_arguments=True,
+            prints_options="items",
+        ),
+        Function(texts.letters_for, least_items=rules.same_number),
+        Function(texts.json, no_longer_than_arguments=True),
     ),
     "Choices and missing values": (
-        define(lists.default),
-        define(lists.readable),
-        define(lists.choose),
-        define(lists.reveal),
-        define(lists.rank, rule=lists.rank_type, partial=signature.NOT_IN_ORDER),
+        Function(
+            lists.default,
+            evaluation=Evaluation.FALLBACK,
+            gives=rules.either("value", "fallback"),
+            no_longer_than_arguments=True,
+        ),
+        Function(
+            lists.readable,
+            evaluation=Evaluation.READING,
+            gives=rules.same_range,
+            shape=Shape.SAME,
+            no_longer_than_arguments=True,
+        ),
+        Function(
+            lists.choose,
+            evaluation=Evaluation.CHOICE,
+            gives=rules.either("this", "other"),
+            no_longer_than_arguments=True,
+        ),
+        Function(lists.reveal, REVEAL, gives=rules.same_range, shape=Shape.SAME),
+        Function(lists.rank, rule=lists.rank_type, partial=rules.NOT_IN_ORDER, gives=rules.position_in("order")),
     ),
     "Dialogues": (
-        define(dialogues.turns),
-        define(dialogues.speaker_turns),
-        define(dialogues.with_turn),
-        define(dialogues.renamed),
-        define(dialogues.transcript),
+        Function(dialogues.turns, gives=NO_LESS_THAN_ZERO),
+        Function(dialogues.speaker_turns, no_longer_than_arguments=True),
+        Function(dialogues.with_turn, no_longer_than_arguments=True),
+        Function(dialogues.renamed, no_longer_than_arguments=True),
+        Function(dialogues.transcript, no_longer_than_arguments=True),
     ),
     "Trees": (
-        define(trees.leaves),
-        define(trees.leaf),
-        define(trees.parent),
-        define(trees.depth),
-        define(trees.examples_for, rule=trees.examples_type, partial=signature.NO_FIELD),
-        define(trees.siblings, rule=trees.siblings_type, partial=signature.NO_PLACE),
+        Function(trees.leaves),
+        Function(trees.leaf, no_longer_than_arguments=True),
+        Function(trees.parent, no_longer_than_arguments=True),
+        Function(trees.depth, gives=NO_LESS_THAN_ZERO),
+        Function(trees.examples_for, rule=trees.examples_type, partial=rules.NO_FIELD, shape=Shape.EXAMPLES),
+        Function(trees.siblings, rule=trees.siblings_type, partial=rules.NO_PLACE),
     ),
 }
 """Functions in groups."""

@@ -11,8 +11,10 @@ from dataclasses import replace
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.table import SETTINGS
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.language.references import direct_dependencies, subexpressions, transitive_dependencies
+from tripos_compiler.library.calls import call, name_of
+from tripos_compiler.library.functions import lists, multiple_choice, texts
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.types import fits, type_notation, without_optional
 from tripos_compiler.lowering.multi_turn_asks import (
@@ -38,8 +40,6 @@ from tripos_compiler.plan import (
     LIKELIHOODS,
     REPLY_PARTS,
     Ask,
-    Binary,
-    Call,
     Converse,
     DataField,
     DialogueType,
@@ -60,6 +60,7 @@ from tripos_compiler.plan import (
     TextType,
     Tool,
     Type,
+    all_of,
     probability_fields,
     serialized_form,
     tool_reply_type,
@@ -108,8 +109,11 @@ def lower_continued(steps: Steps, statement: Statement, role: Name) -> str | boo
     if not isinstance(found, Ask | Converse) or binding is None:
         if binding is not None and binding.type is None and not binding.fields:
             return False  # it was reported
-        close = nearest(name.text, [step.name for step in steps.lowered if isinstance(step, Ask | Converse)])
-        help_ = f"did you mean `{close}`?" if close else "name an `ask` or a `converse` step that stands before"
+        help_ = suggest(
+            name.text,
+            [step.name for step in steps.lowered if isinstance(step, Ask | Converse)],
+            "name an `ask` or a `converse` step that stands before",
+        )
         program.diagnostics.error(
             "E0201", f"nothing called `{name.text}` can be continued here", name.span, help=help_, unknown=name.text
         )
@@ -345,27 +349,27 @@ def bind_options(program: Program, scope: Scope, statement: Statement) -> Bindin
     if given is None or key is None or (draw is not None and by is None):
         return None
     letters, mark = _literal(statement, "letters"), _literal(statement, "mark")
-    wrong = FUNCTIONS["lettered"].check({name: each.value for name, each in mark.items()})
+    wrong = FUNCTIONS[name_of(texts.lettered)].check({name: each.value for name, each in mark.items()})
     if isinstance(wrong, str):
         program.diagnostics.error("E0303", wrong, statement.syntax("mark").span, help='for example `marked "({}) "`')
         return None
-    options = given.expr if by is None else Call(function="shuffled", args=(given.expr, by.expr))
-    shown = Call(function="letters_for", args=(options,), named=letters)
+    options = given.expr if by is None else call(lists.shuffled, given.expr, by.expr)
+    shown = call(texts.letters_for, options, **letters)
     place: Expr = key.expr
     if key.type.kind != "integer":
-        place = Call(function="key_place", args=(key.expr, given.expr), named=letters)
+        place = call(multiple_choice.key_place, key.expr, given.expr, **letters)
     if by is not None:
-        place = Call(function="shuffled_place", args=(place, given.expr, by.expr))
+        place = call(multiple_choice.shuffled_place, place, given.expr, by.expr)
     elif key.type.kind == "integer":  # a position or letter beyond the options is undefined
-        place = Call(function="key_place", args=(Call(function="nth", args=(shown, place)), given.expr), named=letters)
+        place = call(multiple_choice.key_place, call(lists.nth, shown, place), given.expr, **letters)
     may = tuple(lack for each in (given, key, by) if each is not None for lack in each.may)
     name, span = statement.name().text, statement.name().span
     fields: dict[str, tuple[Type, Expr]] = {
         "options": (TEXTS, options),
-        "text": (TextType(), Call(function="lettered", args=(options,), named={**letters, **mark})),
+        "text": (TextType(), call(texts.lettered, options, **letters, **mark)),
         "letters": (TEXTS, shown),
         "right": (IntegerType(), place),
-        "letter": (TextType(), Call(function="nth", args=(shown, place))),
+        "letter": (TextType(), call(lists.nth, shown, place)),
     }
     bound = {field: Binding((name, field), type_, {}, expr, span, may) for field, (type_, expr) in fields.items()}
     return Binding((name,), None, bound, span=span)
@@ -427,9 +431,8 @@ def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | Non
         texts = _texts_of_ask(steps, ask, written, loaded, alias, returns)
     if texts is None:
         return None
-    condition = where.expr if isinstance(where, Typed) else None
-    if isinstance(when, Typed):  # a shot that is not shown has a condition that fails
-        condition = when.expr if condition is None else Binary(operator="and", left=when.expr, right=condition)
+    shown, chosen = (each.expr if isinstance(each, Typed) else None for each in (when, where))
+    condition = all_of(shown, chosen)  # a shot that is not shown has a condition that fails
     prompt, reply = texts
     return Shots(
         count=int(count.value) if isinstance(count, Number) else 1,
@@ -563,12 +566,12 @@ def _reply(steps: Steps, binding: Binding, type_: Type, span: Span, returns: Typ
     expr = binding.value or Ref(path=binding.path)
     hole = Hole(expr=expr, type=type_)
     if returns is not None and without_optional(returns).kind in ("list", "set", "record", "json"):
-        hole = Hole(expr=Call(function="json", args=(expr,)), type=TextType())
+        hole = Hole(expr=call(texts.json, expr), type=TextType())
     from tripos_compiler.typecheck.templates import CheckedHole
 
-    texts: Texts = {language: Template(parts=(hole,)) for language in steps.program.languages}
+    prompts: Texts = {language: Template(parts=(hole,)) for language in steps.program.languages}
     filled = CheckedHole(Typed(hole.expr, hole.type), span)
-    return LocalizedTemplate(texts, dict.fromkeys(steps.program.languages, (filled,)))
+    return LocalizedTemplate(prompts, dict.fromkeys(steps.program.languages, (filled,)))
 
 
 def _paths(typed: Typed) -> set[tuple[str, ...]]:

@@ -19,7 +19,6 @@ from typing import Any, Final
 from tripos_compiler.language.evaluation import (
     DATA,
     INDEX_PREFIX,
-    LAZY_FUNCTIONS,
     MissingValue,
     Unavailable,
     elements,
@@ -31,9 +30,11 @@ from tripos_compiler.language.references import (
     query_expressions,
     required_inputs,
     subexpressions,
-    without_reveal,
 )
+from tripos_compiler.library.calls import evaluation_of, is_call, search_index_of
 from tripos_compiler.library.definedness import undefinedness_of
+from tripos_compiler.library.function import Evaluation, SearchIndex
+from tripos_compiler.library.functions import lists
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import (
     Ask,
@@ -324,7 +325,8 @@ class StepReachability:
         parts = [self._value(part, case) for part in parts_of(expr)]
         if isinstance(expr, RecordValue):  # one field may be undefined while another is read
             return ANY_STATE if any(UNDEFINED in part for part in parts) else DEFINED
-        if isinstance(expr, Call) and expr.function in LAZY_FUNCTIONS:  # an undefined argument may not be evaluated
+        lazy = isinstance(expr, Call) and evaluation_of(expr) is not Evaluation.EAGER
+        if lazy:  # an undefined argument may not be evaluated
             return ANY_STATE if any(UNDEFINED in part for part in parts) or _is_partial(expr) else DEFINED
         if any(part == {UNDEFINED} for part in parts):
             return frozenset((UNDEFINED,))
@@ -405,14 +407,9 @@ def _is_partial(part: Expr) -> bool:
             return True
         case Each(loop=loop):
             return loop.most is not None
-        case Call(function=function, args=args, named=named):
-            if function == "picked":  # defined for columns of one data set, which have equal length
-                bare = [without_reveal(arg) for arg in args[:2]]
-                columns = {arg.dataset if isinstance(arg, Data) else "" for arg in bare}
-                return len(columns) > 1 or "" in columns
-            if function in ("examples_for", "siblings"):
-                return len(args) + len(named) > 2  # a field that rows may lack
-            return function == "readable" or function not in FUNCTIONS or undefinedness_of(part) is not None
+        case Call(function=function):
+            reads = evaluation_of(part) is Evaluation.READING
+            return reads or function not in FUNCTIONS or undefinedness_of(part) is not None
     return False
 
 
@@ -560,7 +557,7 @@ def _pool(program: Program, step: Retrieve) -> RetrievalCorpus:
 def _sides(step: Retrieve) -> Iterator[tuple[Expr, Expr]]:
     """Yield the two sides of each similarity: the text of the row, and the text of the element."""
     for part in subexpressions(step.by):
-        if isinstance(part, Call) and part.function == "similarity":
+        if isinstance(part, Call) and search_index_of(part) is SearchIndex.GRAMS:
             one, other = [*part.args, *part.named.values()][:2]
             if names_in(other) == {step.alias} and step.alias not in names_in(one):
                 yield one, other
@@ -597,7 +594,7 @@ def _values(program: Program, expr: Expr) -> Iterator[str]:
                 yield from (f"row {number}" for number in range(loaded.count))
             for row in loaded.rows:
                 yield from _flat(row.values if field is None else row.values[field])
-        case Call(function="picked", args=(items, *_)):
+        case Call(args=(items, *_)) if is_call(expr, lists.picked):
             yield from _values(program, items)  # for all keys together
         case Call(args=args):
             for each in args:

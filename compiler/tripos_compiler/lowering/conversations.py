@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics.diagnostic import Label, nearest
+from tripos_compiler.diagnostics.diagnostic import Label, suggest
 from tripos_compiler.lowering.asks import may_answer
 from tripos_compiler.lowering.requests import Request, lower_request
 from tripos_compiler.lowering.steps import Steps, note_shown_names, warn_undefined_request
@@ -115,9 +115,8 @@ def _role(steps: Steps, role: Name, names: list[Name]) -> bool:
     roles = steps.program.declared.get("role", {})
     if role.text in roles and any(name not in roles for name in spoken):
         return False  # probably the speaker whose name was reported
-    close = nearest(role.text, spoken)
     help_ = f"its speakers are {', '.join(f'`{name}`' for name in spoken)}" if spoken else "give it a block of its own"
-    help_ = f"did you mean `{close}`?" if close else help_
+    help_ = suggest(role.text, spoken, help_)
     message = f"`{role.text}` takes no part in this conversation"
     steps.program.diagnostics.error("E0201", message, role.span, help=help_, unknown=role.text)
     return False

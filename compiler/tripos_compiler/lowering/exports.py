@@ -17,7 +17,7 @@ from typing import Literal
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.table import SETTINGS
-from tripos_compiler.diagnostics.diagnostic import Label, nearest
+from tripos_compiler.diagnostics.diagnostic import Label, suggest
 from tripos_compiler.language.contexts import count_cells
 from tripos_compiler.language.evaluation import evaluate
 from tripos_compiler.language.rendering import media_printed
@@ -711,9 +711,8 @@ def _step(program: Program, step: Name, role: Name | None) -> bool:
     if not same:
         if len(program.scenarios) == len(program.declared.get("scenario", {})):
             names = list(dict.fromkeys(ask.name for ask in asks if role is None or ask.role == role.text))
-            close = nearest(step.text, names)
             some = ", ".join(f"`{name}`" for name in names[:8]) or "no such step"
-            help_ = f"did you mean `{close}`?" if close else f"there is {some}"
+            help_ = suggest(step.text, names, f"there is {some}")
             message = f"no scenario asks `{step.text}`"
             program.diagnostics.error("E0201", message, step.span, help=help_, unknown=step.text)
         return False

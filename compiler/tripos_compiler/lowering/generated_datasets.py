@@ -18,6 +18,7 @@ from tripos_compiler.language.references import (
 from tripos_compiler.library.types import element_type, type_notation, without_optional
 from tripos_compiler.lowering.call_counts import may_be_undefined
 from tripos_compiler.lowering.datasets import lower_file, lower_key, lower_like
+from tripos_compiler.lowering.dependency_order import in_order
 from tripos_compiler.lowering.generation_sources import (
     GenerationLowering,
     GenerationStep,
@@ -653,7 +654,7 @@ def lower_datasets(program: Program, memory: Memory | None = None) -> None:
     kept = memory.datasets if memory is not None else LoweredCache()
     around = program.of("benchmark", "axis", *KINDS["scorer"])  # a key may be a formula
     kept.enter((*around, frozenset(program.diagnostics.skipped_names), program.data))
-    _Order(program, kept).run()
+    _lower_in_order(program, kept)
 
 
 def lower_scenario_dataset(
@@ -698,65 +699,44 @@ def _keep(program: Program, name: str, loaded: LoadedDataset | None) -> None:
         program.loaded[name] = loaded
 
 
-class _Order:
-    """Lowers each data set after those it is made from. Reports circles."""
+def _lower_in_order(program: Program, kept: LoweredCache) -> None:
+    """Lower each data set after those it is made from. Reports circles."""
+    statements = program.of(*KINDS["dataset"])
+    by_name: dict[str, Statement] = {}
+    for statement in statements:
+        by_name.setdefault(statement.name().text, statement)
+    order, cycles = in_order({name: sorted(_dependencies(each)) for name, each in by_name.items()})
+    for cycle in cycles:
+        message = f"these data sets are made from each other in a circle: {' → '.join([*cycle, cycle[0]])}"
+        if len(cycle) == 1:
+            message = f"data set `{cycle[0]}` is made from itself"
+        span = by_name[cycle[0]].name().span
+        program.diagnostics.error("E0203", message, span, help="make one of them from something else")
+    circular = {name for cycle in cycles for name in cycle}
+    for name in order:
+        if name not in circular:
+            loaded = _lower_cached(program, kept, by_name[name], name)
+            if loaded is not None:
+                program.top_level_datasets[name] = loaded
+            _keep(program, name, loaded)
+    for statement in statements:
+        name = statement.name().text
+        if by_name[name] is not statement:  # its repeated name was reported; its content is still checked
+            _lower_by_construct(program, statement, name)
 
-    def __init__(self, program: Program, kept: LoweredCache) -> None:
-        self.program = program
-        self.kept = kept
-        self.statements = program.of(*KINDS["dataset"])
-        self.by_name = {each.name().text: each for each in reversed(self.statements)}
-        self.done: set[str] = set()
-        self.circular: set[str] = set()
 
-    def run(self) -> None:
-        """Lower all data sets."""
-        for statement in self.statements:
-            name = statement.name().text
-            if self.by_name[name] is statement:
-                self._visit(name, ())
-            else:  # its repeated name was reported; its content is still checked
-                _lower_by_construct(self.program, statement, name)
-
-    def _visit(self, name: str, path: tuple[str, ...]) -> None:
-        if name in path:
-            self._circle(path[path.index(name) :])
-        if name in self.done or name in path:
-            return
-        statement = self.by_name[name]
-        for needed in sorted(_dependencies(statement) & set(self.by_name)):
-            self._visit(needed, (*path, name))
-        self.done.add(name)
-        if name in self.circular:
-            return
-        loaded = self._file(statement, name)
-        if loaded is not None:
-            self.program.top_level_datasets[name] = loaded
-        _keep(self.program, name, loaded)
-
-    def _file(self, statement: Statement, name: str) -> LoadedDataset | None:
-        """Lower a data set. One that is read from a file and depends on no other is cached."""
-        if statement.construct != "dataset":
-            return _lower_by_construct(self.program, statement, name)
-        lowered = self.kept.find(statement)
-        if lowered is None:
-            own = fork_program(self.program)
-            lowered = program_additions(self.program, own, _lower_by_construct(own, statement, name))
-            self.kept.keep(statement, lowered)
-        lowered.add_to(self.program)
-        loaded: LoadedDataset | None = lowered.result
-        return loaded
-
-    def _circle(self, circle: tuple[str, ...]) -> None:
-        first = min(circle, key=lambda name: self.statements.index(self.by_name[name]))
-        start = circle.index(first)
-        shown = " → ".join([*circle[start:], *circle[:start], first])
-        message = f"these data sets are made from each other in a circle: {shown}"
-        if len(circle) == 1:
-            message = f"data set `{first}` is made from itself"
-        span = self.by_name[first].name().span
-        self.program.diagnostics.error("E0203", message, span, help="make one of them from something else")
-        self.circular.update(circle)
+def _lower_cached(program: Program, kept: LoweredCache, statement: Statement, name: str) -> LoadedDataset | None:
+    """Lower a data set. One that is read from a file and depends on no other is cached."""
+    if statement.construct != "dataset":
+        return _lower_by_construct(program, statement, name)
+    lowered = kept.find(statement)
+    if lowered is None:
+        own = fork_program(program)
+        lowered = program_additions(program, own, _lower_by_construct(own, statement, name))
+        kept.keep(statement, lowered)
+    lowered.add_to(program)
+    loaded: LoadedDataset | None = lowered.result
+    return loaded
 
 
 def _dependencies(statement: Statement) -> set[str]:

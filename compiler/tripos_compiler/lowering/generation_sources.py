@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics.diagnostic import Label, nearest
+from tripos_compiler.diagnostics.diagnostic import Label, suggest
 from tripos_compiler.language.contexts import allowed_cells, axes_in_guards, count_cells
 from tripos_compiler.language.evaluation import DATA, TREES, Unavailable, evaluate
 from tripos_compiler.language.references import names_in, subexpressions
@@ -486,8 +486,7 @@ def _written(
     try:
         ParsedTree(branches).below(str(path.value))
     except KeyError:
-        close = nearest(str(path.value), _paths(branches))
-        help_ = f"did you mean `{close}`?" if close else "write the names from the top, with ` / ` between them"
+        help_ = suggest(str(path.value), _paths(branches), "write the names from the top, with ` / ` between them")
         making.error("E0398", f"`{tree.text}` has no branch `{path.value}`", span, help=help_)
         return None
     return path, {str(path.value): str(path.value)}

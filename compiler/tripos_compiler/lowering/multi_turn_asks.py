@@ -9,11 +9,12 @@ expression over their replies: the result of the first turn after which the chat
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, reduce
-from typing import Literal
+from functools import partial
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.language.references import names_in, subexpressions
+from tripos_compiler.library.calls import call, choose
+from tripos_compiler.library.functions import dialogues, lists, texts
 from tripos_compiler.library.types import type_notation
 from tripos_compiler.lowering.call_counts import is_evaluable
 from tripos_compiler.lowering.folding import map_part
@@ -35,7 +36,6 @@ from tripos_compiler.plan import (
     SAID,
     TOOL_LOOP_FIELDS,
     Ask,
-    Binary,
     Call,
     DialogueType,
     Each,
@@ -45,7 +45,6 @@ from tripos_compiler.plan import (
     Items,
     JsonType,
     ListType,
-    Literal_,
     Loop,
     RecordType,
     RecordValue,
@@ -55,7 +54,11 @@ from tripos_compiler.plan import (
     TextType,
     Tool,
     Type,
-    Unary,
+    all_of,
+    any_of,
+    compare,
+    lit,
+    negated,
     tool_function_name,
     tool_loop_type,
 )
@@ -83,10 +86,8 @@ class LoopUser:
 
     def ended(self, said: Expr) -> Expr:
         """Return the condition that the user's turn `said` ends the loop."""
-        over: list[Expr] = [Call(function="contains", args=(said, Literal_(value=each))) for each in self.ends]
-        if not over:
-            return Literal_(value=False)
-        return reduce(lambda one, other: Binary(operator="or", left=one, right=other), over)
+        over = any_of(*(call(texts.contains, said, lit(each)) for each in self.ends))
+        return lit(False) if over is None else over
 
 
 @dataclass(frozen=True)
@@ -227,7 +228,7 @@ def add_loop_turns(steps: Steps, statement: Statement, first: Ask, loop: ToolLoo
         if before is not None:
             prompt = None if before.said is None else _prompt(steps, before.said)
             alone = {"system": None, "shots": (), "chat": None, "prompt": prompt, "continues": before.ask.name}
-            ask = ask.model_copy(update={**alone, "when": _both(first.when, before.more)})
+            ask = ask.model_copy(update={**alone, "when": all_of(first.when, before.more)})
         answer = None if user is None else _answer(first, ask, user)
         turns.append(_LoopTurn(ask, answer, user, loop.ends))
         for each in (ask, answer):
@@ -251,21 +252,12 @@ class _LoopTurn:
     @property
     def calls(self) -> Expr:
         """The condition that the turn calls a tool."""
-        count = Call(function="length", args=(Ref(path=(self.ask.name, "calls")),))
-        return Binary(operator=">", left=count, right=Literal_(value=0))
+        return compare(">", call(lists.length, Ref(path=(self.ask.name, "calls"))), 0)
 
     @property
     def over(self) -> Expr | None:
         """The condition that the turn has a valid call that ends the loop; None if no tool ends it."""
-        made: list[Expr] = [
-            Binary(
-                operator=">",
-                left=Call(function="length", args=(Ref(path=(self.ask.name, tool)),)),
-                right=Literal_(value=0),
-            )
-            for tool in self.ends
-        ]
-        return reduce(lambda one, other: Binary(operator="or", left=one, right=other), made) if made else None
+        return any_of(*(compare(">", call(lists.length, Ref(path=(self.ask.name, tool))), 0) for tool in self.ends))
 
     @property
     def said(self) -> Expr | None:
@@ -277,16 +269,15 @@ class _LoopTurn:
         """The condition that another turn follows, unless this is the last."""
         more = self.calls
         if self.said is not None and self.user is not None:
-            goes_on = Unary(operator="not", value=self.user.ended(self.said))
-            more = Binary(operator="or", left=more, right=goes_on)
-        return more if self.over is None else _both(Unary(operator="not", value=self.over), more)
+            more = any_of(more, negated(self.user.ended(self.said)))
+        return more if self.over is None else all_of(negated(self.over), more)
 
     def value(self, field: str, *, last: bool) -> Expr:
         """Return the value of a field of the loop if it ends with this turn."""
         found = self._without_call(field, last=last)
         if field != "ended" or self.over is None:
             return found
-        return Call(function="choose", args=(self.over, Literal_(value=CALLED), found))
+        return choose(self.over, lit(CALLED), found)
 
     def _without_call(self, field: str, *, last: bool) -> Expr:
         """Return the value of a field if no call ends the loop."""
@@ -294,12 +285,11 @@ class _LoopTurn:
         if self.said is None or self.user is None:
             return found
         if field == "turns":
-            role = Literal_(value=self.user.role.text)
-            with_answer = Call(function="with_turn", args=(found, role, self.said))
-            return Call(function="choose", args=(self.calls, found, with_answer))
+            with_answer = call(dialogues.with_turn, found, lit(self.user.role.text), self.said)
+            return choose(self.calls, found, with_answer)
         if field == "ended":
-            over = Literal_(value=SAID)
-            return Call(function="choose", args=(self.more, Literal_(value=LIMIT), over)) if last else over
+            over = lit(SAID)
+            return choose(self.more, lit(LIMIT), over) if last else over
         return found
 
 
@@ -308,14 +298,9 @@ def _prompt(steps: Steps, said: Expr) -> Texts:
     return {language: Template(parts=(hole,)) for language in steps.program.languages}
 
 
-def _both(one: Expr | None, other: Expr) -> Expr:
-    return other if one is None else Binary(operator="and", left=one, right=other)
-
-
 def _answer(first: Ask, turn: Ask, user: LoopUser) -> Ask:
     """Return the ask to the user after a turn."""
-    count = Call(function="length", args=(Ref(path=(turn.name, "calls")),))
-    silent = Binary(operator="==", left=count, right=Literal_(value=0))
+    silent = compare("==", call(lists.length, Ref(path=(turn.name, "calls"))), 0)
     number = turn.name.removeprefix(turn.script)
     return Ask(
         name=f"{turn.script}.{user.role.text}{number}",
@@ -325,7 +310,7 @@ def _answer(first: Ask, turn: Ask, user: LoopUser) -> Ask:
         opened=True,
         samples=first.samples,
         settings=user.question.settings,
-        when=_both(first.when, silent),
+        when=all_of(first.when, silent),
         fingerprint="",
     )
 
@@ -336,7 +321,7 @@ def _loop_binding(name: Name, type_: RecordType, turns: Sequence[_LoopTurn]) -> 
     def at_the_end(field: str) -> Expr:
         found = turns[-1].value(field, last=True)
         for turn in reversed(turns[:-1]):
-            found = Call(function="choose", args=(turn.more, found, turn.value(field, last=False)))
+            found = choose(turn.more, found, turn.value(field, last=False))
         return found
 
     last = at_the_end("text")
@@ -399,21 +384,18 @@ def add_prompt_turns(steps: Steps, statement: Statement, first: Ask, script: Pro
     name, languages, items = statement.name(), steps.program.languages, steps.program.diagnostics.items
     prompts, most = script.prompts.expr, script.most
     warn_undefined(steps, script.prompts, REQUEST_UNDEFINED)
-    count = Call(function="length", args=(prompts,))
+    count = call(lists.length, prompts)
     turns: list[Ask] = []
     ends: list[Expr] = []
     """For each turn, the condition that it is the last."""
     for number in range(most):
-        fits = Binary(operator="<=", left=count, right=Literal_(value=most))
-        more = Binary(operator=">", left=count, right=Literal_(value=number))
-        asked_when = [*([first.when] if first.when is not None else []), fits, more]
-        asked_when += [Unary(operator="not", value=each) for each in ends]
-        hole = Hole(expr=Call(function="nth", args=(prompts, Literal_(value=number))), type=TextType())
+        reached = compare("<=", count, most), compare(">", count, number)
+        hole = Hole(expr=call(lists.nth, prompts, lit(number)), type=TextType())
         turn = first.model_copy(
             update={
                 "name": f"{name.text}({number + 1})",
                 "prompt": {language: Template(parts=(hole,)) for language in languages},
-                "when": _joined("and", asked_when),
+                "when": all_of(first.when, *reached, *map(negated, ends)),
             }
         )
         if turns:
@@ -453,7 +435,7 @@ def _end(steps: Steps, statement: Statement, turns: Sequence[Ask], prompts: Expr
             found.append(typed.expr)
     finally:
         steps.scope = outer
-    return [_joined("or", found)] if found else []
+    return [any_of(*found)] if found else []
 
 
 def _prompts_binding(name: Name, turns: Sequence[Ask], prompts: Expr, ends: Sequence[Expr]) -> Binding:
@@ -462,38 +444,33 @@ def _prompts_binding(name: Name, turns: Sequence[Ask], prompts: Expr, ends: Sequ
 
     They are the values of the first turn after which the chat ends.
     """
-    count, span = Call(function="length", args=(prompts,)), name.span
-    texts = [Ref(path=(turn.name, "text")) for turn in turns]
-    said = [Call(function="nth", args=(prompts, Literal_(value=number))) for number in range(len(turns))]
+    count, span = call(lists.length, prompts), name.span
+    replied = [Ref(path=(turn.name, "text")) for turn in turns]
+    said = [call(lists.nth, prompts, lit(number)) for number in range(len(turns))]
 
     def dialogue(number: int) -> Expr:
         found: Expr = Items(values=())
-        for prompt, text in list(zip(said, texts, strict=True))[:number]:
+        for prompt, text in list(zip(said, replied, strict=True))[:number]:
             for speaker, spoken in ((ASKER, prompt), (turns[0].role, text)):
-                found = Call(function="with_turn", args=(found, Literal_(value=speaker), spoken))
+                found = call(dialogues.with_turn, found, lit(speaker), spoken)
         return found
 
     def at_the_end(value: Callable[[int], Expr]) -> Expr:
         found = value(len(turns))
         for number in range(len(turns) - 1, 0, -1):
             if ends:  # separate from the length test, which does not depend on a reply
-                found = Call(function="choose", args=(ends[number - 1], value(number), found))
-            over = Binary(operator="<=", left=count, right=Literal_(value=number))
-            found = Call(function="choose", args=(over, value(number), found))
+                found = choose(ends[number - 1], value(number), found)
+            found = choose(compare("<=", count, number), value(number), found)
         return found
 
-    last = at_the_end(lambda number: texts[number - 1])
-    replies = at_the_end(lambda number: Items(values=tuple(texts[:number])))
+    last = at_the_end(lambda number: replied[number - 1])
+    replies = at_the_end(lambda number: Items(values=tuple(replied[:number])))
     fields = {
         "text": Binding((name.text, "text"), TextType(), {}, last, span),
         "replies": Binding((name.text, "replies"), TEXTS, {}, replies, span, most=len(turns)),
         "turns": Binding((name.text, "turns"), DialogueType(), {}, at_the_end(dialogue), span),
     }
     return Binding((name.text,), TextType(), fields, last, span)
-
-
-def _joined(operator: Literal["and", "or"], conditions: Sequence[Expr]) -> Expr:
-    return reduce(lambda left, right: Binary(operator=operator, left=left, right=right), conditions)
 
 
 # Asks for each element of a list
@@ -584,17 +561,11 @@ def add_element_asks(steps: Steps, statement: Statement, ask: Ask, listed: Eleme
         message = f"a reply has a field `{own.text}`, which the element would be called too"
         steps.program.diagnostics.error("E0202", message, own.span, help="take another name for the element")
         return False
-    count, records = Call(function="length", args=(listed.of,)), list[Expr]()
+    count, records = call(lists.length, listed.of), list[Expr]()
     for place in range(listed.most):
-        element = (
-            listed.replied[place]
-            if place < len(listed.replied)
-            else Call(function="nth", args=(listed.of, Literal_(value=place)))
-        )
-        asked_when = [ask.when] if ask.when is not None else []
-        asked_when += [Binary(operator="<=", left=count, right=Literal_(value=listed.most))]
-        asked_when += [Binary(operator=">", left=count, right=Literal_(value=place))]
-        named = {"name": f"{name.text}({place + 1})", "element": place, "when": _joined("and", asked_when)}
+        element = listed.replied[place] if place < len(listed.replied) else call(lists.nth, listed.of, lit(place))
+        when = all_of(ask.when, compare("<=", count, listed.most), compare(">", count, place))
+        named = {"name": f"{name.text}({place + 1})", "element": place, "when": when}
         put = partial(_substitute_element, steps.program.index.places, listed.alias, element)
         one = map_part(ask.model_copy(update={"when": None}), put)
         one = one.model_copy(update=named)
@@ -604,12 +575,11 @@ def add_element_asks(steps: Steps, statement: Statement, ask: Ask, listed: Eleme
         records.append(RecordValue(fields={own.text: element, **said}))
     steps.asked[name.text] = (listed.of, records)
     of = listed.of
-    bounded = Each(loop=Loop(alias=listed.alias, of=of, most=listed.most), value=Literal_(value=True))
-    length = Call(function="length", args=(bounded,))
-    some = Binary(operator=">", left=length, right=Literal_(value=0))
-    there = Call(function="slice", args=(Items(values=tuple(records)), Literal_(value=0), length))
-    none = Items(values=(Call(function="nth", args=(of, Literal_(value=0))),))
-    value = Call(function="choose", args=(some, there, none))
+    bounded = Each(loop=Loop(alias=listed.alias, of=of, most=listed.most), value=lit(True))
+    length = call(lists.length, bounded)
+    there = call(lists.slice_, Items(values=tuple(records)), lit(0), length)
+    none = Items(values=(call(lists.nth, of, lit(0)),))
+    value = choose(compare(">", length, 0), there, none)
     type_ = ListType(of=RecordType(fields={**shown, **read}))
     steps.scope[name.text] = Binding((name.text,), type_, {}, value, name.span, most=listed.most)
     steps.define("ask", name, type_)

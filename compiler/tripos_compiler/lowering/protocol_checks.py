@@ -29,7 +29,10 @@ from tripos_compiler.language.references import (
     subexpressions,
     template_expressions,
 )
-from tripos_compiler.library.definedness import arguments_of
+from tripos_compiler.library.calls import arguments_of, call, is_call
+from tripos_compiler.library.function import Function
+from tripos_compiler.library.functions import lists, multiple_choice, tools
+from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.lowering.cases import ScenarioCases
 from tripos_compiler.lowering.steps import Steps, list_length
 from tripos_compiler.plan import (
@@ -302,8 +305,6 @@ WINS = 0.8
 MOST_RIGHT = 0.8
 """The share of rows that need a right trial reply before a row without one is reported."""
 CONSTANTS = ("", "A", "B", "C", "D", "E", "F", "A B C D E F", "yes", "no", "true", "false", "0", "1", "2")
-COMPARING = frozenset({"same_number", "exact"})
-"""Functions that test whether two values are the same answer."""
 
 
 @dataclass(frozen=True)
@@ -463,13 +464,13 @@ class _ProbedScore:
         letter.
         """
         for said, key in self._compared():
-            if isinstance(said, Call) and said.function == "chosen_option":
+            if isinstance(said, Call) and is_call(said, multiple_choice.chosen_option):
                 yield said.args[-1], key
 
     def allowed_calls(self) -> Iterator[tuple[Expr, Expr]]:
         """Yield the tools of a row and the right calls, if the score matches calls with them."""
         for part in subexpressions(self.score.value):
-            if isinstance(part, Call) and part.function == "calls_match":
+            if isinstance(part, Call) and is_call(part, tools.calls_match):
                 given = arguments_of(part)
                 yield given["tools"], given["allowed"]
 
@@ -478,7 +479,9 @@ class _ProbedScore:
         match self.score.value:
             case Binary(operator="==", left=left, right=right):
                 sides = (left, right)
-            case Call(function=function, args=(left, right)) if function in COMPARING:
+            case Call(function=function, args=(left, right)) if (
+                function in FUNCTIONS and FUNCTIONS[function].compares_answers
+            ):
                 sides = (left, right)
             case _:
                 return
@@ -612,9 +615,6 @@ def _no_option(options: Expr, key: Expr, names: Mapping[str, Any]) -> bool:
 
 # The checks of a scenario
 
-LETTERED = {"chosen_option": "options", "lettered": "items"}
-"""The functions that take the options of a question, with the parameter for them."""
-
 
 def check_protocol(
     program: Program, statement: Statement, scenario: Scenario, cases: ScenarioCases, steps: Steps
@@ -721,14 +721,17 @@ def _options(
     seen: set[str] = set()
     for step in steps.lowered:
         for expr in step_expressions(step):
-            for call in (part for part in subexpressions(expr) if isinstance(part, Call) and part.function in LETTERED):
-                options = arguments_of(call)[LETTERED[call.function]]
+            for part, function in _library_calls(expr):
+                parameter = function.reads_option_of or function.prints_options
+                if parameter is None:
+                    continue
+                options = arguments_of(part)[parameter]
                 key = serialized_form(options).model_dump_json()
                 if not names_in(options) <= known or key in seen:
                     continue
                 where = _place(steps, step)
                 fields = {path[1] for path in paths_in(options) if path[0] == cases.alias and len(path) > 1}
-                if call.function == "chosen_option" and fields and not fields & shown and "*" not in shown:
+                if function.reads_option_of is not None and fields and not fields & shown and "*" not in shown:
                     named = step.name.partition(".")[0]  # for a column, the measure
                     message = f"`{named}` reads which option is chosen, and no prompt shows the options"
                     help_ = "print them: `{{ lettered(…) }}`"
@@ -744,15 +747,22 @@ def _options(
                     program.diagnostics.warning("W1009", message, where, help=help_)
 
 
+def _library_calls(expr: Expr) -> Iterator[tuple[Call, Function]]:
+    """Yield the calls of library functions in an expression."""
+    for part in subexpressions(expr):
+        if isinstance(part, Call) and (function := FUNCTIONS.get(part.function)) is not None:
+            yield part, function
+
+
 def _keys(program: Program, rows: Sequence[Mapping[str, Any]], steps: Steps) -> None:
     """Warn of keys that name none of the options of their row."""
     for statement in steps.options:
         fields = steps.scope[statement.name().text].fields
         options, place = fields["options"].value, fields["right"].value
         assert isinstance(place, Call)
-        if place.function == "shuffled_place":  # the order may depend on an arm
+        if is_call(place, multiple_choice.shuffled_place):  # the order may depend on an arm
             options = place.args[1]
-            place = Call(function="nth", args=(options, place.args[0]))
+            place = call(lists.nth, options, place.args[0])
         assert options is not None
         lacking = [number for number, names in enumerate(rows, 1) if _lacks_key(options, place, names)]
         if lacking:

@@ -8,21 +8,23 @@ are lowered after the data sets (`DeferredScorers`); the others before, because 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import fields, replace
 from typing import Any, Literal
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics.diagnostic import Label, nearest
+from tripos_compiler.diagnostics.diagnostic import Label, nearest, suggest
 from tripos_compiler.language.aggregates import AGGREGATES
 from tripos_compiler.language.intervals import INTERVAL_ENDS
 from tripos_compiler.language.references import names_in, template_expressions
+from tripos_compiler.library.calls import call
+from tripos_compiler.library.functions import texts
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.library.types import fits, type_notation
+from tripos_compiler.lowering.dependency_order import in_order
 from tripos_compiler.lowering.requests import lower_samples, lower_settings
 from tripos_compiler.plan import (
-    Call,
     DeclaredSettings,
     DialogueType,
     Expr,
@@ -259,8 +261,9 @@ def _agrees(
     for key, declared in plugin.parameters.items():
         of = python.parameters.get(key)
         if of is None:
-            close = nearest(key, set(python.parameters) - set(plugin.parameters))
-            help_ = f"did you mean `{close}`?" if close else "remove it, or add it to the function"
+            help_ = suggest(
+                key, set(python.parameters) - set(plugin.parameters), "remove it, or add it to the function"
+            )
             differs(f"`{plugin.function}` has no parameter `{key}`", parameters.names[key].span, help_)
         elif not fits(declared, of):
             message = f"`{key}` is `{type_notation(declared)}` here, and the function takes `{type_notation(of)}`"
@@ -366,9 +369,7 @@ def lower_similarity(program: Program, statement: Statement, name: Name, paramet
         help_ = f"write `scorer {name.text}(one: text, other: text) by {role.text} {{ gives similarity }}`"
         program.diagnostics.error("E0705", message, name.span, help=help_)
         return
-    one, other = (
-        Hole(expr=Call(function="json", args=(Ref(path=(each,)),)), type=TextType()) for each in parameters.types
-    )
+    one, other = (Hole(expr=call(texts.json, Ref(path=(each,))), type=TextType()) for each in parameters.types)
     program.index.define("scorer", name.text, name.span, detail=f"{parameters.shown(name.text)} -> similarity")
     scorer = Scorer(
         name=name.text,
@@ -503,30 +504,16 @@ def lower_formulas(program: Program, formulas: list[tuple[FormulaScorer, Paramet
     uses = {
         name: [used for used in _called(formula.value) if used in waiting] for name, (formula, _) in waiting.items()
     }
-    depths: dict[str, int] = {}
-    while waiting:
-        ready = [name for name in waiting if all(used in depths for used in uses[name])]
-        for name in ready:
+    order, cycles = in_order(uses)
+    for cycle in cycles:
+        message = f"these use each other in a circle: {' → '.join([*cycle, cycle[0]])}"
+        help_ = "let one of them use its parameters only"
+        program.diagnostics.error("E0203", message, waiting[cycle[0]][0].name.span, help=help_)
+    depths = {name: 0 for cycle in cycles for name in cycle}  # reported, so their uses are not
+    for name in order:
+        if name not in depths:
             depths[name] = 1 + max((depths[used] for used in uses[name]), default=0)
-            _check(program, *waiting.pop(name), depths[name])
-        if not ready:
-            circle = _circle(uses, waiting)
-            first, message = circle[0], f"these use each other in a circle: {' → '.join([*circle, circle[0]])}"
-            help_ = "let one of them use its parameters only"
-            program.diagnostics.error("E0203", message, waiting[first][0].name.span, help=help_)
-            for name in circle:
-                depths[name] = 0  # reported, so its uses are not
-                del waiting[name]
-
-
-def _circle(uses: Mapping[str, list[str]], waiting: Mapping[str, object]) -> list[str]:
-    """Return the names of a circle in order of use."""
-    way = [next(iter(waiting))]
-    while True:
-        name = next(used for used in uses[way[-1]] if used in waiting)
-        if name in way:
-            return way[way.index(name) :]
-        way.append(name)
+            _check(program, *waiting[name], depths[name])
 
 
 def _check(program: Program, formula: FormulaScorer, parameters: Parameters, depth: int) -> None:
@@ -1055,8 +1042,7 @@ def _cell(program: Program, cell: Name) -> float | bool | None:
         help_ = "write what the metric counts as a number above 0, such as `2` or `0.5`"
         program.diagnostics.error("E0708", f"`{cell.text}` is no weight", cell.span, help=help_)
         return False
-    close = nearest(cell.text, MARKS)
     message = f"`{cell.text}` is not a mark" if cell.text else "this cell is empty"
     help_ = "write `x` or a weight where the metric applies, `.` where it does not"
-    program.diagnostics.error("E0602", message, cell.span, help=f"did you mean `{close}`?" if close else help_)
+    program.diagnostics.error("E0602", message, cell.span, help=suggest(cell.text, MARKS, help_))
     return False

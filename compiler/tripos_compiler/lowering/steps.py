@@ -14,6 +14,9 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Label
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.references import names_in, roles_called, subexpressions, transitive_dependencies
+from tripos_compiler.library.calls import call, search_index_of
+from tripos_compiler.library.function import SearchIndex
+from tripos_compiler.library.functions import lists
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.types import fits, type_notation
 from tripos_compiler.lowering.folding import map_expression, map_loop
@@ -351,7 +354,7 @@ def _looked_at(loops: Sequence[Loop], args: Iterable[Expr]) -> tuple[Loop, ...]:
         others = [other for other in loops[: loops.index(loop)] if other not in kept]
         for other in reversed(others):
             if where is not None and other.alias in _names_at(where):
-                where = Call(function="any", args=(Each(loop=other, value=where),))
+                where = call(lists.some, Each(loop=other, value=where))
         found.append(loop if where is loop.where else loop.model_copy(update={"where": where}))
     return tuple(found)
 
@@ -559,11 +562,14 @@ def _using(steps: Steps, top: Statement) -> str | bool | None:
 
 
 def _embeds(by: Expr, alias: str) -> bool:
-    """Return true if there is a `similarity`, and each compares a text of the element alone with one without it.
+    """Return true if there is a function that vectors can replace, and each compares a text of the element alone with
+    one without it.
 
     Only then can both texts be embedded separately.
     """
-    calls = [part for part in subexpressions(by) if isinstance(part, Call) and part.function == "similarity"]
+    calls = [
+        part for part in subexpressions(by) if isinstance(part, Call) and search_index_of(part) is SearchIndex.GRAMS
+    ]
     sides = [[names_in(each) for each in (*call.args, *call.named.values())] for call in calls]
     return bool(calls) and all(
         sum(names == {alias} for names in each) == 1 and sum(alias in names for names in each) == 1 for each in sides

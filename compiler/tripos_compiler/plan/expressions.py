@@ -163,11 +163,20 @@ class Ref(Part):
     path: tuple[str, ...]
 
 
+REVEAL = "reveal"
+"""Function that returns its argument and declassifies it."""
+
+
 class Call(Part):
     op: Literal["call"] = "call"
     function: str
     args: tuple[Inner, ...] = ()
     named: dict[str, Inner] = {}
+
+    @property
+    def is_reveal(self) -> bool:
+        """True if it declassifies its argument."""
+        return self.function == REVEAL
 
 
 class Unary(Part):
@@ -591,7 +600,7 @@ def with_shared_parts(expr: Expr) -> Expr | Let:
     if known is None or known[0]() is not expr:
         if type(expr) in LEAVES:
             return expr
-        shared = share_parts(expr, opaque="reveal", invariant=True) if _may_share(expr) else expr
+        shared = share_parts(expr, opaque=REVEAL, invariant=True) if _may_share(expr) else expr
         place = id(expr)
         known = ref(expr, lambda gone: _forget(place, gone)), None if shared is expr else shared
         _named[place] = known

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any, Literal, TypeVar
 
 from tripos_compiler.constructs.signature import Labels, Statement
-from tripos_compiler.diagnostics.diagnostic import Diagnostics, Label, nearest
+from tripos_compiler.diagnostics.diagnostic import Diagnostics, Label, nearest, suggest
 from tripos_compiler.language.near_duplicates import NearCopies
 from tripos_compiler.library.definedness import Undefinedness, unguarded_undefined
 from tripos_compiler.plan import (
@@ -633,8 +633,7 @@ class Program:
                 general = text
             elif language.text not in self.languages and not (for_readers and convention_of(language.text)):
                 if self.benchmark is not None:
-                    close = nearest(language.text, self.languages)
-                    help_ = f"did you mean `{close}`?" if close else "add it to `languages` of the benchmark"
+                    help_ = suggest(language.text, self.languages, "add it to `languages` of the benchmark")
                     message = f"`{language.text}` is not a language of this benchmark"
                     self.diagnostics.error("E0201", message, language.span, help=help_, unknown=language.text)
                 good = False

@@ -26,7 +26,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics.diagnostic import Label, nearest
+from tripos_compiler.diagnostics.diagnostic import Label, suggest
 from tripos_compiler.language.references import subexpressions
 from tripos_compiler.plan import (
     BoolType,
@@ -263,9 +263,8 @@ class PythonFile:
         found = [node for node in self.module.body if _defines(node, name)]
         if not found:
             names = [node.name for node in self.module.body if isinstance(node, ast.FunctionDef)]
-            close = nearest(name, names)
             listed = ", ".join(f"`{each}`" for each in names[:8])
-            help_ = f"did you mean `{close}`?" if close else (f"it has {listed}" if listed else "it has no functions")
+            help_ = suggest(name, names, f"it has {listed}" if listed else "it has no functions")
             raise Unusable("E0311", f"`{self.source.path}` has no function `{name}`", help_)
         node = found[-1]  # as in Python, the last definition wins
         if not isinstance(node, ast.FunctionDef):
@@ -819,8 +818,7 @@ def read_program(program: Program, statement: Statement) -> Plugin | None:
 def _named(written: str, name: str, version: str) -> Plugin:
     shipped = SHIPPED.get(name)
     if shipped is None and name.startswith(SHIPPED_PREFIX):
-        close = nearest(name, SHIPPED)
-        help_ = f"did you mean `{close}`?" if close else f"its programs are {', '.join(SHIPPED)}"
+        help_ = suggest(name, SHIPPED, f"its programs are {', '.join(SHIPPED)}")
         raise Unusable("E0106", f"Tripos has no program `{name}`", help_)
     if shipped is None:
         return _plugin(None, written, "service")

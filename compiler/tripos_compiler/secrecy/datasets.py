@@ -17,6 +17,7 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Label
 from tripos_compiler.language.references import expressions_of, subexpressions
 from tripos_compiler.library.definedness import find_undefined
+from tripos_compiler.library.function import Evaluation
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.types import holds_media
 from tripos_compiler.plan import (
@@ -264,11 +265,12 @@ class GenerationFlow:
                     self.told.append((flows.within(said).all(condition), flows.places.of(condition, place.head)))
 
     def _may_fail(self, part: Expr) -> bool:
-        """Return true if the operation can fail with defined operands: a number out of bounds, or a failing user's
-        function.
+        """Return true if the operation can fail with defined operands: a number out of bounds, a text that cannot be
+        read, or a failing user's function.
         """
         if isinstance(part, Call):
-            return part.function not in FUNCTIONS or part.function in ("power", "sum")
+            function = FUNCTIONS.get(part.function)
+            return function is None or function.overflows or function.evaluation is Evaluation.READING
         return isinstance(part, Binary) and part.operator in ("+", "-", "*", "/")
 
     def _verifying(self, name: str) -> Statement:

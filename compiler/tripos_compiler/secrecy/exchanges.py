@@ -12,7 +12,8 @@ from dataclasses import field
 from enum import IntEnum
 
 from tripos_compiler.language.references import names_in, without_reveal
-from tripos_compiler.library.definedness import arguments_of, find_undefined
+from tripos_compiler.library.definedness import find_undefined
+from tripos_compiler.library.function import Shape
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import (
     Binary,
@@ -31,7 +32,7 @@ from tripos_compiler.plan import (
     Unary,
 )
 from tripos_compiler.secrecy.datasets import written_fields
-from tripos_compiler.secrecy.flows import UNORDERED, Flows
+from tripos_compiler.secrecy.flows import Flows
 from tripos_compiler.secrecy.labels import Flow, Secret, split_by_source
 from tripos_compiler.source.data_classes import dataclass
 
@@ -103,19 +104,19 @@ class Exchanges:
                 return _joined(map(self.of, values))
             case RecordValue(fields=fields):
                 return _joined(map(self.of, fields.values()))
-            case Call(function=function) if function in UNORDERED:
-                rows = function == "length"
-                return _joined(self._unordered(each, rows=rows) for each in (*expr.args, *expr.named.values()))
-            case Call(function="reveal"):
-                return self.of(arguments_of(expr)["value"])
-            case Call(function="flat"):
-                found = self.of(arguments_of(expr)["lists"])
-                return Exchange.CHANGES if found == Exchange.ROWS else found
-            case Call(function=function):
-                if function not in FUNCTIONS and self.flows.tables.impure(expr):
-                    return Exchange.CHANGES
-                return _joined(map(self.of, (*expr.args, *expr.named.values())))
+            case Call():
+                return self._call(expr)
         return Exchange.CHANGES
+
+    def _call(self, call: Call) -> Exchange:
+        arguments = (*call.args, *call.named.values())
+        function = FUNCTIONS.get(call.function)
+        if function is None:
+            return Exchange.CHANGES if self.flows.tables.impure(call) else _joined(map(self.of, arguments))
+        if function.ignores_order:
+            return _joined(self._unordered(each, rows=function.shape is Shape.LENGTH) for each in arguments)
+        found = _joined(map(self.of, arguments))
+        return Exchange.CHANGES if found == Exchange.ROWS and function.shape is Shape.FLAT else found
 
     def _unordered(self, expr: Expr, *, rows: bool = False) -> Exchange:
         """Return the effect on a list whose order does not matter."""

@@ -1,13 +1,13 @@
 """Taint analysis of expressions: the secrets that a value depends on, and the source spans for messages.
 
-A value depends on everything that its parts depend on. The exceptions are the functions in `SHAPE_RULES`, which move
-elements of lists or fields of records unchanged, those in `UNORDERED`, whose result does not depend on the order of a
-list, and `choose` with a constant condition. Whether a value is defined is revealed together with it.
+A value depends on everything that its parts depend on. The exceptions are the functions with a `Shape`, which move
+elements of lists or fields of records unchanged, those that ignore the order of a list, and a choice with a constant
+condition. Whether a value is defined is revealed together with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from operator import itemgetter
@@ -16,7 +16,8 @@ from typing import Protocol, assert_never
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Label
 from tripos_compiler.language.references import names_in, subexpressions
-from tripos_compiler.library.definedness import arguments_of
+from tripos_compiler.library.calls import arguments_of
+from tripos_compiler.library.function import Evaluation, Shape
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import (
     AtElement,
@@ -240,18 +241,21 @@ class Flows:
         return self.within({loop.alias: Flow(source.all) if source.each is None else source.each})
 
     def _call(self, expr: Call) -> Flow:
-        if expr.function not in FUNCTIONS:
+        function = FUNCTIONS.get(expr.function)
+        if function is None:
             return Flow(union(self.all(*expr.args, *expr.named.values()), self.tables.impure(expr)))
         given = arguments_of(expr)
-        if expr.function == "reveal":
+        if expr.is_reveal:
             self.revealed(expr, self)
             return PUBLIC
-        if expr.function == "choose" and (decided := _decided(given["condition"])) is not None:
-            return self.of(given["this" if decided else "other"])
-        shape = SHAPE_RULES.get(expr.function)
-        if shape is not None:
-            return shape(self, expr, given)
-        if expr.function in UNORDERED:
+        if function.evaluation is Evaluation.CHOICE:
+            return _choice(self, given)
+        if function.evaluation is Evaluation.FALLBACK:
+            return join_flows((self.of(given["value"]), self.of(given["fallback"])))
+        rule = SHAPE_RULES.get(function.shape)
+        if rule is not None:
+            return rule(self, expr, [given[name] for name in function.names if name in given])
+        if function.ignores_order:
             return Flow(union(*(self.of(each).content for each in (*expr.args, *expr.named.values()))))
         return Flow(self.all(*expr.args, *expr.named.values()))
 
@@ -267,50 +271,55 @@ def _decided(condition: Expr) -> bool | None:
     return None
 
 
+def _choice(flows: Flows, given: Mapping[str, Expr]) -> Flow:
+    """Either value, depending on the condition."""
+    decided = _decided(given["condition"])
+    if decided is not None:
+        return flows.of(given["this" if decided else "other"])
+    chosen = join_flows((flows.of(given["this"]), flows.of(given["other"])))
+    return chosen.beside(flows.all(given["condition"]))
+
+
 # Functions that keep the shape of their arguments
 
-Shape = Callable[[Flows, Call, Mapping[str, Expr]], Flow]
+ShapeRule = Callable[[Flows, Call, Sequence[Expr]], Flow]
+"""Returns the flow of a call from its arguments in the order of the parameters."""
 
 
-def _length(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+def _length(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     """The number of elements; for a text, its length."""
-    flow = flows.of(given["value"])
+    flow = flows.of(given[0])
     return Flow(flow.what if flow.each is not None else flow.all)
 
 
-def _element(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+def _item(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     """One element. The position of the element is revealed too."""
-    flow, rest = flows.of(given["items"]), [each for name, each in given.items() if name != "items"]
+    flow, rest = flows.of(given[0]), given[1:]
     return _subset(Flow(union(flow.what, flow.order), each=flow.element)).element.beside(flows.all(*rest))
 
 
-def _without_last(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """All elements except the last."""
-    flow = flows.of(given["items"])
-    return _subset(flow).beside(flow.order)
-
-
-def _drawn(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+def _sample(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     """Some elements, selected by value; equal elements are drawn once."""
-    flow, rest = flows.of(given["items"]), [each for name, each in given.items() if name != "items"]
+    flow, rest = flows.of(given[0]), given[1:]
     return _subset(Flow(union(flow.content, flows.all(*rest)), each=flow.element))
 
 
-def _sliced(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+def _slice(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     """Some elements of a list, by position; or a part of a text."""
-    flow, rest = flows.of(given["value"]), [each for name, each in given.items() if name != "value"]
+    flow, rest = flows.of(given[0]), given[1:]
     if flow.each is None:
-        return Flow(flows.all(*given.values()))
+        return Flow(flows.all(*given))
     return _subset(flow).beside(union(flow.order, flows.all(*rest)))
 
 
-def _picked(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+def _matching(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     """The elements whose key has a given value. Two columns of one data set correspond, whatever the order of
     its rows.
     """
-    flow, keys = flows.of(given["items"]), flows.of(given["keys"])
-    apart = NONE if _of_one_table(given["items"], given["keys"]) else union(flow.order, keys.order)
-    what = union(flow.what, keys.content, apart, flows.all(given["key"]))
+    items, of, key = given
+    flow, keys = flows.of(items), flows.of(of)
+    apart = NONE if _of_one_table(items, of) else union(flow.order, keys.order)
+    what = union(flow.what, keys.content, apart, flows.all(key))
     return _subset(Flow(what, each=flow.element, order=flow.order))
 
 
@@ -318,47 +327,37 @@ def _of_one_table(one: Expr, other: Expr) -> bool:
     return isinstance(one, Data) and isinstance(other, Data) and one.dataset == other.dataset
 
 
-def _ordered(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+def _ordered(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     """Elements of lists, selected and ordered by value."""
     flow = join_flows(flows.of(each) for each in (*call.args, *call.named.values()))
     return Flow(flow.content, each=flow.element)
 
 
-def _sorted_by(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+def _sorted(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     """The elements ordered by other values; ties keep their order. Two columns of one data set correspond, whatever the
     order of its rows.
     """
-    flow, values = flows.of(given["items"]), flows.of(given["values"])
+    of, by = given
+    flow, values = flows.of(of), flows.of(by)
     order = values.content
-    of, by = given["items"], given["values"]
     if not (_of_one_table(of, by) and isinstance(by, Data) and flows.tables.has_unique_values(by)):
         order = union(order, flow.order, values.order)
     return Flow(union(flow.what, values.what), each=flow.element, order=order)
 
 
-def _default(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """Either value, depending on whether the first is present."""
-    return join_flows((flows.of(given["value"]), flows.of(given["fallback"])))
+def _same(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
+    return flows.of(given[0])
 
 
-def _readable(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    return flows.of(given["value"])
-
-
-def _choose(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """Either value, depending on the condition."""
-    chosen = join_flows((flows.of(given["this"]), flows.of(given["other"])))
-    return chosen.beside(flows.all(given["condition"]))
-
-
-def _examples(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+def _examples(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     """The named fields of the rows whose place is one of the points."""
-    rows, names = flows.of(given["rows"]), [*subexpressions(given["at"]), *subexpressions(given["fields"])]
+    points, of, at, fields = given
+    rows, names = flows.of(of), [*subexpressions(at), *subexpressions(fields)]
     written = [name.value for name in names if isinstance(name, Literal_)]
     if rows.each is None or len(written) + sum(isinstance(name, Items) for name in names) < len(names):
         return Flow(flows.all(*call.args, *call.named.values()))
     shown = Flow(union(*(rows.each.at(str(name)).all for name in written)))
-    return _subset(Flow(union(rows.what, rows.order, shown.what, flows.all(given["points"])), each=shown))
+    return _subset(Flow(union(rows.what, rows.order, shown.what, flows.all(points)), each=shown))
 
 
 def _subset(flow: Flow) -> Flow:
@@ -367,30 +366,17 @@ def _subset(flow: Flow) -> Flow:
     return Flow(flow.what, each=each, order=flow.order)
 
 
-SHAPE_RULES: Mapping[str, Shape] = {
-    "length": _length,
-    "first": _element,
-    "last": _element,
-    "nth": _element,
-    "without_last": _without_last,
-    "drawn": _drawn,
-    "picked": _picked,
-    "slice": _sliced,
-    "distinct": _ordered,
-    "sorted": _ordered,
-    "sorted_by": _sorted_by,
-    "default": _default,
-    "readable": _readable,
-    "choose": _choose,
-    "examples_for": _examples,
+SHAPE_RULES: Mapping[Shape, ShapeRule] = {
+    Shape.SAME: _same,
+    Shape.LENGTH: _length,
+    Shape.ITEM: _item,
+    Shape.SLICE: _slice,
+    Shape.SAMPLE: _sample,
+    Shape.ORDERED: _ordered,
+    Shape.SORTED: _sorted,
+    Shape.MATCHING: _matching,
+    Shape.EXAMPLES: _examples,
 }
 """Flows of the functions that keep the shape of a list, record or element. With any other function, every part of the
 result depends on every argument.
 """
-UNORDERED = frozenset(
-    {
-        "length", "distinct", "sorted", "drawn", "sum", "min", "max", "any", "all",
-        "precision", "recall", "f1", "jaccard", "overlap",
-    }
-)  # fmt: skip
-"""The functions whose result does not depend on the order of a list."""

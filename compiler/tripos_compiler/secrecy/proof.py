@@ -9,7 +9,7 @@ from dataclasses import field
 
 from tripos_compiler.diagnostics.diagnostic import Label
 from tripos_compiler.language.references import subexpressions
-from tripos_compiler.library.definedness import arguments_of
+from tripos_compiler.library.calls import arguments_of
 from tripos_compiler.plan import Call, Data, Expr, Literal_, Reveal, Scenario
 from tripos_compiler.resolve.program import Program
 from tripos_compiler.secrecy.copies import (
@@ -137,9 +137,7 @@ class Proof:
     def _look_at_rows(self, scenario: Scenario) -> None:
         """Analyse the condition that selects the rows of a scenario, for the `reveal` calls in it."""
         where = None if scenario.rows is None else scenario.rows.where
-        if where is None or not any(
-            isinstance(part, Call) and part.function == "reveal" for part in subexpressions(where)
-        ):
+        if where is None or not any(isinstance(part, Call) and part.is_reveal for part in subexpressions(where)):
             return
         following = self._heard(scenario)
         following.names = following.rows.bind()

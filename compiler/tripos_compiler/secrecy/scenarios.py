@@ -15,10 +15,11 @@ from functools import cached_property
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Label
 from tripos_compiler.language.references import expressions_of, nested_loops, paths_in, subexpressions
+from tripos_compiler.library.calls import search_index_of
+from tripos_compiler.library.function import SearchIndex
 from tripos_compiler.plan import (
     REPLY_PARTS,
     Ask,
-    Call,
     Column,
     Compare,
     Converse,
@@ -436,7 +437,7 @@ class ScenarioTaintAnalysis:
         flows = self.flows(step.name, {step.alias: element})
         name, top = statement.name().span, statement.one_of("top")
         by = self.flows(step.name, {step.alias: every}).all(step.by)
-        if any(isinstance(part, Call) and part.function == "bm25" for part in subexpressions(step.by)):
+        if any(search_index_of(part) is SearchIndex.TERMS for part in subexpressions(step.by)):
             by = union(by, source.what)  # the rarity of a word depends on all rows
         if step.using is not None:
             disclosures = [Disclosure(by, self.places.of(step.by, statement.head), "what is embedded tells")]

@@ -10,11 +10,12 @@ from dataclasses import field, fields, replace
 from typing import Protocol
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics.diagnostic import Label, nearest
+from tripos_compiler.diagnostics.diagnostic import Label, suggest
 from tripos_compiler.language.references import names_in
 from tripos_compiler.library.definedness import undefinedness_of
+from tripos_compiler.library.function import Evaluation, Function
 from tripos_compiler.library.registry import FUNCTIONS
-from tripos_compiler.library.signature import ArgumentError, Function, Parameter
+from tripos_compiler.library.signature import ArgumentError, Parameter
 from tripos_compiler.library.types import fits, parse_type_notation, type_notation, without_optional
 from tripos_compiler.plan import (
     Call,
@@ -340,8 +341,11 @@ def check_call(elaborator: Checker, syntax: CallExpr) -> Typed | None:
         return _plugged(elaborator, syntax, name, plugin)
     if name in program.declared.get("function", {}):
         return None  # its declaration was reported
-    close = nearest(name, [*FUNCTIONS, *program.declared.get("function", {}), *program.declared["scorer"]])
-    help_ = f"did you mean `{close}`?" if close else "docs/language/functions.md lists them"
+    help_ = suggest(
+        name,
+        [*FUNCTIONS, *program.declared.get("function", {}), *program.declared["scorer"]],
+        "docs/language/functions.md lists them",
+    )
     elaborator.error("E0205", f"there is no function `{name}`", syntax.function.span, help_, name)
     return None
 
@@ -492,14 +496,14 @@ def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed
 def _lacking(function: Function, given: Sequence[CheckedArgument]) -> tuple[PossiblyUndefined, ...]:
     """Return the reasons why the arguments make a call undefined. A lazy function does not evaluate all of them."""
     by_name = {each.parameter.name: each.typed for each in given}
-    match function.name:
-        case "choose":
+    match function.evaluation:
+        case Evaluation.CHOICE:
             condition = by_name["condition"]
             chosen = by_name["this"].under(condition.expr), by_name["other"].under(condition.expr, held=False)
             return (*condition.may, *chosen[0], *chosen[1])
-        case "default":
+        case Evaluation.FALLBACK:
             return by_name["fallback"].may
-        case "readable":
+        case Evaluation.READING:
             return ()
     return undefined_in(each.typed for each in given)
 

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tripos_compiler.diagnostics.diagnostic import Diagnostics, nearest
+from tripos_compiler.diagnostics.diagnostic import Diagnostics, nearest, suggest
+from tripos_compiler.library.calls import name_of
 from tripos_compiler.library.definedness import undefinedness_of
+from tripos_compiler.library.functions import texts
 from tripos_compiler.library.types import fits, type_notation, without_optional
 from tripos_compiler.plan import (
     Binary,
@@ -237,7 +239,7 @@ def join_call(text: Text, holes: list[Syntax], diagnostics: Diagnostics) -> Synt
     if len(each) < 2:  # a group of one element is not a list
         each.append(Argument(text.span, None, (nothing,)))
     arguments = (Argument(text.span, None, (Group(text.span, tuple(each)),)), Argument(text.span, None, (nothing,)))
-    return CallExpr(text.span, Name(text.span, "join"), arguments)
+    return CallExpr(text.span, Name(text.span, name_of(texts.join)), arguments)
 
 
 def holds_texts(checker: Checker, holes: Sequence[Syntax]) -> bool:
@@ -475,9 +477,8 @@ class Elaborator:
             elif of.kind == "optional" and of.of.kind == "record":
                 self.error("E0306", f"`{dotted_name(syntax.of)}` may be missing here", syntax.of.span)
                 return None
-        close = nearest(syntax.name.text, known)
         listed = ", ".join(f"`{name}`" for name in known[:10])
-        help_ = f"did you mean `{close}`?" if close else (f"it has {listed}" if listed else "it has no fields")
+        help_ = suggest(syntax.name.text, known, f"it has {listed}" if listed else "it has no fields")
         if typed is not None and without_optional(typed.type) == JsonType():
             help_ = f'write the type that it has: `json_part({dotted_name(syntax.of)}, "{syntax.name.text}", text)`'
         message = f"`{dotted_name(syntax.of)}` has no field `{syntax.name.text}`"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.statements import read_statements
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.library.types import type_notation
 from tripos_compiler.plan import (
     AudioType,
@@ -186,11 +186,11 @@ def _named(program: Program, syntax: Name, text: str) -> Type | None:
         return axis_type(program.axes[text])
     if text in program.declared.get("axis", {}):
         return None  # the axis itself was reported
-    close = nearest(text, [*SIMPLE, *GENERIC, "choice", *program.declared.get("axis", {})])
     if text in GENERIC:
-        help_: str | None = f"write what it holds: `{text}<text>`"
+        help_ = f"write what it holds: `{text}<text>`"
     else:
-        help_ = f"did you mean `{close}`?" if close else "types are text, integer, number, bool, dialogue, list<…>, …"
+        known = [*SIMPLE, *GENERIC, "choice", *program.declared.get("axis", {})]
+        help_ = suggest(text, known, "types are text, integer, number, bool, dialogue, list<…>, …")
     program.diagnostics.error("E0302", f"there is no type `{text}`", syntax.span, help=help_, unknown=text)
     return None
 

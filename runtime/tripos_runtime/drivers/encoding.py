@@ -299,7 +299,7 @@ class Retriever:
         try:
             collection = self.chooser.collection(step, names.values)
             for number, measure in enumerate(self.chooser.parted(step).measures):
-                if measure.kind == "similarity":
+                if measure.embeds:
                     query = evaluate(measure.query, names.values)
                     (asked,) = await self.encoder.vectors(model, [query], lane)
                     index = await self._index(collection, measure, model, lane, names)

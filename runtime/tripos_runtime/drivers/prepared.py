@@ -16,6 +16,8 @@ from typing import Any, Protocol
 
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.references import names_in
+from tripos_compiler.library.calls import choose
+from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import (
     Aggregate,
     Ask,
@@ -32,6 +34,7 @@ from tripos_compiler.plan import (
     Settings,
     Treatment,
     Type,
+    lit,
 )
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.functions.calling import LoadedPlugin
@@ -56,8 +59,6 @@ from tripos_runtime.program.binding import BindingError, RoleBinding, check_embe
 from tripos_runtime.scheduling.budget import Budget, check_bounds, check_prices
 from tripos_runtime.scheduling.limits import Limits
 
-COMPARING = ("same_number", "exact")
-"""The functions that say whether two values are the same answer."""
 EXACT = 1e15
 """The limit below which a whole number is written as its digits."""
 LONGEST = 40
@@ -167,13 +168,15 @@ def _compared(expr: Expr, returns: Mapping[str, Type | None]) -> list[tuple[Expr
         ) if names_in(inner) & returns.keys():
             sides = ((inner.left, inner.right), (inner.right, inner.left))
             return [
-                (said, Call(function="choose", args=(gold, answer, Literal_(value=_other(answer, returns[name])))))
+                (said, choose(gold, answer, lit(_other(answer, returns[name]))))
                 for said, answer in sides
                 for name in sorted(names_in(said) & returns.keys())
             ]
         case Binary(operator="==", left=left, right=right):
             return [(left, right)]
-        case Call(function=function, args=(one, other)) if function in COMPARING:
+        case Call(function=function, args=(one, other)) if (
+            function in FUNCTIONS and FUNCTIONS[function].compares_answers
+        ):
             return [(one, other)]
     return []
 

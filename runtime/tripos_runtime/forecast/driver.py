@@ -119,7 +119,7 @@ class ForecastVectors:
         found: dict[int, Values] = {}
         collection = chooser.collection(step, names.values)
         for number, measure in enumerate(chooser.parted(step).measures):
-            if measure.kind != "similarity":
+            if not measure.embeds:
                 continue
             source = f"{model} {id(collection)} {serialized_form(measure.text).model_dump_json()}"
             if source not in self._indexes:
@@ -158,7 +158,7 @@ class ForecastVectors:
         except Unavailable as reason:
             return VectorNeeds(waiting=step.top if reason.status == PENDING else 0)
         for measure in chooser.parted(step).measures:
-            if measure.kind != "similarity":
+            if not measure.embeds:
                 continue
             try:
                 wanted.append(evaluate(measure.query, names.values))

@@ -140,7 +140,7 @@ def _embedded(plan: Plan, foresight: ForecastDriver, case: Case) -> Iterator[Pro
     for _, step, names, fate in foresight.embedding.values():
         told = arms_of(case.scenario).get((step.name, step.fingerprint), "")
         for measure in foresight.world.chooser.parted(step).measures:
-            if measure.kind != "similarity" or step.using is None:
+            if not measure.embeds or step.using is None:
                 continue
             try:
                 text = evaluate(measure.query, names.values)

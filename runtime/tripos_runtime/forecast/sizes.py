@@ -12,8 +12,9 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from tripos_compiler.language.evaluation import LAZY_FUNCTIONS, MissingValue, Unavailable, evaluate
+from tripos_compiler.language.evaluation import MissingValue, Unavailable, evaluate
 from tripos_compiler.language.rendering import PLACEHOLDER
+from tripos_compiler.library.function import Evaluation
 from tripos_compiler.library.functions.texts import json
 from tripos_compiler.library.media import Medium, media_in, without_media
 from tripos_compiler.library.registry import FUNCTIONS
@@ -199,13 +200,6 @@ class CountedPrompts:
 SHORT = ("integer", "number", "bool", "choice")
 """Types whose values are printed in a few characters, at most `SHORT_TEXT`."""
 SHORT_TEXT = 24
-BOUNDED = frozenset((
-    "after", "boxed", "bullets", "choose", "default", "distinct", "drawn", "each_before", "first", "join", "json",
-    "json_part", "last", "lettered", "lines", "lower", "nth", "numbered", "picked", "readable", "simplified", "sorted",
-    "split", "speaker_turns", "transcript", "trim", "upper", "without_last", "min", "max", "leaf", "parent", "renamed",
-    "with_turn",
-))  # fmt: skip
-"""The functions whose results contain no more text than their arguments."""
 LONGER, DIGITS = 4, 72
 WHOLE = ("text", "value", "turns", "thinking", "raw")
 """Fields that contain the whole reply."""
@@ -333,13 +327,14 @@ class SizedPlaceholders:
             return NO_SIZE
 
     def _call(self, function: str, args: Sequence[Expr]) -> Size:
-        size = sum_of(self._later(arg) if function in LAZY_FUNCTIONS else self.expression(arg) for arg in args)
         own = FUNCTIONS.get(function)
+        lazy = own is not None and own.evaluation is not Evaluation.EAGER
+        size = sum_of(self._later(arg) if lazy else self.expression(arg) for arg in args)
         if own is None:  # a Python function of the plan, which is not called
             return size + pending_size(f"the function `{function}`", f"the function `{function}`")
         if own.returns is not None and own.returns.kind in SHORT:
             return Size(narrow=SHORT_TEXT, waits=size.waits)
-        if function not in BOUNDED:
+        if not own.no_longer_than_arguments:
             return Size(unknown=(f"`{function}` of what is not there yet",), waits=size.waits)
         return size
 

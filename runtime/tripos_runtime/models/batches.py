@@ -20,7 +20,7 @@ from tripos_runtime.models.completions import ContinuingModel
 from tripos_runtime.models.embeddings import embeds
 from tripos_runtime.models.errors import CallTarget, answer_error, model_error
 from tripos_runtime.models.http import HttpAnswer, ModelConnection, headers_of
-from tripos_runtime.models.native_forms import TranslatedModel
+from tripos_runtime.models.litellm_transport import CarriedModel
 from tripos_runtime.models.prices import batch_price
 from tripos_runtime.models.replies import parse_body
 from tripos_runtime.models.rewards import is_reward
@@ -99,7 +99,7 @@ class BatchService(Protocol):
 class BatchServer:
     """The client of one model's batch API."""
 
-    def __init__(self, model: DirectModel | TranslatedModel, timeout_s: float) -> None:
+    def __init__(self, model: DirectModel | CarriedModel, timeout_s: float) -> None:
         self.place: CallTarget = model.place
         self._connection = ModelConnection(model.place.address, model.headers, timeout_s, model.place.secrets)
 
@@ -160,7 +160,7 @@ class BatchedModel:
     slots: int | None = None
     most_samples = 1
 
-    def __init__(self, model: DirectModel | TranslatedModel, service: BatchService) -> None:
+    def __init__(self, model: DirectModel | CarriedModel, service: BatchService) -> None:
         provider, _, own_name = model.name.partition("/")
         self.name = model.name
         self.endpoint = model.endpoint
@@ -179,17 +179,13 @@ class BatchedModel:
         """Ask live, at batch prices. Unused: only batches are asked."""
         raise NotImplementedError("a model in batches is asked by its queue")
 
-    def request_body(self, request: Request) -> bytes:
+    async def request_body(self, request: Request) -> bytes:
         """Return the body of a request as JSON. Raises `ModelError`."""
-        try:
-            return self._model.request_body(request)
-        except Exception as error:  # an error inside litellm may be any exception
-            place = self._model.place
-            raise model_error(error, self.name, place.address, place.key_variables, place.secrets) from error
+        return await self._model.request_body(request)
 
-    def reply_in(self, request: Request, answer: HttpAnswer) -> Reply:
+    async def reply_in(self, request: Request, answer: HttpAnswer) -> Reply:
         """Return the reply in the outcome of a line. Raises `ModelError`."""
-        return self._model.reply_in(request, answer)
+        return await self._model.reply_in(request, answer)
 
     def ignored_settings(self, settings: Settings) -> tuple[str, ...]:
         """Return the names of the settings that a request would leave out."""
@@ -250,7 +246,7 @@ class AnthropicBatches:
     most_bytes = 245 * 10**6
     """A little below the allowed 256 MB."""
 
-    def __init__(self, model: DirectModel | TranslatedModel, timeout_s: float) -> None:
+    def __init__(self, model: DirectModel | CarriedModel, timeout_s: float) -> None:
         self._server = BatchServer(model, timeout_s)
         self._name = model.name
         self._base = f"{model.place.address.removesuffix(PATH)}{PATH}/batches"
@@ -353,7 +349,7 @@ class OpenaiBatches:
     most_bytes = 190 * 10**6
     """A little below the allowed 200 MB."""
 
-    def __init__(self, model: DirectModel | TranslatedModel, timeout_s: float) -> None:
+    def __init__(self, model: DirectModel | CarriedModel, timeout_s: float) -> None:
         self._server = BatchServer(model, timeout_s)
         self._name = model.name
         self._base = model.place.address.removesuffix(BATCHES_PATH)
@@ -486,7 +482,7 @@ def open_batches(model: Model, timeout_s: float) -> BatchedModel:
     """Return a model that is asked in batches. Raises `ModelError` R0121 if its provider has none."""
     provider = model.name.partition("/")[0]
     service = SERVICES.get(provider)
-    if service is None or not isinstance(model, DirectModel | TranslatedModel) or isinstance(model, ContinuingModel):
+    if service is None or not isinstance(model, DirectModel | CarriedModel) or isinstance(model, ContinuingModel):
         known = ", ".join(f"`{name}/…`" for name in SERVICES)
         message = f"`{model.name}` cannot be asked in batches"
         hint = f"leave out --batch, or give its role a chat model of {known}"

@@ -533,7 +533,7 @@ NATIVE_PROVIDERS: Mapping[str, Provider] = {
     "ollama": Provider("http://localhost:11434", ("OLLAMA_API_KEY",), ("OLLAMA_API_BASE",), key_unset=""),
     "ollama_chat": Provider("http://localhost:11434", ("OLLAMA_API_KEY",), ("OLLAMA_API_BASE",), key_unset=""),
 }
-"""Providers with an API form of their own: litellm translates, and Tripos sends."""
+"""Providers with an API form of their own, whose calls by litellm go over Tripos's own connections."""
 
 EXPORTED_ADDRESS = frozenset({"azure"})
 """Providers whose address litellm reads from the environment only: it may sign in there with more than the key."""
@@ -623,7 +623,7 @@ def _set_variables(provider: Provider, place: Mapping[str, str]) -> dict[str, st
     return {name: text for name in names if (text := place.get(name, "").strip())}
 
 
-Route = Literal["direct", "translated", "litellm"]
+Route = Literal["direct", "litellm"]
 
 COMPLETION = "text-completion-"
 """litellm's prefix of models that continue a text, as in `text-completion-openai/NAME`."""
@@ -634,32 +634,45 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def path_of(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Route:
-    """Return the route to the model of that name: `direct` without litellm, `translated` by litellm and sent by Tripos,
-    or `litellm` for everything.
+    """Return the route to the model of that name: `direct` in OpenAI's form, without litellm, or `litellm`.
 
-    >>> [path_of(name) for name in ("openai/gpt-4o", "openai/o3-mini", "bedrock/anthropic.claude-v2")]
-    ['direct', 'translated', 'litellm']
+    >>> [path_of(name) for name in ("openai/gpt-4o", "openai/o3-mini", "anthropic/claude-sonnet-4-5")]
+    ['direct', 'litellm', 'litellm']
     """
     if (completion_name(name) or "").startswith(OPENAI_COMPLETION):
         return "direct"
     provider, _, model = name.partition("/")
-    endpoint = endpoint_of(name, endpoints)
-    entry = entry_of(provider, model) or (all_entries().get(model) if provider == "openai" else None)
-    if entry is not None and entry.get("mode", "chat") != "chat":
+    if provider not in PROVIDERS or not _is_chat(provider, model):
         return "litellm"
-    if provider in PROVIDERS:
-        if provider != "openai":
-            return "direct"
-        if REASONING_MODELS.search(model):
-            return "translated"
-        if endpoint is None and (entry is None or entry.get("supports_reasoning")):
-            return "translated"  # OpenAI's own models that are newer than the map: litellm knows the rules by name
+    if provider != "openai":
         return "direct"
-    if provider not in NATIVE_PROVIDERS:
-        return "litellm"
-    if provider == "azure" and not _is_plain_azure(model, endpoint):
-        return "litellm"
-    return "translated"
+    entry = _chat_entry(provider, model)
+    # OpenAI's own models that are newer than the map: litellm knows the rules by name
+    unknown = endpoint_of(name, endpoints) is None and (entry is None or entry.get("supports_reasoning"))
+    return "litellm" if REASONING_MODELS.search(model) or unknown else "direct"
+
+
+def is_carried(name: str, endpoints: Mapping[str, Endpoint] = {}) -> bool:
+    """Return true if litellm's calls of a model go over Tripos's own connections.
+
+    >>> [is_carried(name) for name in ("openai/o3-mini", "gemini/gemini-2.5-pro", "bedrock/anthropic.claude-v2")]
+    [True, True, False]
+    """
+    provider, _, model = name.partition("/")
+    if path_of(name, endpoints) == "direct" or not _is_chat(provider, model):
+        return False
+    if provider == "azure":
+        return _is_plain_azure(model, endpoint_of(name, endpoints))
+    return provider in PROVIDERS or provider in NATIVE_PROVIDERS
+
+
+def _chat_entry(provider: str, model: str) -> Mapping[str, Any] | None:
+    return entry_of(provider, model) or (all_entries().get(model) if provider == "openai" else None)
+
+
+def _is_chat(provider: str, model: str) -> bool:
+    """Return true unless the map says that a model is no chat model."""
+    return bool((_chat_entry(provider, model) or {}).get("mode", "chat") == "chat")
 
 
 def completion_name(name: str) -> str | None:

@@ -218,15 +218,18 @@ class DirectModel:
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply to the request, with `others` if it asks for several samples. Raises `ModelError`."""
-        return self._read(request, await self._answer(self.request_body(request)))
+        return self._read(request, await self._answer(self._body(request)))
 
-    def request_body(self, request: Request) -> bytes:
+    async def request_body(self, request: Request) -> bytes:
         """Return the body of a request as JSON."""
+        return self._body(request)
+
+    def _body(self, request: Request) -> bytes:
         messages = without_system(request.messages) if self._folds_system else request.messages
         told = as_json(messages, request.contents, request.tools, request.settings.image_detail)
         return self._head + told + self._tails.part(request)
 
-    def reply_in(self, request: Request, answer: HttpAnswer) -> Reply:
+    async def reply_in(self, request: Request, answer: HttpAnswer) -> Reply:
         """Return the reply in an answer that came another way, such as in a batch. Raises `ModelError`."""
         return self._read(request, self._completed(answer))
 

@@ -77,7 +77,7 @@ def open_model(
             from tripos_runtime.models.local import LocalModel
 
             return LocalModel(which, slots=slots, timeout_s=timeout_s)
-    from tripos_runtime.models.catalog import completion_name, endpoint_of, path_of
+    from tripos_runtime.models.catalog import completion_name, endpoint_of, is_carried, path_of
     from tripos_runtime.models.prices import price_of
 
     endpoint = endpoint_of(name, endpoints)
@@ -101,10 +101,10 @@ def open_model(
             if endpoint is None or (len(served) == 1 and not endpoint.warm_up_s):
                 return served[0]
             return ReplicatedModel(served, endpoint.warm_up_s, sleep=sleep)
-        case "translated":
-            from tripos_runtime.models.native_forms import TranslatedModel
+        case "litellm" if is_carried(name, endpoints):
+            from tripos_runtime.models.litellm_transport import CarriedModel
 
-            return TranslatedModel(name, endpoint, price=price, own_price=own_price is not None, timeout_s=timeout_s)
+            return CarriedModel(name, endpoint, price=price, own_price=own_price is not None, timeout_s=timeout_s)
         case "litellm":
             from tripos_runtime.models.litellm_models import LitellmModel
 
@@ -249,32 +249,28 @@ def _of_provider(name: str, endpoints: Mapping[str, Endpoint]) -> IgnoredSetting
         PROVIDERS,
         completion_name,
         endpoint_of,
+        is_carried,
         path_of,
     )
     from tripos_runtime.models.chat_completions import base_url_of, ignored_settings_at
     from tripos_runtime.models.readiness import require_sign_in
 
     endpoint, completes = endpoint_of(name, endpoints), completion_name(name)
-    path = path_of(name, endpoints)
-    if path == "litellm":
-        require_sign_in(name, name.partition("/")[0])
-        from tripos_runtime.models.litellm_models import dropped_settings
-
-        return lambda settings: dropped_settings(completes or name, settings)
     provider_name, _, model = name.partition("/")
-    if completes is not None:
-        provider, model = PROVIDERS["openai"], completes.removeprefix(OPENAI_COMPLETION)
-    else:
-        provider = NATIVE_PROVIDERS.get(provider_name) or PROVIDERS[provider_name]
-    base_url = base_url_of(name, provider, endpoint)
-    unknown = ignored_settings_at(provider_name, provider, model, base_url)
-    if path == "direct":
+    direct = path_of(name, endpoints) == "direct"
+    unknown: frozenset[str] = frozenset()
+    if direct or is_carried(name, endpoints):
+        if completes is not None:
+            provider, model = PROVIDERS["openai"], completes.removeprefix(OPENAI_COMPLETION)
+        else:
+            provider = NATIVE_PROVIDERS.get(provider_name) or PROVIDERS[provider_name]
+        unknown = ignored_settings_at(provider_name, provider, model, base_url_of(name, provider, endpoint))
+    if direct:
         return lambda settings: tuple(each for each in settings.given if each in unknown)
-    from tripos_runtime.models.errors import CallTarget
-    from tripos_runtime.models.native_forms import FORMS, settings_dropped_by
+    require_sign_in(name, provider_name)
+    from tripos_runtime.models.litellm_models import dropped_settings
 
-    form = FORMS[provider_name](provider_name, model, "none", CallTarget(name, base_url, "", ()))
-    return lambda settings: settings_dropped_by(form, unknown, settings)
+    return lambda settings: dropped_settings(completes or name, settings, unknown)
 
 
 AT_HOME = ("mock/", "local/")

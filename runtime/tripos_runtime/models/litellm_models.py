@@ -1,5 +1,9 @@
-"""Models asked by litellm itself, chat and embedding models, for which the faster routes do not work, such as
-Bedrock."""
+"""Models asked by litellm: chat and embedding models that are not reached in OpenAI's form.
+
+Calls are made by litellm's public `acompletion` and `aembedding`. Two of its parts that are not documented as public
+are used besides: `get_optional_params` says, without a key and a server, which settings and tools litellm drops for a
+model (`get_supported_openai_params`, the public one, knows no values: a reasoning model takes `temperature` 1 and no
+other); and `AsyncHTTPHandler` is the type of the documented argument `client` (`litellm_transport.py`)."""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import itertools
 import logging
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -125,7 +129,7 @@ class LitellmModel:
         litellm = library()
         if self._completes is not None:
             request = as_transcript_request(request)
-        if request.tools and not self._accepts_tools:
+        if request.tools and not accepts_tools(self._asked_as):
             raise no_tools(self.name)
         messages = as_objects(
             without_system(request.messages) if self._folds_system else request.messages,
@@ -154,19 +158,6 @@ class LitellmModel:
             reply = trimmed(reply)
         return without_key(reply, key) if len(key) >= SHORTEST_KEY else reply
 
-    @functools.cached_property
-    def _accepts_tools(self) -> bool:
-        """Return true if litellm sends tools to a model of that name instead of dropping them."""
-        from litellm.utils import get_optional_params
-
-        model, provider, _ = resolve_name(self._asked_as)
-        tools = tools_in_request(('{"name": "any", "parameters": {"type": "object", "properties": {}}}',))
-        told = [
-            get_optional_params(model=model, custom_llm_provider=provider, drop_params=True, **more)
-            for more in ({"tools": tools}, {})
-        ]
-        return bool(told[0] != told[1])
-
     def ignored_settings(self, settings: Settings) -> tuple[str, ...]:
         """Return the names of the settings that a request would leave out."""
         return dropped_settings(self._asked_as, settings)
@@ -181,6 +172,20 @@ class LitellmModel:
             litellm = library()
             await litellm.close_litellm_async_clients()
             litellm.in_memory_llm_clients_cache.flush_cache()
+
+
+@functools.cache
+def accepts_tools(name: str) -> bool:
+    """Return true if litellm sends tools to a model of that name instead of dropping them."""
+    from litellm.utils import get_optional_params
+
+    model, provider, _ = resolve_name(name)
+    tools = tools_in_request(('{"name": "any", "parameters": {"type": "object", "properties": {}}}',))
+    told = [
+        get_optional_params(model=model, custom_llm_provider=provider, drop_params=True, **more)
+        for more in ({"tools": tools}, {})
+    ]
+    return bool(told[0] != told[1])
 
 
 def no_tools(name: str) -> ModelError:
@@ -203,9 +208,10 @@ def without_key(reply: Reply, key: str) -> Reply:
     return replace(reply, text=text, model_served=served, logprobs=logprobs, thinking=thinking, others=others)
 
 
-def settings_of(request: Request, *, structured: bool) -> dict[str, Any]:
-    """Return the settings of a request by litellm's names, without those that are not set."""
-    settings = request.settings.given
+def settings_of(request: Request, *, structured: bool, without: Collection[str] = ()) -> dict[str, Any]:
+    """Return the settings of a request by litellm's names. Settings that are not set, and those of `without`, are left
+    out."""
+    settings = request.settings.without(without).given
     settings.pop("image_detail", None)  # it stands with the images
     settings.pop("chat_template", None)  # nobody says what it is
     settings |= settings.pop("provider", {})
@@ -218,37 +224,30 @@ def settings_of(request: Request, *, structured: bool) -> dict[str, Any]:
     return settings
 
 
-def dropped_settings(name: str, settings: Settings) -> tuple[str, ...]:
-    """Return the settings that litellm drops for a model of that name."""
-    model, provider, _ = resolve_name(name)
+def dropped_settings(name: str, settings: Settings, unknown: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the settings that a request to a model of that name leaves out: the `unknown` ones, and those that litellm
+    drops."""
     from litellm.utils import get_optional_params
 
-    return ignored_by_translation(
-        settings,
-        lambda told: get_optional_params(model=model, custom_llm_provider=provider, drop_params=True, **told),
-        provider,
-    )
+    model, provider, _ = resolve_name(name)
+    first = tuple(each for each in settings.given if each in unknown)
+
+    def translate(told: dict[str, Any]) -> Any:
+        return get_optional_params(model=model, custom_llm_provider=provider, drop_params=True, **told)
+
+    request = Request("", (), settings.without(frozenset(unknown)))
+    whole = translate(settings_of(request, structured=False))
+    found = []
+    for each in request.settings.given:
+        if each == "image_detail":
+            found += [each] * (provider not in LOOKS_CLOSER)
+        elif translate(settings_of(request, structured=False, without={each})) == whole:
+            found.append(each)
+    return (*first, *found)
 
 
 LOOKS_CLOSER = frozenset(("openai", "azure", "azure_ai", "openrouter", "xai"))
 """litellm's names of the providers that accept a detail with an image."""
-
-
-def ignored_by_translation(
-    settings: Settings, translate: Callable[[dict[str, Any]], Any], provider: str
-) -> tuple[str, ...]:
-    """Return the settings that a translation for a provider ignores: without them, its result is the same."""
-    request = Request("", (), settings)
-    whole = translate(settings_of(request, structured=False))
-    found = []
-    for name in settings.given:
-        if name == "image_detail":
-            found += [name] * (provider not in LOOKS_CLOSER)
-            continue
-        less = settings.without({name})
-        if translate(settings_of(replace(request, settings=less), structured=False)) == whole:
-            found.append(name)
-    return tuple(found)
 
 
 def read_response(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.references import expressions_of, subexpressions
 from tripos_compiler.plan import Ask, Data, Expr, GeneratedDataset, JudgedStep, Plan, Retrieve, Scenario, Step, digest
@@ -245,8 +245,7 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
     known = {r.name: r for r in plan.roles}
     for name in others:
         if name not in known:
-            close = nearest(name, known)
-            hint = f"did you mean `{close}`?" if close else f"its roles are {', '.join(known)}"
+            hint = suggest(name, known, f"its roles are {', '.join(known)}")
             raise BindingError("R0201", f"the benchmark has no role `{name}`", hint)
     models = {role.name: compared or tuple(others.get(role.name, ()))}
     if not models[role.name]:

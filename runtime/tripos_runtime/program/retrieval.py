@@ -22,8 +22,11 @@ import orjson
 
 from tripos_compiler.language.evaluation import DATA, TREES, Unavailable, evaluate
 from tripos_compiler.language.references import names_in, paths_in, subexpressions
+from tripos_compiler.library.calls import arguments_of, search_index_of
+from tripos_compiler.library.function import SearchIndex
 from tripos_compiler.library.functions.similarity import BY_LENGTH, SATURATION, grams_of
 from tripos_compiler.library.functions.texts import VERSION, terms_of
+from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.types import ordered
 from tripos_compiler.plan import (
     Binary,
@@ -206,7 +209,11 @@ def index_of(texts: Sequence[str | None], by_text: Mapping[str, Vector]) -> Vect
     return VectorIndex.of(np.asarray(rows, np.float32).reshape(len(rows), length))
 
 
-INDEXES: dict[str, type[TermIndex] | type[GramIndex]] = {"bm25": TermIndex, "similarity": GramIndex}
+_MAKERS: dict[SearchIndex, type[TermIndex] | type[GramIndex]] = {
+    SearchIndex.TERMS: TermIndex,
+    SearchIndex.GRAMS: GramIndex,
+}
+INDEXES = {name: _MAKERS[function.index] for name, function in FUNCTIONS.items() if function.index is not None}
 """The kinds of index by function."""
 
 
@@ -341,8 +348,6 @@ class Collection:
         return made
 
 
-SIDES = {"bm25": ("query", "document"), "similarity": ("a", "b")}
-"""The functions that an index can compute, with the names of their arguments."""
 VALUE = "@measure"
 """The prefix of the names under which an expression finds the measures of the current element."""
 
@@ -359,6 +364,11 @@ class SimilarityCall:
     def kind(self) -> str:
         """The name of the function."""
         return self.call.function
+
+    @property
+    def embeds(self) -> bool:
+        """True if vectors of the texts can replace it."""
+        return search_index_of(self.call) is SearchIndex.GRAMS
 
 
 def similarity_calls(by: Expr, alias: str) -> tuple[SimilarityCall, ...]:
@@ -402,14 +412,14 @@ def with_values(by: Expr, measures: tuple[SimilarityCall, ...]) -> Expr:
 
 
 def _measure(call: Call, alias: str) -> SimilarityCall | None:
-    sides = SIDES.get(call.function)
-    if sides is None:
+    index = search_index_of(call)
+    if index is None:
         return None
-    given = {**dict(zip(sides, call.args, strict=False)), **call.named}
-    first, second = (given[side] for side in sides)
+    given = arguments_of(call)
+    first, second = (given[side] for side in FUNCTIONS[call.function].names[:2])
     if alias not in names_in(first) and names_in(second) == {alias}:
         return SimilarityCall(call, first, second)
-    if call.function == "similarity" and alias not in names_in(second) and names_in(first) == {alias}:
+    if index is SearchIndex.GRAMS and alias not in names_in(second) and names_in(first) == {alias}:
         return SimilarityCall(call, second, first)
     return None
 

@@ -83,8 +83,9 @@ class WaitingBatch:
 
     name: str
     request: Request
-    body: bytes
     future: asyncio.Future[BatchReply]
+    body: bytes = b""
+    """Written before its first batch is submitted."""
     attempts: int = 0
     lost: list[Reply] = field(default_factory=list)
     """The reported usage of outcomes that were not replies."""
@@ -210,7 +211,7 @@ class BatchCollector:
                     answered.add(name)
                 if waiting is None:
                     continue
-                error = self._hand_out(watched, waiting, outcome)
+                error = await self._hand_out(watched, waiting, outcome)
                 if error is None:
                     del watched.waiting[name]
                     failed.pop(name, None)
@@ -222,14 +223,14 @@ class BatchCollector:
             del watched.waiting[name]
         return answered, list(failed.values()), garbled
 
-    def _hand_out(
+    async def _hand_out(
         self, watched: WatchedBatch, waiting: WaitingBatch, outcome: HttpAnswer | ModelError
     ) -> ModelError | None:
         """Give a reply to its waiting caller; return the error of a request that failed."""
         try:
             if isinstance(outcome, ModelError):
                 raise outcome
-            reply = self._model.reply_in(waiting.request, outcome)
+            reply = await self._model.reply_in(waiting.request, outcome)
         except ModelError as error:
             return error
         waiting.attempts += 1
@@ -359,8 +360,7 @@ class BatchQueue:
         """Return the reply to a request, the number of its batches, and the last one. Raises as `Caller.call` does."""
         if self._error is not None:
             raise self._error
-        body = self.model.request_body(request)
-        waiting = WaitingBatch(request_name(request), request, body, asyncio.get_running_loop().create_future())
+        waiting = WaitingBatch(request_name(request), request, asyncio.get_running_loop().create_future())
         self._unanswered.add(waiting)
         try:
             self._wait(waiting)
@@ -433,12 +433,22 @@ class BatchQueue:
             else:
                 self._reserve(waiting, anyway=True)
                 self._join(batch, [waiting])
+        fresh = [waiting for waiting in fresh if await self._write(waiting)]
         if fresh:
             await self._ready()
         for part in self._parts(self._affordable(fresh)):
             if self._error is not None:
                 return
             await self._submit(part)
+
+    async def _write(self, waiting: WaitingBatch) -> bool:
+        """Write the body of a request. If that fails, its caller gets the error."""
+        try:
+            waiting.body = waiting.body or await self.model.request_body(waiting.request)
+        except ModelError as error:
+            fail_all([waiting], error)
+            return False
+        return True
 
     def _affordable(self, fresh: Iterable[WaitingBatch]) -> list[WaitingBatch]:
         """Return the requests that fit into the budget; the others wait for replies. Raises `OutOfBudget` if none can

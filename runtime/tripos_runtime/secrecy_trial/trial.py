@@ -145,7 +145,7 @@ class _TrialState:
     def narrow(self) -> bool:
         """True if any `reveal` of the plan has `rows`."""
         every = (part for expr in expressions_of(self.plan) for part in subexpressions(expr))
-        return any(isinstance(part, Call) and part.function == "reveal" and is_narrow(part) for part in every)
+        return any(isinstance(part, Call) and part.is_reveal and is_narrow(part) for part in every)
 
     def _test_exchange(self, first: TrialRun, number: int, items: WorldItems, found: WorldTrial) -> int:
         """Let the rows exchange their secrets, and compare the messages in which a `reveal` with `rows` shows its old

@@ -13,7 +13,8 @@ import pytest
 
 from tripos_warehouse.statistics.result import Estimate
 
-PAGE = (Path(__file__).parents[3] / "docs/reference/statistics/index.md").read_text("utf-8")
+PAGES = Path(__file__).parents[3] / "docs/reference/statistics"
+PAGE = "\n".join(path.read_text("utf-8") for path in sorted(PAGES.glob("*.md")))
 MODULES = [
     import_module(f"tripos_warehouse.statistics.{name}")
     for name in (

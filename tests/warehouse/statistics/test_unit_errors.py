@@ -93,6 +93,13 @@ def test_a_p_value_of_few_items_is_that_of_all_ways_of_turning_them_round(
     assert told.p == pytest.approx(wanted) or (told.low is None and told.p is None and wanted < 0.05)
 
 
+def test_three_items_that_chance_explains_have_0_in_their_interval() -> None:
+    """Their spread alone would leave it out, but turned round they come to as much in two of eight ways."""
+    told = mean_of_cells([0.9, 1.0, 1.1], range(3), [0] * 3)
+    assert told.p == pytest.approx(0.25)
+    assert told.low is not None and told.high is not None and told.low <= 0 < told.high
+
+
 def test_cells_that_oppose_each_other_tell_no_more_than_their_items() -> None:
     """Six items say one thing and three the other, alike within each cell: chance does that every other time."""
     told = mean_of_cells([-1.0] * 3 + [1.0] * 6, range(9), [0] * 3 + [1] * 3 + [2] * 3, ends=(-1.0, 1.0))

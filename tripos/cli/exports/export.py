@@ -9,7 +9,7 @@ from tripos.cli.context import open_store
 from tripos.cli.exports.training_data import compiled_pairs
 from tripos.settings.options import EXPORTS, OUTPUT, TRAINING_EXPORTS, ExportParameters
 from tripos.terminal import print_json, show_message, show_text
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.text_format import counted
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Export, Pairing, Plan
@@ -72,8 +72,7 @@ def _kind(options: Namespace, plan: Plan) -> str:
     if options.what in EXPORTS:
         return str(options.what)
     names = [*EXPORTS, *declared]
-    close = nearest(options.what, names)
-    hint = f"did you mean `{close}`?" if close else f"there is {', '.join(f'`{name}`' for name in names)}"
+    hint = suggest(options.what, names, f"there is {', '.join(f'`{name}`' for name in names)}")
     raise StoreError("S0601", f"there is no export `{options.what}`", hint)
 
 

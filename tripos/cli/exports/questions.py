@@ -14,6 +14,8 @@ from typing import Any, Literal
 from tripos_compiler.language.evaluation import NoValue, evaluate
 from tripos_compiler.language.references import paths_in
 from tripos_compiler.language.scored_values import mean_in
+from tripos_compiler.library.calls import is_call
+from tripos_compiler.library.functions import texts
 from tripos_compiler.library.types import without_optional
 from tripos_compiler.plan import (
     Aggregate,
@@ -36,8 +38,6 @@ from tripos_runtime.forecast.prompts import PromptPreview, placeholder_models, p
 from tripos_runtime.models.base import Message
 
 Kind = Literal["equals", "contains", "likeliest", "likeliest_by_character"]
-SHAPED = {"trim": "trim", "lower": "lower"}
-"""Functions that may be applied to a reply before it is compared."""
 
 
 # Checks
@@ -73,7 +73,7 @@ def check_of(score: Score, step: Ask, values: Mapping[str, Any]) -> Check | str:
                 check = _read(reply, step)
                 if check is not None:
                     return _with_target(replace(check, name=score.name), other, step, values)
-        case Call(function="contains", args=(whole, part)):
+        case Call(args=(whole, part)) if is_call(score.value, texts.contains):
             check = _read(whole, step)
             if check is not None and not check.lower:
                 return _with_target(replace(check, name=score.name, kind="contains"), part, step, values)
@@ -95,11 +95,11 @@ def _with_target(found: Check, expr: Expr, step: Ask, values: Mapping[str, Any])
 def _read(expr: Expr, step: Ask) -> Check | None:
     """Return a check without a target for what an expression reads of a reply, or None for any other expression."""
     match expr:
-        case Call(function=("trim" | "lower") as name, args=(inner,)):
+        case Call(args=(inner,)) if is_call(expr, texts.trim, texts.lower):
             check = _read(inner, step)
             if check is None or check.kind != "equals":
                 return None
-            return replace(check, trim=True) if name == "trim" else replace(check, lower=True)
+            return replace(check, trim=True) if is_call(expr, texts.trim) else replace(check, lower=True)
         case Ref(path=(name, part)) if name == step.name:
             if step.options is not None:
                 kinds: dict[str, Kind] = {

@@ -12,7 +12,7 @@ from tripos.cli.context import open_store
 from tripos.settings.option import listed_names
 from tripos.settings.options import ExportParameters
 from tripos.terminal import print_json, show_message, show_text
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.text_format import counted
 from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Plan
@@ -223,8 +223,7 @@ def _tables(options: Namespace) -> list[str]:
     named = listed_names(options.table)
     for name in named:
         if name not in TABLES:
-            close = nearest(name, TABLES)
-            hint = f"did you mean `{close}`?" if close else f"the tables are {', '.join(TABLES)}"
+            hint = suggest(name, TABLES, f"the tables are {', '.join(TABLES)}")
             raise TriposError("R0202", f"there is no table `{name}` to export", hint)
     return [name for name in TABLES if not named or name in named]
 

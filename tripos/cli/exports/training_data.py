@@ -18,7 +18,7 @@ from tripos.settings.trust import trust_of
 from tripos.terminal import print_json, show_json, show_message, show_text, table_width
 from tripos.training.examples import find_examples, write_examples
 from tripos.training.reward_pairs import write_pairs
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.plan import Binary, Call, Export, Expr, Items, Literal_, Pairing, Plan, Ref, Unary
@@ -127,7 +127,7 @@ def export_training(connection: Connection, plan: Plan, run: RunRecord, options:
     path = Path(options.output)
     query = reply_query(options, plan, run, kind)
     with ExitStack() as opened:
-        replied = [_replied(options, name, opened) for name in tuple(listed_names(options.replies_of))]
+        replied = [_replied(options, name, opened) for name in listed_names(options.replies_of)]
         training = (
             best_replies(connection, plan, run, query, replied)
             if query.kind == "best"
@@ -158,11 +158,10 @@ def reply_query(options: Namespace, plan: Plan, run: RunRecord, kind: str) -> Re
     `StoreError`."""
     declared = next((each for each in plan.exports if isinstance(each, Export) and each.name == options.what), None)
     keep, told = reply_filter(options, plan, None if declared is None else declared.where)
-    per = tuple(listed_names(options.per)) or (declared.per if declared is not None else ())
-    rows = tuple(listed_names(options.rows)) or (
-        (declared.rows,) if declared is not None else asked_steps(plan, run.compared_role)
-    )
-    models = tuple(listed_names(options.models)) or run.models
+    per = listed_names(options.per) or (declared.per if declared is not None else ())
+    declared_rows = (declared.rows,) if declared is not None else asked_steps(plan, run.compared_role)
+    rows = listed_names(options.rows) or declared_rows
+    models = listed_names(options.models) or run.models
     margin = options.margin if options.margin is not None else declared.margin if declared is not None else 0.0
     return ReplyQuery(
         kind="best" if kind == "distillation" else "pairs",
@@ -177,7 +176,7 @@ def reply_query(options: Namespace, plan: Plan, run: RunRecord, kind: str) -> Re
         keep=keep,
         told=told,
         hold_out=_hold_out(options, plan, declared.holds_out if declared is not None else ()),
-        apart_from=tuple(listed_names(options.apart_from)),
+        apart_from=listed_names(options.apart_from),
     )
 
 
@@ -185,11 +184,10 @@ def _hold_out(options: Namespace, plan: Plan, declared: tuple[str, ...]) -> tupl
     """Return the subsets whose items are held out: the named ones, or all. Raises `StoreError` S0811 if one is
     unknown."""
     known = [each.name for each in plan.subsets]
-    named = tuple(listed_names(options.hold_out))
+    named = listed_names(options.hold_out)
     if unknown := [name for name in named if name not in known]:
-        close = nearest(unknown[0], known)
         some = ", ".join(f"`{name}`" for name in known) or "none"
-        hint = f"did you mean `{close}`?" if close else f"the subsets of the spec: {some}"
+        hint = suggest(unknown[0], known, f"the subsets of the spec: {some}")
         raise StoreError("S0811", f"there is no subset `{unknown[0]}` to hold out", hint)
     return named or declared or tuple(known)
 
@@ -331,8 +329,7 @@ def named_pairings(plan: Plan, names: Sequence[str]) -> list[Pairing]:
     known = {each.name: each for each in pairings_of(plan)}
     for name in names:
         if name not in known:
-            close = nearest(name, known)
             some = ", ".join(f"`{each}`" for each in known) or "none"
-            hint = f"did you mean `{close}`?" if close else f"there is {some}"
+            hint = suggest(name, known, f"there is {some}")
             raise TriposError("S0601", f"the spec makes no pairs called `{name}`", hint)
     return [known[name] for name in names]

@@ -35,6 +35,7 @@ from tripos.importing.logs.spec_text import RATER, STEP, LoggedTask, LogSpec, id
 from tripos.importing.replies import EmptyLedger, is_store
 from tripos.importing.rows import InvalidValue
 from tripos.importing.scores import GradedMetric, Place, gradable
+from tripos.importing.spec_text import unused_name
 from tripos.runs.records import run_row, step_rows
 from tripos_compiler.errors import TriposError
 from tripos_compiler.files import atomic_path
@@ -551,7 +552,7 @@ class LogCollector:
     def _task(self, title: str) -> str:
         if title not in self._tasks:
             known = {} if self.known is None else {task.title: name for name, task in self.known.tasks.items()}
-            self._tasks[title] = known.get(title) or self._free(identifier(title, "task"), self._tasks.values())
+            self._tasks[title] = known.get(title) or unused_name(identifier(title, "task"), self._tasks.values())
         return self._tasks[title]
 
     def _score(self, task: str, title: str) -> str:
@@ -561,17 +562,9 @@ class LogCollector:
             if name in TAKEN_NAMES:
                 name = f"{name}_score"
             if title not in self.names:  # two scores share a name only if `names` says so
-                name = self._free(name, [n for (of, _), n in self._scores.items() if of == task])
+                name = unused_name(name, [n for (of, _), n in self._scores.items() if of == task])
             self._scores[task, title] = name
         return name
-
-    @staticmethod
-    def _free(name: str, taken: Any) -> str:
-        found, number, names = name, 1, set(taken)
-        while found in names:
-            number += 1
-            found = f"{name}_{number}"
-        return found
 
     def _table(self, task: str) -> ItemTable:
         if task not in self._tables:

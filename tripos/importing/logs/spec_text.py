@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tripos.importing.logs.inspect import MEAN, is_reducer, reduced_measure
+from tripos.importing.spec_text import unused_name
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import Ask, Grade, Plan
 
@@ -138,12 +139,7 @@ def distinct(texts: Iterable[str], fallback: str) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for text in texts:
-        name = base = identifier(text, fallback)
-        number = 1
-        while name in found.values():
-            number += 1
-            name = f"{base}_{number}"
-        found[text] = name
+        found[text] = unused_name(identifier(text, fallback), found.values())
     return found
 
 

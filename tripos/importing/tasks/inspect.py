@@ -21,9 +21,9 @@ from tripos.importing.datasets import type_of
 from tripos.importing.spec_text import Code, ImportedTask, Note, NotTranslatable, commented, name_of, quoted, template
 from tripos.settings.options import ImportTaskParameters
 from tripos.source_files import SourceFolder
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import TriposError
-from tripos_runtime.asking.functions.process import environment
+from tripos_runtime.asking.functions.process import run_python
 
 CODE = "R0246"
 _HINT = "see the module of the task: it is run as a program"
@@ -43,12 +43,9 @@ def read_inspect_task(path: Path, task: str | None, python: Path, arguments: Map
         raise TriposError(CODE, f"there is no file `{path}`", "give the Python module of the task")
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "task.json"
-        command = [str(python), "-B", str(READER), str(path.resolve()), task or "", json.dumps(arguments), str(out)]
+        command = [str(READER), str(path.resolve()), task or "", json.dumps(arguments), str(out)]
         try:
-            ended = subprocess.run(
-                command, cwd=folder, env=environment(), capture_output=True, text=True, errors="replace",
-                timeout=LONGEST_S, check=False,
-            )  # fmt: skip
+            ended = run_python(str(python), command, Path(folder), LONGEST_S)
         except OSError as error:
             raise TriposError(
                 CODE,
@@ -58,10 +55,9 @@ def read_inspect_task(path: Path, task: str | None, python: Path, arguments: Map
         except subprocess.TimeoutExpired as error:
             message = f"`{path.name}` took more than {LONGEST_S / 60:.0f} minutes"
             raise TriposError(CODE, message, "let it read fewer samples") from error
-        if ended.returncode != 0 or not SourceFolder.around(out).file(out).is_there:
-            said = (ended.stderr.strip().splitlines() or ["it ended"])[-1]
+        if ended.failed or not SourceFolder.around(out).file(out).is_there:
             hint = f"install what it needs into a Python, and name that: {ImportTaskParameters.python} PATH"
-            raise TriposError(CODE, f"`{path.name}` cannot be read: {said}", hint)
+            raise TriposError(CODE, f"`{path.name}` cannot be read: {ended.last_line}", hint)
         try:
             told = SourceFolder.around(out).file(out).json()
         except (OSError, ValueError) as error:
@@ -71,8 +67,7 @@ def read_inspect_task(path: Path, task: str | None, python: Path, arguments: Map
     if "tasks" in told:
         names = told["tasks"]
         if task is not None and names:
-            close = nearest(task, names)
-            hint = f"did you mean `{close}`?" if close else f"it has {', '.join(names)}"
+            hint = suggest(task, names, f"it has {', '.join(names)}")
             raise TriposError(CODE, f"`{path.name}` has no task `{task}`", hint)
         shown = f"tasks: {', '.join(names)}" if names else "no task"
         raise TriposError(

@@ -31,7 +31,7 @@ from tripos.settings.options import DATA, ImportTaskParameters
 from tripos.source_files import SourceFile, SourceFolder
 from tripos_compiler.errors import TriposError
 from tripos_compiler.source.inputs import DataError
-from tripos_runtime.asking.functions.process import environment
+from tripos_runtime.asking.functions.process import run_python
 
 _HIDDEN = frozenset(("__pycache__", ".ipynb_checkpoints"))
 
@@ -612,28 +612,23 @@ def write_rows(
     said = {key: each for key, each in {**task.changes, **changes}.items() if not isinstance(each, PythonName)}
     asked = {"path": str(task.path), "folder": str(rows), "name": name, "shots": count > 0, "changes": said}
     with as_file(files("tripos.importing.tasks").joinpath("lm_eval_row_writer.py")) as program:
-        command = [python or sys.executable, "-B", "-P", str(program)]
+        command = ["-P", str(program)]
         try:
-            ended = subprocess.run(
+            ended = run_python(
+                python or sys.executable,
                 command,
-                input=json.dumps(asked),
-                cwd=task.path.parent,
-                env={**environment(), **{key: os.environ[key] for key in _HUB if key in os.environ}},
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=LONGEST_S,
-                check=False,
+                task.path.parent,
+                LONGEST_S,
+                text=json.dumps(asked),
+                variables=_HUB,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise TriposError(
                 CODE, f"the Python of `{task.name}` could not run: {error}", f"check `{ImportTaskParameters.python}`"
             ) from error
-    if ended.returncode != 0:
-        lines = [each for each in ended.stderr.strip().splitlines() if each.strip()]
-        said_last = (lines or ["it ended"])[-1]
+    if ended.failed:
         hint = f"give the Python of the environment with lm-eval: `{ImportTaskParameters.python} ENV/bin/python`"
-        raise TriposError(CODE, f"the Python of `{task.name}` failed: {said_last}", hint)
+        raise TriposError(CODE, f"the Python of `{task.name}` failed: {ended.last_line}", hint)
     written = {which: rows / f"{name}.{which}.jsonl" for which in ("tested", "shots")}
     return WrittenRows({which: path for which, path in written.items() if path.is_file()})
 

@@ -21,7 +21,8 @@ from typing import Any
 
 import orjson
 
-from tripos_compiler.language.intervals import enclosing_range, ranges_of
+from tripos_compiler.language.intervals import ranges_of
+from tripos_compiler.library.ranges import enclosing_range
 from tripos_compiler.plan import Ask, Expr, Get, Grade, Hole, Literal_, Measure, Passage, Plan, Ref, Score, Template
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError

@@ -31,7 +31,7 @@ from tripos_warehouse.errors import StoreError, is_full, store_write_error
 from tripos_warehouse.ledger.replies import RepliesByRequest, RowLookup, rows_of
 from tripos_warehouse.store.bucket.leases import Leases
 from tripos_warehouse.store.commits import Commit, check_name, new_name
-from tripos_warehouse.store.index import FAILED, RESULT_TABLES, SIZE, RowIndex, has_all, pack
+from tripos_warehouse.store.index import FAILED, RESULT_TABLES, SIZE, RowIndex, has_all, has_failed, pack, still_counts
 from tripos_warehouse.store.journal import JOURNAL, JournalSegment, Reserve, to_line
 from tripos_warehouse.store.locks import LIST, SEGMENT, ChangeCounter, Claims, Locks, Peers, lock_offset
 from tripos_warehouse.store.parts import Row, check_columns, check_part, count_rows, get_table, open_part, to_arrow
@@ -262,10 +262,8 @@ class RunLedger:
         found = index.names_of(index.find(pack(ids)).codes)
         for fresh in self._uncommitted(table):
             for number, name in enumerate(ids):
-                if (row := fresh.get(name)) is not None:
-                    status = row.get("status", "ok")
-                    if status != FAILED or found[number] is None:
-                        found[number] = status
+                if (row := fresh.get(name)) is not None and (found[number] in (None, FAILED) or not has_failed(row)):
+                    found[number] = FAILED if has_failed(row) else row.get("status", "ok")
         return found
 
     def held(self) -> set[str]:
@@ -291,7 +289,7 @@ class RunLedger:
             found = self._committed(table, names)
         for fresh in self._uncommitted(table):
             for name in names:
-                if (row := fresh.get(name)) is not None and (name not in found or row.get("status", "ok") != FAILED):
+                if (row := fresh.get(name)) is not None and not still_counts(found.get(name), row):
                     found[name] = {column: row.get(column) for column in TABLES[table].schema.names}
         return found
 
@@ -576,7 +574,7 @@ def add_uncommitted(fresh: dict[str, dict[str, Row]], table: str, rows: Sequence
     into = fresh.setdefault(table, {})
     for row in rows:
         name = row[key[0]]
-        if row.get("status") != FAILED or into.get(name, row).get("status") == FAILED:
+        if not still_counts(into.get(name), row):
             into[name] = row
 
 

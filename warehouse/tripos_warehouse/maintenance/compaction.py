@@ -35,7 +35,7 @@ from tripos_warehouse.query.connection import as_relation, duckdb
 from tripos_warehouse.store.bucket.bucket import collect_objects
 from tripos_warehouse.store.commits import COMMITS, ParquetPart, number_of
 from tripos_warehouse.store.derived import CACHE, INDEX_CACHE_SUFFIX, INDEX_FOLDER, UNUSED_S
-from tripos_warehouse.store.index import RESULT_TABLES, RowIndex, failed_condition, has_all
+from tripos_warehouse.store.index import RESULT_TABLES, RowIndex, has_all, winner_order
 from tripos_warehouse.store.journal import JOURNAL, REJECTED, segments
 from tripos_warehouse.store.locks import COMPACTION, LIST, PARTS_LOCK, lock_offset
 from tripos_warehouse.store.parts import (
@@ -78,11 +78,9 @@ def superseded_rows(
         return {}
     source = f"read_parquet({sql.texts([str(path) for path in paths])}, union_by_name = true)"
     key = ", ".join(table.key)
-    failed_last = f"{failed_condition(table.schema.names)}, " if "status" in table.schema.names else ""
     query = f"""select file_index, file_row_number from (
           select file_index, file_row_number,
-            row_number() over (partition by {key}
-              order by {failed_last}file_index desc, file_row_number desc) as place
+            row_number() over (partition by {key} order by {winner_order(table.schema.names)}) as place
           from {source} semi join (select {key} from {source} group by {key} having count(*) > 1) using ({key}))
         where place > 1 order by all"""
     try:

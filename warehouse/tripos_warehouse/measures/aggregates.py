@@ -201,6 +201,10 @@ group by {leaf.by}""",
         ordered("stddev_samp", "value"),
         """case when value is null then 0
     else coalesce((value - "mean of cells") / nullif(("number of cells" - 1) * "spread of cells", 0), 0) end""",
+        columns=(
+            f'{ordered("avg", "value")} over cell as "mean of cells"',
+            f'{ordered("stddev_samp", "value")} over cell as "spread of cells"',
+        ),
         unmoved="the cells do not differ: nothing shows the error",
     ),
 )

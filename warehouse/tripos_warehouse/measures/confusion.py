@@ -10,11 +10,11 @@ import numpy as np
 
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.language.aggregates import declared_aggregate
+from tripos_compiler.language.figures import aggregates_of, measures_of
 from tripos_compiler.language.scored_values import ScoredStep, scored_inputs, scored_values_of
 from tripos_compiler.plan import Aggregate, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.figure_sql import pairs_sql
-from tripos_warehouse.measures.figures import aggregates
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.results import run_query
 from tripos_warehouse.tables.text import TextColumn, grid, wrapped
@@ -79,7 +79,7 @@ def figure_tables(connection: Connection, plan: Plan) -> list[FigureTable]:
     seen: set[tuple[str | None, tuple[str, ...], bool]] = set()
     found: list[FigureTable] = []
     for measure in plan.measures:
-        for figure in aggregates(plan, measure.figure):
+        for figure in aggregates_of(measure.figure, measures_of(plan)):
             table = declared_aggregate(figure.function).table
             key = (figure.scenario, figure.values, table == "reliability")
             if table is None or figure.of is not None or len(figure.values) != 2 or key in seen:

@@ -37,6 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tripos_compiler.language.aggregates import declared_aggregate, is_of_all_models
+from tripos_compiler.language.figures import aggregates_of, measures_of
 from tripos_compiler.language.scored_values import mean_in
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan, named
 from tripos_compiler.source.data_classes import dataclass
@@ -45,7 +46,6 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.evaluation import CorrectedInputs, evaluate, read_corrected_inputs
 from tripos_warehouse.measures.figure_sql import BY_CHANCE, CUT_OFF, ROOT_OF_ZERO, sql_of
 from tripos_warehouse.measures.figures import (
-    aggregates,
     clamp_of,
     degree,
     has_transform,
@@ -204,8 +204,8 @@ def jackknife_difference(
     if measure.random:
         return _remeasure_faceted(one, two, plan, measure, items)
     groups, power = _groups(items, clusters_of(two.connection, plan), seed), degree(plan, measure.figure)
-    bent = any(map(is_over_formula, aggregates(plan, measure.figure)))
-    several = len(list(aggregates(plan, measure.figure))) > 1  # for a single one, pairs of items show the difference
+    parts = list(aggregates_of(measure.figure, measures_of(plan)))
+    bent, several = any(map(is_over_formula, parts)), len(parts) > 1  # for one, pairs of items show the difference
     reason = CHANGES_IN_STEPS if _is_discontinuous(plan, measure) else MIXED_DEGREE if power is None else None
     wanted = range(len(groups)) if len(groups) > 1 and reason is None else range(0)
     try:
@@ -251,8 +251,8 @@ def jackknife_model_differences(
     if measure.random:
         return _remeasure_faceted_cells(half, plan, measure, items)
     groups, power = _groups(items, clusters_of(half.connection, plan), seed), degree(plan, measure.figure)
-    bent = any(map(is_over_formula, aggregates(plan, measure.figure)))
-    several = len(list(aggregates(plan, measure.figure))) > 1  # for a single one, pairs of items show the difference
+    parts = list(aggregates_of(measure.figure, measures_of(plan)))
+    bent, several = any(map(is_over_formula, parts)), len(parts) > 1  # for one, pairs of items show the difference
     reason = CHANGES_IN_STEPS if _is_discontinuous(plan, measure) else MIXED_DEGREE if power is None else None
     wanted = range(len(groups)) if len(groups) > 1 and reason is None else range(0)
     try:
@@ -562,7 +562,8 @@ def _fold_views(
     """
     connection, schema, text = half.connection, sql.name(half.schema), sql_of(plan, measure)
     words = set(re.findall(r"\w+", text))
-    together = "comparisons" in words or any(is_of_all_models(each) for each in aggregates(plan, measure.figure))
+    parts = aggregates_of(measure.figure, measures_of(plan))
+    together = "comparisons" in words or any(map(is_of_all_models, parts))
     models = "" if together else f"where every.model in ({', '.join(map(sql.text, half.models))})"
     read = [view for view in VIEWS if view in words]
     dealt = f"main.{sql.name(DEALT)}"
@@ -611,7 +612,8 @@ def _copy(view: str) -> str:
 def _is_discontinuous(plan: Plan, measure: Measure) -> bool:
     """Return true if a measure contains an aggregate that changes in steps as items leave, so that the jackknife gives
     no error."""
-    return any(declared_aggregate(each.function).single_value for each in aggregates(plan, measure.figure))
+    parts = aggregates_of(measure.figure, measures_of(plan))
+    return any(declared_aggregate(each.function).single_value for each in parts)
 
 
 BATCH = 2**17

@@ -18,6 +18,7 @@ import numpy as np
 
 from tripos_compiler.language.aggregates import declared_aggregate
 from tripos_compiler.language.contexts import RowClusters
+from tripos_compiler.language.figures import leaves_of, measures_of
 from tripos_compiler.language.intervals import figure_range
 from tripos_compiler.language.scored_values import scored_inputs, scored_values_of
 from tripos_compiler.library.signature import OUT_OF_BOUNDS, in_bounds
@@ -28,7 +29,6 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.figure_sql import graders_of, sql_of
 from tripos_warehouse.measures.figures import (
     Curve,
-    aggregates,
     clamp_of,
     is_affine_single_value,
     is_over_formula,
@@ -208,7 +208,7 @@ Ends = tuple[float | None, float | None]
 def has_separate_people(plan: Plan, measure: Measure) -> bool:
     """Return true if a measure may have separate values by people, whose scores are not mixed with those of models."""
     values = scored_values_of(plan)
-    leaves = [figure for figure in aggregates(plan, measure.figure) if figure.of is None]
+    leaves = list(leaves_of(measure.figure, measures_of(plan)))
     return graders_of(measure) == "counted" and any(
         has_separate_scores(plan, scored) for figure in leaves for scored in scored_inputs(values, figure)
     )

@@ -368,8 +368,7 @@ class CellsSql:
             f"""select *, {self.formula.weight} as weight
 from (
   select *, row_number() over (partition by {group} order by value nulls last, {columns(inner.dims)}) as place,
-    count(value) over cell as "number of cells", {ordered("avg", "value")} over cell as "mean of cells",
-    {ordered("stddev_samp", "value")} over cell as "spread of cells"
+    {", ".join(['count(value) over cell as "number of cells"', *self.formula.columns])}
   from {inner.cells}
   window cell as (partition by {group})
 )""",

@@ -11,7 +11,8 @@ from functools import partial, reduce
 from typing import Any
 
 from tripos_compiler.language.aggregates import declared_aggregate
-from tripos_compiler.language.intervals import CURVES, curve
+from tripos_compiler.language.figures import leaves_of, measures_of, walk
+from tripos_compiler.library.ranges import CURVES, curve
 from tripos_compiler.plan import (
     Aggregate,
     Column,
@@ -30,30 +31,14 @@ from tripos_warehouse import sql
 from tripos_warehouse.query.connection import Connection
 
 
-def aggregates(plan: Plan, figure: Figure) -> Iterator[Aggregate]:
-    """Yield the aggregates of a figure, including those over whose cells others are taken, and those of named
-    measures."""
-    measures = {measure.name: measure.figure for measure in plan.measures}
-    waiting = [figure]
-    while waiting:
-        match waiting.pop():
-            case Aggregate() as found:
-                yield found
-                waiting += [] if found.of is None else [found.of]
-            case Measured(measure=name):
-                waiting.append(measures[name])
-            case Formula(values=values):
-                waiting += values
-
-
 def is_affine_single_value(plan: Plan, figure: Figure) -> bool:
     """Return true if a figure is one of the values, such as a median, or an affine function of one: a · median + b,
     with a ≠ 0."""
-    measures = {measure.name: measure.figure for measure in plan.measures}
+    measures = measures_of(plan)
     while True:
         match figure:
             case Measured(measure=name):
-                figure = measures[name]
+                figure = measures[name].figure
             case Formula(operator="negate", values=(inner,)):
                 figure = inner
             case Formula(operator="+" | "-", values=(Constant(), inner) | (inner, Constant())):
@@ -94,21 +79,7 @@ Curve = Callable[[float], float]
 
 def has_transform(plan: Plan, figure: Figure) -> bool:
     """Return true if a root, a logarithm or another curve is part of a figure."""
-    measures = {measure.name: measure.figure for measure in plan.measures}
-    waiting = [figure]
-    while waiting:
-        match waiting.pop():
-            case Formula(operator=operator, values=values):
-                if operator in CURVES:
-                    return True
-                waiting += values
-            case Measured(measure=name):
-                waiting.append(measures[name])
-            case Aggregate(of=of) if of is not None:
-                waiting.append(of)
-            case _:
-                pass
-    return False
+    return any(isinstance(part, Formula) and part.operator in CURVES for part in walk(figure, measures_of(plan)))
 
 
 def transform_of(figure: Figure) -> tuple[Figure, Curve] | None:
@@ -150,7 +121,7 @@ _ARITHMETIC: dict[str, Callable[[float, float], float]] = {
 def slices_of_sum(plan: Plan, figure: Figure) -> tuple[Mapping[str, str], ...] | None:
     """Return the slices of a figure that adds and subtracts means, each used once; None for any other figure. An
     unobserved item moves the value of such a sum no further than from one end of its scale to the other."""
-    measures = {measure.name: measure.figure for measure in plan.measures}
+    measures = measures_of(plan)
     seen: set[str] = set()
     slices: list[Mapping[str, str]] = []
     waiting: list[tuple[Figure, dict[str, str], frozenset[str]]] = [(figure, {}, frozenset())]
@@ -158,7 +129,7 @@ def slices_of_sum(plan: Plan, figure: Figure) -> tuple[Mapping[str, str], ...] |
         match waiting.pop():
             case Measured(measure=name, slice=fixed), sliced, over:
                 slices += [fixed] if fixed else []
-                waiting.append((measures[name], {**fixed, **sliced}, over))
+                waiting.append((measures[name].figure, {**fixed, **sliced}, over))
             case Formula(operator="overall", values=values, over=more), sliced, over:
                 waiting += [(each, sliced, over | {*more}) for each in values]
             case Formula(operator="negate" | "+" | "-", values=values), sliced, over:
@@ -190,15 +161,15 @@ def is_over_formula(figure: Aggregate) -> bool:
 def degree(plan: Plan, figure: Figure) -> float | None:
     """Return the power of the number of items with which a figure grows: 0 for a mean, 1 for a sum, ½ for its root, 0
     for a sum divided by a count. None for a sum of terms of different degree, such as `sum(x) + 5`."""
-    return _degree({measure.name: measure.figure for measure in plan.measures}, figure)
+    return _degree(measures_of(plan), figure)
 
 
-def _degree(measures: Mapping[str, Figure], figure: Figure) -> float | None:
+def _degree(measures: Mapping[str, Measure], figure: Figure) -> float | None:
     match figure:
         case Constant():
             return 0
         case Measured(measure=name):
-            return _degree(measures, measures[name])
+            return _degree(measures, measures[name].figure)
         case Aggregate(of=inner) if inner is not None:
             return (
                 0 if declared_aggregate(figure.function).counts else _degree(measures, inner)
@@ -289,7 +260,7 @@ def why_missing(connection: Connection, plan: Plan, figure: Figure, model: str) 
     """Return the statuses of a model's scores under a figure that have no value, such as "undefined, refused", the most
     frequent first; empty if all have a value."""
     schema = sql.name(plan.benchmark.name)
-    names = sorted(_scored(figure, {measure.name: measure.figure for measure in plan.measures}))
+    names = sorted({name for _, name in scored_names(plan, figure)})
     known = ", ".join(map(sql.text, names)) or "''"
     query = f"""select status from (
       select model, metric, scorer, status from {schema}.scores where value is null
@@ -298,20 +269,6 @@ def why_missing(connection: Connection, plan: Plan, figure: Figure, model: str) 
       and status <> {sql.text(NOT_APPLICABLE)}
     group by status order by count(*) desc, status"""
     return ", ".join(status for (status,) in connection.execute(query).fetchall())
-
-
-def _scored(figure: Figure, measures: Mapping[str, Figure]) -> set[str]:
-    """Return the names of the scores, scorers and columns that a figure reads."""
-    match figure:
-        case Aggregate(of=None, values=values):
-            return set(values)
-        case Aggregate(of=inner) if inner is not None:
-            return _scored(inner, measures)
-        case Measured(measure=name):
-            return _scored(measures[name], measures)
-        case Formula(values=values):
-            return {name for each in values for name in _scored(each, measures)}
-    return set()
 
 
 BY_A_RUN = "its values are not worked out yet: `tripos run` with this spec does"
@@ -340,18 +297,8 @@ def why_not_computed(plan: Plan, fingerprints: Collection[str], measure: Measure
 
 def scored_names(plan: Plan, figure: Figure) -> Iterator[tuple[str | None, str]]:
     """Yield the scenario, if there is one, and the name of everything that a figure reads."""
-    match figure:
-        case Aggregate(of=None):
-            yield from ((figure.scenario, name) for name in figure.values)
-        case Aggregate(of=inner) if inner is not None:
-            yield from scored_names(plan, inner)
-        case Formula():
-            for each in figure.values:
-                yield from scored_names(plan, each)
-        case Measured(measure=name):
-            for measure in plan.measures:
-                if measure.name == name:
-                    yield from scored_names(plan, measure.figure)
+    for leaf in leaves_of(figure, measures_of(plan)):
+        yield from ((leaf.scenario, name) for name in leaf.values)
 
 
 def gives_score(step: Score | Column | Grade | Compare, name: str) -> bool:

@@ -34,8 +34,9 @@ import math
 from collections.abc import Sequence
 
 from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction
-from tripos_compiler.language.intervals import Range, enclosing_range, ranges_of
+from tripos_compiler.language.intervals import ranges_of
 from tripos_compiler.language.scored_values import ScoredStep
+from tripos_compiler.library.ranges import Range, enclosing_range
 from tripos_compiler.plan import Aggregate, Grade, Missing, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.query import IS_ITEM, FigureTables, Parts, RowSelection, columns, ordered, same

@@ -20,6 +20,8 @@ from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import counted
 from tripos_compiler.language.evaluation import InternalError, Unavailable, evaluate
 from tripos_compiler.language.references import subexpressions
+from tripos_compiler.library.calls import is_call
+from tripos_compiler.library.functions import multiple_choice
 from tripos_compiler.plan import Call, Expr, Plan, Scenario, Score
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
@@ -326,7 +328,7 @@ def _figure(value: float | None) -> str:
     return "—" if value is None else f"{value:.2f}"
 
 
-PLACES = ("shuffled_place", "key_place")
+PLACES = (multiple_choice.shuffled_place, multiple_choice.key_place)
 """The functions by which `options` finds the position of the right option."""
 LEAST_EXPECTED = 5
 """With fewer expected items per position, a test of uniformity means little."""
@@ -362,7 +364,7 @@ def _places(scenario: Scenario) -> list[Call]:
 
 def _outermost(expr: Expr) -> list[Call]:
     """Return the outermost such expressions in an expression: a shuffled position contains an unshuffled one."""
-    found = [each for each in subexpressions(expr) if isinstance(each, Call) and each.function in PLACES]
+    found = [each for each in subexpressions(expr) if isinstance(each, Call) and is_call(each, *PLACES)]
     inner = {id(part) for each in found for part in subexpressions(each) if part is not each}
     return [each for each in found if id(each) not in inner]
 

@@ -12,8 +12,9 @@ from dataclasses import replace
 from functools import partial
 
 from tripos_compiler.language.aggregates import RATIOS
-from tripos_compiler.language.intervals import curve, figure_range
+from tripos_compiler.language.intervals import figure_range
 from tripos_compiler.language.scored_values import scored_inputs, scored_values_of
+from tripos_compiler.library.ranges import curve
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing, Plan, named
 from tripos_compiler.source.data_classes import dataclass

@@ -17,9 +17,10 @@ from dataclasses import field, replace
 from typing import Literal
 
 from tripos_compiler.language.aggregates import declared_aggregate
-from tripos_compiler.language.intervals import Range, ranges_of
+from tripos_compiler.language.intervals import ranges_of
 from tripos_compiler.language.scored_values import ScoredStep, conversations_before, element_name, judged_steps
 from tripos_compiler.library.functions.trees import BETWEEN
+from tripos_compiler.library.ranges import Range
 from tripos_compiler.plan import (
     BUILT_IN_DIMENSIONS,
     Aggregate,

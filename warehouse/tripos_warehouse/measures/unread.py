@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from tripos_compiler.language.aggregates import declared_aggregate
-from tripos_compiler.language.intervals import CURVES
-from tripos_compiler.language.scored_values import aggregates_of, scored_inputs, scored_values_of
+from tripos_compiler.language.figures import leaves_of, measures_of
+from tripos_compiler.language.scored_values import scored_inputs, scored_values_of
+from tripos_compiler.library.ranges import CURVES
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan
 from tripos_warehouse.measures.figure_sql import sql_of
@@ -71,7 +72,7 @@ Ends = Mapping[str, End]
 
 def worst_ends(plan: Plan, measure: Measure) -> Ends | None:
     """Return the worst end of every score of a measure; None if a score has none, or is worst at either end."""
-    measures = {each.name: each for each in plan.measures}
+    measures = measures_of(plan)
     rises = {True, False}
     found: dict[str, set[bool]] = {}
     for figure, sign in _leaves(plan, measure.figure, not measure.lower_is_better):
@@ -82,9 +83,7 @@ def worst_ends(plan: Plan, measure: Measure) -> Ends | None:
         return None
     ends: dict[str, End] = {name: "low" if True in signs else "high" for name, signs in found.items()}
     values = scored_values_of(plan)
-    for figure in aggregates_of(measure.figure, measures):
-        if figure.of is not None:
-            continue
+    for figure in leaves_of(measure.figure, measures):
         end, scored = ends[figure.values[0]], scored_inputs(values, figure)
         if not scored or scored[0].kind == "compare":
             return None

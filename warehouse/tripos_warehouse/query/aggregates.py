@@ -69,6 +69,18 @@ from tripos_warehouse.statistics.preferences import NO_OTHER_JUDGE, Preference, 
 from tripos_warehouse.statistics.result import Estimate, Floats, Ints, two_sided
 from tripos_warehouse.statistics.validity import JudgeRates, rated_prevalence
 
+
+@dataclass(frozen=True)
+class ListedRows:
+    """The rows of a cell, a list for each column (`statistic`)."""
+
+    items: GivenWords
+    subjects: GivenWords
+    raters: GivenWords
+    keys: GivenWords
+    values: GivenNumbers
+
+
 # Agreement of raters
 
 
@@ -112,17 +124,9 @@ class Agreement:
             categories = np.unique(ratings[~np.isnan(ratings)])
         return [self.of(ratings[:, groups != each], level, categories).value for each in range(count)]
 
-    def compute(
-        self,
-        level: str,
-        items: GivenWords,
-        subjects: GivenWords,
-        raters: GivenWords,
-        keys: GivenWords,
-        values: GivenNumbers,
-    ) -> dict[str, Any]:
+    def compute(self, level: str, rows: ListedRows) -> dict[str, Any]:
         """Return the statistic of a list of ratings, as `statistic` does."""
-        found = _matrix(self, level, items, subjects, raters, keys, values)
+        found = _matrix(self, level, rows)
         if isinstance(found, str):
             return _undefined(found)
         matrix, owners, names, categories = found
@@ -362,18 +366,10 @@ class ComparisonStatistic:
     weighted: Callable[[str, Words, Words, Words, Words, Numbers], dict[str, Any]] | None = None
     of_replies: bool = False
 
-    def compute(
-        self,
-        about: str,
-        items: GivenWords,
-        subjects: GivenWords,
-        raters: GivenWords,
-        keys: GivenWords,
-        values: GivenNumbers,
-    ) -> dict[str, Any]:
+    def compute(self, about: str, rows: ListedRows) -> dict[str, Any]:
         """Return the statistic of a list of comparisons, as `statistic` does."""
-        words = to_list(items), to_list(subjects), to_list(raters), to_list(keys)
-        return self.of(about, *words, to_list(values))
+        words = to_list(rows.items), to_list(rows.subjects), to_list(rows.raters), to_list(rows.keys)
+        return self.of(about, *words, to_list(rows.values))
 
 
 # The function `tripos_statistic`
@@ -425,8 +421,8 @@ def statistic(
     >>> round(found["value"], 3)
     0.4
     """
-    given = level, items, subjects, raters, keys, values
-    return {"draws": None, "limits": None} | _STATISTICS_OF_SQL[what].compute(*given)
+    rows = ListedRows(items, subjects, raters, keys, values)
+    return {"draws": None, "limits": None} | _STATISTICS_OF_SQL[what].compute(level, rows)
 
 
 STUDY = "\x1f"
@@ -473,31 +469,23 @@ def _without_error(value: float, names: list[str], reason: str) -> dict[str, Any
     return {"value": value, "reason": reason, "items": names, "pulls": [None] * len(names), "draws": None}
 
 
-def _matrix(
-    agreement: Agreement,
-    level: str,
-    items: GivenWords,
-    subjects: GivenWords,
-    raters: GivenWords,
-    keys: GivenWords,
-    values: GivenNumbers,
-) -> tuple[Floats, Ints, list[str], Floats | None] | str:
+def _matrix(agreement: Agreement, level: str, rows: ListedRows) -> tuple[Floats, Ints, list[str], Floats | None] | str:
     """Return the ratings, shape (raters, subjects), the index of each subject's item, the items, and the categories of
     Gwet's coefficients; or the reason why there are no ratings.
     """
-    key, numbers = code_texts(keys), read_numbers(values)
+    key, numbers = code_texts(rows.keys), read_numbers(rows.values)
     if agreement.of_classes or level == "nominal":
         numbers = np.where(key.codes >= 0, key.codes, np.nan)
     elif ((key.codes >= 0) & np.isnan(numbers)).any():
         return "the values are no numbers: take them as `level: nominal`"
-    item, subject, rater = (code_texts(each, MISSING) for each in (items, subjects, raters))
+    item, subject, rater = (code_texts(each, MISSING) for each in (rows.items, rows.subjects, rows.raters))
     # If a rater rated a subject twice, the greater value counts; if a subject has two items, the first.
-    rows = np.lexsort((numbers, item.codes))
+    order = np.lexsort((numbers, item.codes))
     owner = np.empty(len(subject), dtype=np.int64)
-    owner[subject.codes[rows[::-1]]] = item.codes[rows[::-1]]
-    rows = rows[~np.isnan(numbers[rows])]
+    owner[subject.codes[order[::-1]]] = item.codes[order[::-1]]
+    order = order[~np.isnan(numbers[order])]
     matrix = np.full((len(rater), len(subject)), np.nan)
-    matrix[rater.codes[rows], subject.codes[rows]] = numbers[rows]
+    matrix[rater.codes[order], subject.codes[order]] = numbers[order]
     rated = (~np.isnan(matrix)).sum(axis=0)
     kept = rated == len(rater) if agreement.complete else rated >= (1 if agreement.of_categories else 2)
     if len(rater) < 2:
@@ -580,24 +568,14 @@ class AgreementWithinItems:
     """The mean over items of the agreement of raters on the replies to each. A subject is a reply, named by its item,
     `REPLY_SEPARATOR` and the reply."""
 
-    def compute(
-        self,
-        level: str,
-        items: GivenWords,
-        subjects: GivenWords,
-        raters: GivenWords,
-        keys: GivenWords,
-        values: GivenNumbers,
-    ) -> dict[str, Any]:
+    def compute(self, level: str, rows: ListedRows) -> dict[str, Any]:
         """Return the statistic of a list of ratings, as `statistic` does."""
-        return _tau_within_items(items, subjects, raters, values)
+        return _tau_within_items(rows)
 
 
-def _tau_within_items(
-    items: GivenWords, subjects: GivenWords, raters: GivenWords, values: GivenNumbers
-) -> dict[str, Any]:
+def _tau_within_items(rows: ListedRows) -> dict[str, Any]:
     """Return Kendall's τ within each item."""
-    item, subject, rater = (code_texts(each, MISSING) for each in (items, subjects, raters))
+    item, subject, rater = (code_texts(each, MISSING) for each in (rows.items, rows.subjects, rows.raters))
     if len(rater) < 2:
         return _undefined(ALONE)
     block = subject.before(REPLY_SEPARATOR)
@@ -608,14 +586,14 @@ def _tau_within_items(
     order = np.argsort(block.codes, kind="stable")
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order)) - np.repeat(np.cumsum(replies) - replies, replies)
-    numbers = read_numbers(values)
-    rows = np.argsort(numbers, kind="stable")[: len(numbers) - int(np.isnan(numbers).sum())]
+    numbers = read_numbers(rows.values)
+    known_rows = np.argsort(numbers, kind="stable")[: len(numbers) - int(np.isnan(numbers).sum())]
     stacks = []
     for size in np.unique(replies):
         blocks = np.flatnonzero(replies == size)
         at = np.full(len(replies), -1)
         at[blocks] = np.arange(len(blocks))
-        mine = rows[at[block.codes[subject.codes[rows]]] >= 0]
+        mine = known_rows[at[block.codes[subject.codes[known_rows]]] >= 0]
         of = subject.codes[mine]
         ratings = np.full((len(blocks), len(rater), size), np.nan)
         ratings[at[block.codes[of]], rater.codes[mine], place[of]] = numbers[mine]
@@ -664,10 +642,12 @@ def _median(items: Words, values: Numbers) -> dict[str, Any]:
 @dataclass(frozen=True)
 class CellsFormula:
     """An aggregate of the cells of a figure in SQL: its value, and its derivative by the value of each cell. Both read
-    `value`, the derivative also `place`, "number of cells", "mean of cells" and "spread of cells"."""
+    `value`, the derivative also the cell's `place` in their order, "number of cells", and `columns`."""
 
     value: str
     weight: str
+    columns: tuple[str, ...] = ()
+    """Further columns that the derivative reads: SQL over the window `cell`, with a name."""
     linear: bool = False
     """Whether its derivatives do not depend on the values."""
     end: tuple[str, str] | None = None
@@ -686,17 +666,9 @@ class ValueStatistic:
     limited: bool = False
     of_cells: CellsFormula | None = None
 
-    def compute(
-        self,
-        settings: str,
-        items: GivenWords,
-        subjects: GivenWords,
-        raters: GivenWords,
-        keys: GivenWords,
-        values: GivenNumbers,
-    ) -> dict[str, Any]:
+    def compute(self, settings: str, rows: ListedRows) -> dict[str, Any]:
         """Return the statistic of a list of values, as `statistic` does."""
-        return self.of(settings, to_list(items), to_list(values))
+        return self.of(settings, to_list(rows.items), to_list(rows.values))
 
 
 # Metrics of a whole set
@@ -714,17 +686,10 @@ class SetMetric:
     noise: Callable[[Settings, list[str], list[str], Ints], float] | None = None
     """Returns the value that chance alone shows, if it is above 0."""
 
-    def compute(
-        self,
-        settings: str,
-        items: GivenWords,
-        subjects: GivenWords,
-        raters: GivenWords,
-        keys: GivenWords,
-        values: GivenNumbers,
-    ) -> dict[str, Any]:
+    def compute(self, settings: str, rows: ListedRows) -> dict[str, Any]:
         """Return the metric of a list of replies, as `statistic` does."""
-        return _set_metric(self, json.loads(settings), to_list(items), to_list(subjects), to_list(keys))
+        lists = to_list(rows.items), to_list(rows.subjects), to_list(rows.keys)
+        return _set_metric(self, json.loads(settings), *lists)
 
 
 def _set_metric(of: SetMetric, settings: Settings, items: Words, subjects: Words, keys: Words) -> dict[str, Any]:
@@ -809,18 +774,10 @@ class _UserFunction:
 
     errors: bool
 
-    def compute(
-        self,
-        settings: str,
-        items: GivenWords,
-        subjects: GivenWords,
-        raters: GivenWords,
-        keys: GivenWords,
-        values: GivenNumbers,
-    ) -> dict[str, Any]:
+    def compute(self, settings: str, rows: ListedRows) -> dict[str, Any]:
         """Return the figure of a list of values, as `statistic` does."""
-        rows = to_list(items), to_list(subjects), to_list(keys)
-        return user_statistic(settings, *rows, _jackknife, errors=self.errors)
+        lists = to_list(rows.items), to_list(rows.subjects), to_list(rows.keys)
+        return user_statistic(settings, *lists, _jackknife, errors=self.errors)
 
 
 Statistic = Agreement | AgreementWithinItems | ComparisonStatistic | SetMetric | ValueStatistic

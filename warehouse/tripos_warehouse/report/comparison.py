@@ -19,10 +19,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.language.aggregates import is_of_all_models
 from tripos_compiler.language.contexts import Clustering
+from tripos_compiler.language.figures import aggregates_of, measures_of
 from tripos_compiler.language.intervals import ranges_of, score_ranges
 from tripos_compiler.language.plan_diff import are_comparable, find_changes
 from tripos_compiler.language.scored_values import element_scores
@@ -44,7 +45,6 @@ from tripos_warehouse.measures.differences import (
     with_fields,
 )
 from tripos_warehouse.measures.evaluation import evaluate_or_error
-from tripos_warehouse.measures.figures import aggregates
 from tripos_warehouse.measures.measure_rows import (
     EXAGGERATED_DIFFERENCES,
     INTERRUPTED,
@@ -278,8 +278,7 @@ def _check_margins(rows: Sequence[ComparedRow], margins: Margins) -> None:
     names = list(dict.fromkeys(row.name for row in rows))
     for name in margins:
         if name is not None and name not in names:
-            close = nearest(name, names)
-            hint = f"did you mean `{close}`?" if close else f"compared are {', '.join(names)}"
+            hint = suggest(name, names, f"compared are {', '.join(names)}")
             raise StoreError("S0616", f"no measure, metric or scenario `{name}` is compared", hint)
     for row in rows:
         margin = margins.get(row.name, margins.get(None))
@@ -570,7 +569,7 @@ def _together(one: Side, two: Side) -> tuple[str, ...]:
     return tuple(
         measure.name
         for measure in two.plan.measures
-        if all(is_of_all_models(each) for each in aggregates(two.plan, measure.figure))
+        if all(is_of_all_models(each) for each in aggregates_of(measure.figure, measures_of(two.plan)))
     )
 
 

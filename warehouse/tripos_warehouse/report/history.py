@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.language.measure_dependencies import MeasureDependencies, changes_affecting, dependencies_of
 from tripos_compiler.language.plan_diff import Change, find_changes
 from tripos_compiler.language.references import row_identity
@@ -336,8 +336,7 @@ def _benchmark_of(connection: Connection, measure: str, benchmark: str | None) -
             continue
         known.setdefault(run.benchmark, set()).update(each.name for each in plan.measures)
     if benchmark is not None and benchmark not in known:
-        close = nearest(benchmark, known)
-        hint = f"did you mean `{close}`?" if close else f"its benchmarks are {', '.join(sorted(known))}"
+        hint = suggest(benchmark, known, f"its benchmarks are {', '.join(sorted(known))}")
         raise StoreError("S0301", f"the store has no run of `{benchmark}`", hint)
     having = [name for name, names in sorted(known.items()) if measure in names and benchmark in (None, name)]
     if len(having) > 1:
@@ -346,8 +345,7 @@ def _benchmark_of(connection: Connection, measure: str, benchmark: str | None) -
         raise StoreError("S0602", message, f"name one: tripos history {measure} {having[0]}")
     if not having:
         among = {name for own, names in known.items() if benchmark in (None, own) for name in names}
-        close = nearest(measure, among)
-        hint = f"did you mean `{close}`?" if close else f"its measures are {', '.join(sorted(among))}"
+        hint = suggest(measure, among, f"its measures are {', '.join(sorted(among))}")
         raise StoreError("S0602", f"no run has a measure `{measure}`", hint)
     return having[0]
 

@@ -6,15 +6,16 @@ models that filled other roles in its replies.
 
 from __future__ import annotations
 
-import difflib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.text_format import percent
 from tripos_compiler.language.contexts import Clustering
+from tripos_compiler.language.figures import measures_of
 from tripos_compiler.language.scored_values import why_no_headline
 from tripos_compiler.plan import Ask, Converse, Measure, Plan, Retrieve
 from tripos_compiler.source.data_classes import dataclass
@@ -223,8 +224,7 @@ def board_measure(plan: Plan, name: str) -> Measure:
     does not have one value per model."""
     known = {measure.name: measure for measure in plan.measures}
     if name not in known:
-        close = nearest(name, known)
-        hint = f"did you mean `{close}`?" if close else f"its measures are {', '.join(known)}"
+        hint = suggest(name, known, f"its measures are {', '.join(known)}")
         raise StoreError("S0602", f"`{plan.benchmark.name}` has no measure `{name}`", hint)
     if not _has_one_value(plan, known[name]):
         message = f"`{name}` of `{plan.benchmark.name}` does not come to one value for each model"
@@ -235,12 +235,7 @@ def board_measure(plan: Plan, name: str) -> Measure:
 
 def _has_one_value(plan: Plan, measure: Measure) -> bool:
     """Return true if a measure has one value per model."""
-    return why_no_headline(measure, {each.name: each for each in plan.measures}) is None
-
-
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most similar to another, or None."""
-    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)), None)
+    return why_no_headline(measure, measures_of(plan)) is None
 
 
 def followed_until_settled(
@@ -464,8 +459,7 @@ def leaderboard(
         by_benchmark[run.benchmark].append(run)
     for name in (*benchmarks, *requested):
         if name not in by_benchmark:
-            close = nearest(name, by_benchmark)
-            hint = f"did you mean `{close}`?" if close else f"its benchmarks are {', '.join(sorted(by_benchmark))}"
+            hint = suggest(name, by_benchmark, f"its benchmarks are {', '.join(sorted(by_benchmark))}")
             raise StoreError("S0301", f"the store has no run of a benchmark `{name}`", hint)
     boards = []
     for name in benchmarks or sorted(by_benchmark):

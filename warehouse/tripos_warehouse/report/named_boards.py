@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.report.leaderboard import Board, leaderboard
@@ -114,8 +114,7 @@ def named_board(
     own = {each.run_id for each in every if each.board == board and _is_on(each)}
     if not own:
         names = sorted({each.board for each in every if _is_on(each)})
-        close = nearest(board, names)
-        hint = f"did you mean `{close}`?" if close else f"`tripos promote RUN --as {board}` puts a run on it"
+        hint = suggest(board, names, f"`tripos promote RUN --as {board}` puts a run on it")
         raise StoreError("S0602", f"no run is on board `{board}`", hint)
     if lost := sorted(own - known):
         message = f"board `{board}` has a run that the store lacks: `{lost[0]}`"

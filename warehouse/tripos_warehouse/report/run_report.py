@@ -18,7 +18,7 @@ from tripos_compiler.diagnostics.i18n import localized, reader_language
 from tripos_compiler.diagnostics.text_format import percent, usd
 from tripos_compiler.language.aggregates import declared_aggregate
 from tripos_compiler.language.contexts import ArmSelection, Clustering
-from tripos_compiler.language.scored_values import aggregates_of
+from tripos_compiler.language.figures import aggregates_of, measures_of
 from tripos_compiler.plan import GeneratedDataset, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
@@ -490,7 +490,7 @@ def _too_few_tries(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
 
 def _judges_alone(plan: Plan, by_people: Mapping[str, object]) -> Iterator[Remark]:
     """Yield that people graded replies whose measures are of judges alone, and that people could correct them."""
-    measures = {measure.name: measure for measure in plan.measures}
+    measures = measures_of(plan)
     found = [
         name
         for name in by_people

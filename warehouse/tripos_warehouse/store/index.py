@@ -370,6 +370,21 @@ def has_failed(row: Mapping[str, Any]) -> bool:
     return row.get("status", OK) == FAILED or ending_of(row.get("finish_reason")) is Ending.ERROR
 
 
+def winner_order(columns: Collection[str], committed: str = "file_index") -> str:
+    """Return the SQL order of the rows of one key, given the columns of their table: the first counts. That is a row
+    that did not fail, and of several the one committed last. `committed` is the order of the parts.
+
+    >>> winner_order(["item_id"])
+    '(false), file_index desc, file_row_number desc'
+    """
+    return f"{failed_condition(columns)}, {committed} desc, file_row_number desc"
+
+
+def still_counts(row: Mapping[str, Any] | None, later: Mapping[str, Any]) -> bool:
+    """Return true if a row, or none, counts although a later one has its key, as `winner_order` defines."""
+    return row is not None and has_failed(later) and not has_failed(row)
+
+
 class RowIndex:
     """The index of one table, for rows with some fingerprints or for all.
 
@@ -525,8 +540,7 @@ def rows_by_id(
     deciding = [name for name in ("status", "finish_reason") if name in table.schema.names]
     needed = list(dict.fromkeys([*names, key, *deciding]))
     wanted = pa.array(sorted(set(ids)), type=pa.string())
-    failed: dict[str, dict[str, Any]] = {}
-    answered: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, Any]] = {}
     for path in paths:
         with open_part(path) as file:
             hits = pc.is_in(file.read([key])[key], value_set=wanted)
@@ -534,6 +548,6 @@ def rows_by_id(
                 continue
             content = file.read(needed).filter(hits)
         for row in conform(table.name, needed, content).to_pylist(maps_as_pydicts="strict"):
-            into = failed if has_failed(row) else answered
-            into[row[key]] = {name: row[name] for name in names}
-    return failed | answered
+            if not still_counts(found.get(row[key]), row):
+                found[row[key]] = row
+    return {name: {column: row[column] for column in names} for name, row in found.items()}

@@ -629,7 +629,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "reply_thinking": "the thinking that the provider sends in fields of its own; null where there is none",
         "parsed": "the parsed reply, JSON",
         "logprobs": "the [probabilities of the reply's tokens](../language/likelihood.md#tokens-of-a-reply), JSON",
-        "status": "the [status](../how-to/run-a-benchmark.md#statuses)",
+        "status": "the [status](machine-output.md#statuses)",
         "error": "the error; for a score, the reason for a missing value",
         "finish_reason": "the word of the provider for how the reply ended",
         "attempts": "the number of requests; of several samples of one request the first has them, the others 0",

@@ -22,7 +22,8 @@ from typing import Literal
 from pydantic import ValidationError
 
 from tripos_compiler.language.contexts import Clustering, RowClusters
-from tripos_compiler.language.intervals import Range, ranges_of
+from tripos_compiler.language.intervals import ranges_of
+from tripos_compiler.library.ranges import Range
 from tripos_compiler.plan import Ask, Column, Compare, Grade, Metric, Plan, Score, turns_before
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql

@@ -25,7 +25,7 @@ from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.connection import Connection, StoreConnection, Views, add_functions, duckdb, open_sandbox
-from tripos_warehouse.store.index import failed_condition
+from tripos_warehouse.store.index import winner_order
 from tripos_warehouse.store.parts import FORMER
 from tripos_warehouse.store.schemas import RUN_ENDS, RUN_ITEMS, RUN_SLOTS, RUN_STEPS, RUNS, TABLES, TableSchema
 from tripos_warehouse.store.store import DamageListener, Store
@@ -78,13 +78,11 @@ def exclude_superseded(
     key = ", ".join(columns)
     # By hash, which takes a tenth of the memory for a million keys. `partition` resolves collisions.
     doubles = f"select hash({key}) as hashed from {source} group by hashed having count(*) > 1"
-    failed_last = f"{failed_condition(table.schema.names)}, " if "status" in table.schema.names else ""
     committed = "file_index" if [*places] == sorted(places) else f"({[*places]})[file_index::bigint + 1]"
     found = connection.execute(
         f"""select file_index, file_row_number from (
           select file_index, file_row_number,
-            row_number() over (partition by {key}
-              order by {failed_last}{committed} desc, file_row_number desc) as place
+            row_number() over (partition by {key} order by {winner_order(table.schema.names, committed)}) as place
           from {source} where hash({key}) in ({doubles}))
         where place > 1 order by all"""
     ).fetchall()

@@ -11,16 +11,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from tripos_compiler.diagnostics.diagnostic import nearest
-from tripos_compiler.language.aggregates import (
-    AGGREGATES,
-    MEAN,
-    AggregateFunction,
-    AggregateParameter,
-    Bounds as Ends,
-)
-from tripos_compiler.language.intervals import Bounds, Range, Scale, scale_of
+from tripos_compiler.diagnostics.diagnostic import nearest, suggest
+from tripos_compiler.language.aggregates import AGGREGATES, MEAN, AggregateFunction, AggregateParameter, Bounds as Ends
+from tripos_compiler.language.intervals import Bounds, Scale, scale_of
 from tripos_compiler.language.scored_values import conversations_before, lists_of, most_tries
+from tripos_compiler.library.ranges import Range
 from tripos_compiler.library.types import fits, type_notation, without_optional
 from tripos_compiler.lowering.measures.dimensions import dimension_text
 from tripos_compiler.lowering.measures.normal_forms import Atom, NormalForm, atom_form, function_atom, with_missing
@@ -217,9 +212,8 @@ def _missing(reading: FigureContext, argument: Argument, function: AggregateFunc
     word = _word(value) if len(argument.elements) == 1 else None
     chosen = next((each for each in MISSING if each == word and each in function.missing), None)
     if chosen is None:
-        close = nearest(str(word), function.missing)
         some = ", ".join(f"`{each}`" for each in function.missing)
-        help_ = f"did you mean `{close}`?" if close else f"it is one of {some}"
+        help_ = suggest(str(word), function.missing, f"it is one of {some}")
         message = f"{describe_syntax(value)} is no value of `missing`"
         if word in MISSING:
             message = f"nothing stands for a missing value of `{function.name}`"
@@ -425,9 +419,8 @@ def _settings_fit(reading: FigureContext, arguments: Arguments, type_: Type) -> 
     of = type_.of if type_.kind == "set" else type_
     if positive is None or of.kind != "choice" or positive in of.values:
         return True
-    close = nearest(str(positive), of.values)
     some = ", ".join(f"`{value}`" for value in of.values[:8])
-    help_ = f"did you mean `{close}`?" if close else f"its values are {some}"
+    help_ = suggest(str(positive), of.values, f"its values are {some}")
     reading.error("E0201", f"there is no value `{positive}`", arguments.places["positive"], help_, str(positive))
     return False
 
@@ -571,9 +564,8 @@ def _unknown(reading: FigureContext, name: Name, here: list[str]) -> None:
     measures = [each.name.text for each in reading.declared.values() if each.scenario in (None, reading.scenario)]
     known = [*here, *program.declared.get("scorer", {}), *program.declared.get("metric", {}), *measures]
     known = [other for other in dict.fromkeys(known) if reading.own is None or other != name.text]
-    close = nearest(name.text, known)
     some = ", ".join(f"`{other}`" for other in known[:8])
-    help_ = f"did you mean `{close}`?" if close else f"there is {some}" if some else "score something first"
+    help_ = suggest(name.text, known, f"there is {some}" if some else "score something first")
     reading.error("E0201", f"there is no score or measure `{name.text}`", name.span, help_, name.text)
 
 
@@ -593,9 +585,8 @@ def _of_scenario(reading: FigureContext, scenario: str, name: Name) -> Operand |
         return _metric(reading, name, scenario)
     measures = [each.name.text for each in reading.declared.values() if each.scenario == scenario]
     known = [*here, *measures, *(scorer for scorer in scores.written.get(scenario, {}) if scorer not in here)]
-    close = nearest(name.text, known)
     some = ", ".join(f"`{other}`" for other in known[:8])
-    help_ = f"did you mean `{close}`?" if close else f"it has {some}" if some else "it has none"
+    help_ = suggest(name.text, known, f"it has {some}" if some else "it has none")
     message = f"scenario `{scenario}` has no score or measure `{name.text}`"
     reading.error("E0201", message, name.span, help_, name.text)
     return None
@@ -878,9 +869,10 @@ def _range(scale: Scale, ends: Ends) -> Range:
 
 
 def _no_aggregate(reading: FigureContext, name: Name) -> None:
-    close = nearest(name.text, [*AGGREGATES, *reading.program.aggregates, "abs", "harmonic_mean"])
     some = ", ".join(f"`{each}`" for each in list(AGGREGATES)[:6])
-    help_ = f"did you mean `{close}`?" if close else f"there is {some}, …"
+    help_ = suggest(
+        name.text, [*AGGREGATES, *reading.program.aggregates, "abs", "harmonic_mean"], f"there is {some}, …"
+    )
     reading.error("E0205", f"there is no aggregate `{name.text}`", name.span, help_, name.text)
 
 

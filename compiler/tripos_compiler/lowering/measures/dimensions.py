@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import nearest, suggest
 from tripos_compiler.library.types import type_notation, without_optional
 from tripos_compiler.lowering.declarations import RESERVED_AXES
 from tripos_compiler.plan import BUILT_IN_DIMENSIONS, ChoiceType, RecordType, Scenario, Type
@@ -165,8 +165,7 @@ def check_names(program: Program, written: Sequence[Syntax]) -> None:
     known = [*BUILT_IN_DIMENSIONS, *program.declared.get("axis", {}), *program.declared.get("arm", {}), "language"]
     for name in written:
         if isinstance(name, Name) and name.text not in known and name.text not in _element_names(program):
-            close = nearest(name.text, known)
-            help_ = f"did you mean `{close}`?" if close else f"it goes by {', '.join(known[:8])}"
+            help_ = suggest(name.text, known, f"it goes by {', '.join(known[:8])}")
             message = f"there is no dimension `{name.text}`"
             program.diagnostics.error("E0201", message, name.span, help=help_, unknown=name.text)
 
@@ -300,8 +299,7 @@ def _of_rows(program: Program, path: Sequence[Name], parted: Sequence[Groupable]
         if type_ is None:
             if any(loaded.poisoned for loaded in program.top_level_datasets.values()):
                 return None
-            close = nearest(field.text, types)
-            help_ = f"did you mean `{close}`?" if close else f"it has {', '.join(f'`{name}`' for name in types)}"
+            help_ = suggest(field.text, types, f"it has {', '.join(f'`{name}`' for name in types)}")
             message = f"`{alias.text}` has no field `{field.text}`"
             program.diagnostics.error("E0308", message, field.span, help=help_, unknown=field.text)
             return None
@@ -328,10 +326,7 @@ def _goes_by(program: Program, path: Sequence[Name], type_: Type, known: int = 2
             return True
         if type_.kind != "record" or name.text not in type_.fields:
             fields = list(type_.fields) if type_.kind == "record" else [NODES] if type_.kind == "path" else []
-            close = nearest(name.text, fields)
-            help_ = (
-                f"did you mean `{close}`?" if close else f"it has {', '.join(fields)}" if fields else "go by it alone"
-            )
+            help_ = suggest(name.text, fields, f"it has {', '.join(fields)}" if fields else "go by it alone")
             program.diagnostics.error(
                 "E0308", f"`{named}` has no field `{name.text}`", name.span, help=help_, unknown=name.text
             )

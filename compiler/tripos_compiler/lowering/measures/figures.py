@@ -14,10 +14,11 @@ from dataclasses import replace
 from functools import partial
 from statistics import harmonic_mean
 
-from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.diagnostic import nearest, suggest
 from tripos_compiler.language import intervals
 from tripos_compiler.language.aggregates import RATIOS
-from tripos_compiler.language.intervals import CURVES, INTERVAL_ENDS, Scale, curve
+from tripos_compiler.language.intervals import INTERVAL_ENDS, Scale
+from tripos_compiler.library.ranges import CURVES, curve
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.lowering.measures.aggregates import find_measure, read_aggregate
 from tripos_compiler.lowering.measures.dimensions import (
@@ -168,9 +169,8 @@ def _is_known(reading: FigureContext, key: str, word: str, values: Sequence[str]
     """Return true if a word is a value of a dimension; otherwise report it."""
     if word in values:
         return True
-    close = nearest(word, values)
     some = ", ".join(f"`{value}`" for value in values[:8])
-    help_ = f"did you mean `{close}`?" if close else f"its values are {some}"
+    help_ = suggest(word, values, f"its values are {some}")
     reading.error("E0201", f"`{key}` has no value `{word}`", where, help_, word)
     return False
 

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, Label
 from tripos_compiler.language.aggregates import AGGREGATES, declared_aggregate
+from tripos_compiler.language.figures import aggregates_of, measures_of
 from tripos_compiler.language.intervals import INTERVAL_ENDS, end_signature, format_bounds, rounded
-from tripos_compiler.language.scored_values import aggregates_of, why_no_headline
+from tripos_compiler.language.scored_values import why_no_headline
 from tripos_compiler.language.sequential_stopping import sequential_figure
+from tripos_compiler.lowering.dependency_order import in_order
 from tripos_compiler.lowering.measures.aggregates import find_measure, grader_of, graders_of
 from tripos_compiler.lowering.measures.dimensions import check_names
 from tripos_compiler.lowering.measures.figures import difference_of, read_difference, read_figure, read_whole
@@ -134,13 +136,13 @@ def read_measures(program: Program, silent: bool = False) -> FigureContext:
     scores = Scores(program)
     declared = {each.key: each for each in _declared(program)}
     found: dict[str, LoweredMeasure] = {}
-    for key in _in_order(program, scores, declared, scopes):
+    for key in _measures_in_order(program, scores, declared, scopes):
         each = declared[key]
         known = _measure(program, _reading(program, scores, declared, found, scopes, each), each)
         if known is not None:
             found[key] = known
-    in_order = {key: found[key] for key in declared if key in found}
-    return FigureContext(program, scores, declared, in_order, scopes)
+    lowered = {key: found[key] for key in declared if key in found}
+    return FigureContext(program, scores, declared, lowered, scopes)
 
 
 def _reading(
@@ -195,7 +197,7 @@ def declared_settling(program: Program) -> Iterator[tuple[str, Span]]:
             yield each.key, each.statement.head
 
 
-def _in_order(
+def _measures_in_order(
     program: Program,
     scores: Scores,
     declared: Mapping[str, MeasureDeclaration],
@@ -206,29 +208,13 @@ def _in_order(
     for key, each in declared.items():
         reading = _reading(program, scores, declared, {}, scopes, each)
         needs[key] = list(dict.fromkeys(measures_in(reading, each.statement.syntax("value"))))
-    order: list[str] = []
-    done: set[str] = set()
-    waiting = list(declared)
-    while waiting:
-        ready = [key for key in waiting if all(need in done for need in needs[key])]
-        order += ready
-        done.update(ready or _circle(program, declared, needs, waiting))
-        waiting = [key for key in waiting if key not in done]
-    return order
-
-
-def _circle(
-    program: Program, declared: Mapping[str, MeasureDeclaration], needs: Mapping[str, list[str]], waiting: list[str]
-) -> list[str]:
-    """Report measures that depend on each other, and return them."""
-    way = [waiting[0]]
-    while len(set(way)) == len(way):
-        way.append(next(need for need in needs[way[-1]] if need in waiting))
-    circle = way[way.index(way[-1]) :]
-    statement = declared[circle[0]].statement
-    message = f"these measures build on each other in a circle: {' → '.join(circle)}"
-    program.diagnostics.error("E0203", message, statement.head, help="let one of them build on scores")
-    return circle
+    order, cycles = in_order(needs)
+    for cycle in cycles:
+        message = f"these measures build on each other in a circle: {' → '.join([*cycle, cycle[0]])}"
+        span = declared[cycle[0]].statement.head
+        program.diagnostics.error("E0203", message, span, help="let one of them build on scores")
+    circular = {key for cycle in cycles for key in cycle}
+    return [key for key in order if key not in circular]
 
 
 def _measure(program: Program, reading: FigureContext, each: MeasureDeclaration) -> LoweredMeasure | None:
@@ -550,7 +536,7 @@ def _statements(program: Program) -> Iterator[tuple[str | None, Statement]]:
 
 def check_settling(program: Program, plan: Plan) -> None:
     """Report `until` clauses that continuing a run cannot satisfy. Call it after everything is lowered."""
-    measures = {measure.name: measure for measure in plan.measures}
+    measures = measures_of(plan)
     said: list[tuple[str, Measure | Expectation, StoppingCriterion, Span]] = []
     for statement in program.of("benchmark"):
         settling, headline = statement.one_of("settling"), statement.one_of("headline")

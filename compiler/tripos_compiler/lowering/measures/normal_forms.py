@@ -16,7 +16,8 @@ from functools import cached_property
 from itertools import combinations
 from typing import Final, Literal
 
-from tripos_compiler.language.intervals import CURVES, Bounds, Range, computed_range
+from tripos_compiler.language.intervals import Bounds
+from tripos_compiler.library.ranges import CURVES, Range, computed_range
 from tripos_compiler.source.data_classes import dataclass
 
 # Forms

@@ -20,25 +20,15 @@ from tripos_compiler.language.aggregates import (
     between,
     declared_aggregate,
 )
-from tripos_compiler.language.intervals import (
-    CURVES,
-    INTERVAL_ENDS,
-    UNIT,
-    Bounds,
-    Range,
-    Ranges,
-    Scale,
-    enclosing_range,
-    format_bounds,
-    formula_range,
-)
+from tripos_compiler.language.figures import aggregates_of
+from tripos_compiler.language.intervals import INTERVAL_ENDS, UNIT, Bounds, Ranges, Scale, format_bounds, formula_range
 from tripos_compiler.language.scored_values import (
     ScoredStep as PlanScored,
     ScoredValues,
     ScoringStep,
-    aggregates_of,
     judged_steps,
 )
+from tripos_compiler.library.ranges import CURVES, Range, enclosing_range
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.lowering.measures.dimensions import Groupable, dimension_text, read_dimension
 from tripos_compiler.lowering.measures.normal_forms import (

@@ -20,6 +20,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from tripos_compiler.plan import Plugin
@@ -65,6 +66,43 @@ def environment() -> dict[str, str]:
     """Return the environment of a program of a benchmark."""
     own = {name: os.environ[name] for name in KEPT if name in os.environ}
     return {**own, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8"}
+
+
+class EndedPython(NamedTuple):
+    """How a Python program ended: whether it failed, and the last line of its standard error."""
+
+    failed: bool
+    last_line: str
+
+
+def run_python(
+    python: str,
+    arguments: Sequence[str],
+    folder: Path,
+    timeout_s: float,
+    *,
+    text: str | None = None,
+    variables: Sequence[str] = (),
+) -> EndedPython:
+    """Run a Python program of a benchmark or task in a folder, with the user's rights, but without the API keys of the
+    environment. It gets `text` on its standard input, and keeps further `variables` of the environment.
+
+    Raises `OSError` if `python` cannot be started, and `subprocess.TimeoutExpired`.
+    """
+    more = {name: os.environ[name] for name in variables if name in os.environ}
+    ended = subprocess.run(
+        [python, "-B", *arguments],
+        cwd=folder,
+        env=environment() | more,
+        input=text,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=timeout_s,
+        check=False,
+    )
+    lines = [line for line in ended.stderr.strip().splitlines() if line.strip()]
+    return EndedPython(ended.returncode != 0, (lines or ["it ended"])[-1])
 
 
 class ScorerProcess:

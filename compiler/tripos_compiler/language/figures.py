@@ -1,0 +1,44 @@
+"""The parts of a figure: formulas, aggregates, the figures over whose cells these are taken, and named measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tripos_compiler.plan import Aggregate, Figure, Formula, Measure, Measured, Plan
+
+
+def measures_of(plan: Plan) -> Mapping[str, Measure]:
+    """Return the measures of a plan by name."""
+    return {measure.name: measure for measure in plan.measures}
+
+
+def walk(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[Figure]:
+    """Yield a figure and all its parts, each before its own parts, from left to right. `measures` are those that it may
+    name.
+
+    >>> mean = Aggregate(function="mean", values=("right",))
+    >>> gain = Formula(operator="-", values=(Measured(measure="right", slice={"hint": "some"}), mean))
+    >>> right = Measure(name="right", by=("hint",), low=0, high=1, figure=mean)
+    >>> [part.op for part in walk(gain, {"right": right})]
+    ['formula', 'measure', 'aggregate', 'aggregate']
+    """
+    yield figure
+    match figure:
+        case Aggregate(of=inner) if inner is not None:
+            yield from walk(inner, measures)
+        case Measured(measure=name):
+            yield from walk(measures[name].figure, measures)
+        case Formula(values=values):
+            for value in values:
+                yield from walk(value, measures)
+
+
+def aggregates_of(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[Aggregate]:
+    """Yield the aggregates in a figure, including those of measures that it names and those over whose cells they are
+    taken."""
+    return (part for part in walk(figure, measures) if isinstance(part, Aggregate))
+
+
+def leaves_of(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[Aggregate]:
+    """Yield the aggregates of scores in a figure, without those of cells."""
+    return (part for part in aggregates_of(figure, measures) if part.of is None)
