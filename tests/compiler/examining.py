@@ -65,7 +65,7 @@ class KeptData:
                 self.kept[key] = error
         found = self.kept[key]
         if isinstance(found, DataError):
-            raise DataError(found.message, found.help)
+            raise DataError(found.message, found.hint)
         return found
 
 

@@ -209,7 +209,7 @@ _CHANCE = AggregateParameter("chance", "chances")
 _TRUE = AggregateParameter("true", "truths")
 _SKIP_ONLY = ("skip", "fail")
 
-_DRAWN_INFLUENCE = "none: items are drawn again, as for a [function of yours](language/aggregate.md)"
+_DRAWN_INFLUENCE = "none: items are drawn again, as for a [function of yours](../language/aggregate.md)"
 _LEFT_OUT_INFLUENCE = (
     "how far the value moves when the item is left out (the jackknife); of more than 400 items a 200th of "
     "them at a time, from 5,000 items on a 50th"
