@@ -98,7 +98,7 @@ def test_a_sample_goes_where_earlier_grades_varied_more(ran: Path, tripos: Comma
 def test_how_a_sample_is_drawn_wants_a_sample(ran: Path, tripos: Command, option: list[str]) -> None:
     done = tripos("annotate", "--name", "anna", *option)
     assert done.code == 2
-    assert "`--sample` is missing" in done.err
+    assert "needs `--sample N`" in done.err
 
 
 def test_each_has_the_same_chance_where_parts_are_balanced() -> None:

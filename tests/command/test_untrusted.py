@@ -190,7 +190,7 @@ def test_a_release_is_read_with_the_same_limits(tmp_path: Path, tripos: Command)
 
 
 def test_the_python_api_has_the_keyword(folder: Path) -> None:
-    with pytest.raises(SpecError, match="refuses `--allow-outside`"):
+    with pytest.raises(SpecError, match="refuses `allow_outside=True`"):
         api.compile("mine.tripos", allow_outside=True, untrusted=True)
     with pytest.raises(RunError, match="refuses the Python"):
         api.compile("mine.tripos", untrusted=True).run("mock/careful")

@@ -351,7 +351,7 @@ def _with_options(config: Config, store: str | Path | None, given: Mapping[Optio
     if store is not None:
         values[STORE] = str(store)
     programs = (_names(given.get(option, ())) for option in (ALLOW_PROGRAM, ALLOW_UNSANDBOXED))
-    return allowing_programs(with_values(config, values, python=True), *programs)
+    return allowing_programs(with_values(config, values), *programs)
 
 
 def _names(given: Names) -> tuple[str, ...]:

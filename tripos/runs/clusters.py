@@ -155,7 +155,7 @@ def job_manifest(sharding: Sharding, store: str, environ: Mapping[str, str]) -> 
                 {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]},
                 {
                     "action": "FailIndex",  # an error in the command or the spec, which a restart would repeat
-                    "onExitCodes": {"containerName": "tripos", "operator": "In", "values": [ExitCode.USAGE]},
+                    "onExitCodes": {"containerName": "tripos", "operator": "In", "values": [int(ExitCode.USAGE)]},
                 },
             ]
         },

@@ -81,20 +81,16 @@ def project_settings(folder: Path, profile: str | None = None, trust: Trust = TR
 
 
 def with_options(config: Config, options: Namespace) -> Config:
-    """Return the settings with the options that replace one. Raises `TriposError` R0202 if a value is out of bounds."""
+    """Return the settings with the options that replace one."""
     replaced = [option for option in SETTINGS.values() if not option.combined and not option.file_only]
     config = with_values(config, {option: option.of(options) for option in replaced if option.is_in(options)})
     return allowing_programs(config, ALLOW_PROGRAM.of(options), ALLOW_UNSANDBOXED.of(options))
 
 
-def with_values(config: Config, values: Mapping[Option[Any], Any], *, python: bool = False) -> Config:
-    """Return the settings with other values of some. Raises `TriposError` R0202 if a value is out of bounds; it names
-    the option, or with `python` the keyword."""
+def with_values(config: Config, values: Mapping[Option[Any], Any]) -> Config:
+    """Return the settings with other values of some, which were checked when they were read."""
     update: dict[str, Any] = {}
     for option, value in values.items():
-        name = option.keyword if python else option.flag
-        if fault := option.kind.fault(value, name):
-            raise TriposError("R0202", fault, f"give another `{name}`")
         table, _, key = option.setting.rpartition(".")
         number = option.kind.python in (int, float)
         inner = {key: tuple(value) if option.repeated else option.kind.python(value) if number else value}

@@ -156,8 +156,7 @@ class Option(Generic[T]):
     """An option or argument of commands, a setting, or both.
 
     Its name is that of the attribute that it is assigned to in a class of `Parameters`, or the last part of its
-    setting. In the class it is the option, and in an instance its value. In a text it is its flag, so that messages can
-    name it.
+    setting. In a text it is its flag, so that messages can name it.
     """
 
     def __init__(
@@ -188,7 +187,7 @@ class Option(Generic[T]):
         self.help = help
         """One sentence, which is also the key of its translation."""
         self.default = default
-        """The value where nothing else is given, in the file neither."""
+        """The value if neither the command line, the environment nor the file gives one."""
         self.written = written
         """The flag without dashes, if it is not the name."""
         self.short = short
@@ -211,24 +210,17 @@ class Option(Generic[T]):
         self.needs = needs
         """Names of options, of which one must be given too."""
         self.only_for = only_for
-        """Values of the first argument, such as kinds of an export, which alone the option is for."""
+        """Values of the first argument, such as kinds of an export, that the option is for. Empty: all of them."""
         self.combined = combined
         """True if the command combines the option with the setting. Otherwise the option replaces it."""
         self.file_only = file_only
         """True for a setting that no command has as an option."""
         self.forwarded = forwarded
-        """False if the command of a shard lacks the option."""
+        """False if the option is not part of the command of a shard."""
         self.name = self.key
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> T: ...
-    def __get__(self, instance: object | None, owner: type) -> Self | T:
-        return self if instance is None else self.initial
 
     @property
     def initial(self) -> T:
