@@ -140,7 +140,7 @@ def job_manifest(sharding: Sharding, store: str, environ: Mapping[str, str]) -> 
                 {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]},
                 {
                     "action": "FailIndex",  # an error in the command or the spec, which a restart would repeat
-                    "onExitCodes": {"containerName": "tripos", "operator": "In", "values": [ExitCode.USAGE]},
+                    "onExitCodes": {"containerName": "tripos", "operator": "In", "values": [int(ExitCode.USAGE)]},
                 },
             ]
         },
@@ -267,7 +267,7 @@ class ShardEnd:
     @property
     def is_good(self) -> bool:
         """True if its results are in the store. A failed expectation on one shard does not matter."""
-        return self.code in (0, ExitCode.EXPECTATION_FAILED)
+        return self.code in (ExitCode.SUCCESS, ExitCode.EXPECTATION_FAILED)
 
 
 def run_shards(sharding: Sharding, folder: Path) -> Iterator[ShardEnd]:

@@ -14,7 +14,7 @@ from tripos_compiler.constructs.table import SETTINGS
 from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.language.references import direct_dependencies, subexpressions, transitive_dependencies
 from tripos_compiler.library.registry import FUNCTIONS
-from tripos_compiler.library.types import fits, type_notation, without_optional
+from tripos_compiler.library.types import TEXTS, fits, type_notation, without_optional
 from tripos_compiler.lowering.multi_turn_asks import (
     ElementAsks,
     PromptSequence,
@@ -166,7 +166,6 @@ def _can_continue(steps: Steps, statement: Statement, found: Ask) -> bool:
 
 # Plain texts, likelihoods and token probabilities
 
-TEXTS = ListType(of=TextType())
 SINGLE = ("bool", "integer", "number", "choice")
 """Types whose value is a known part of the reply, so that its tokens can be found."""
 CHATTING = ("chat", "continue")
