@@ -85,7 +85,8 @@ class ReplayModel:
         'Because.'
         >>> asyncio.run(model.ask(Request("openai/gpt-4o", (Message("user", "How?"),))))
         Traceback (most recent call last):
-        tripos_runtime.models.base.ModelError: the recording `run-3fa9` has no such request to `openai/gpt-4o`
+        tripos_runtime.models.base.ModelError: R0113: the recording `run-3fa9` has no such request to `openai/gpt-4o`
+          help: its prompt, settings or row changed after the recording: record it again with the model itself
         """
         said = request.said
         found = self.lookup.find(_key(request, said))
