@@ -22,9 +22,8 @@ MOVES = {
     "tripos/releases/contents.py": "a folder that is complete",
     "tripos/releases/locations.py": "rows that a program wrote",
     "tripos/releases/publish.py": "a folder that is complete, and its signatures",
-    "tripos/view/files.py": "the name has the digest of the content",
     "warehouse/tripos_warehouse/ledger/ledger.py": "a file that grows during a run",
-    "warehouse/tripos_warehouse/views/derived.py": "the name has the digest of the content",
+    "warehouse/tripos_warehouse/store/derived.py": "the name has the digest of the content",
 }
 """The modules that move a file, and why `atomic_path` does not do it."""
 

@@ -28,8 +28,8 @@ def test_the_nearest_name_is_suggested_in_one_place() -> None:
     for path in SOURCES:
         for body in _bodies(ast.parse(path.read_text("utf-8"))):
             for before, after in itertools.pairwise(body):
-                searches = isinstance(before, ast.Assign) and isinstance(before.value, ast.Call)
-                searches = searches and ast.unparse(before.value.func) == "nearest"
+                search = before.value if isinstance(before, ast.Assign) else None
+                searches = isinstance(search, ast.Call) and ast.unparse(search.func) == "nearest"
                 hints = re.search(r"f'did you mean `\{\w+\}`\?' if \w+ else", ast.unparse(after))
                 if searches and hints and not isinstance(after, ast.If | ast.For | ast.With):
                     found.add(path.relative_to(ROOT).as_posix())

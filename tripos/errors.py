@@ -53,8 +53,9 @@ def disk_failure(error: BaseException) -> TriposError | None:
     """Return the failure of a command whose disk is full, or None if the error has another cause. A `TriposError` that
     does not mention the disk keeps its code, and its message is prefixed with the reason.
 
-    >>> print(disk_failure(OSError(errno.ENOSPC, "No space left on device", "/tmp/x")))
-    the disk is full: `/tmp/x`
+    >>> full = disk_failure(OSError(errno.ENOSPC, "No space left on device", "/tmp/x"))
+    >>> full and full.message
+    'the disk is full: `/tmp/x`'
     """
     hint = "free some space and run the same command again; everything that was kept so far stays"
     for each in _causes(error):

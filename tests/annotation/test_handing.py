@@ -132,7 +132,7 @@ def test_only_a_scenario_and_a_limit_of_items_can_be_asked_for(ran: Path, tripos
     ("arguments", "told"),
     [
         (["--name", "anna", "--role", "jugde"], ["error[S0701]", "did you mean `judge`?"]),
-        (["--name", "anna", "--role", "candidate"], ["error[S0701]", "these roles grade: `judge`"]),
+        (["--name", "anna", "--role", "candidate"], ["error[S0701]", "the roles that grade are `judge`"]),
         (["--name", "../anna"], ["error[S0702]", "such as --name anna"]),
         ([], ["error[R0202]", "give --name NAME"]),
         (["--name", "anna", "--overlap", "0.5"], ["error[R0202]", "--sample N"]),

@@ -92,6 +92,12 @@ def _faults(path: Path) -> Iterator[str]:
         codes += [each.value for each in call.keywords if each.arg == "exit_code"]
         if any(isinstance(code, ast.Constant) and isinstance(code.value, int) for code in codes):
             yield f"{path}:{call.lineno} has a bare exit code: {ast.unparse(call)}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Tuple | ast.List | ast.Compare | ast.IfExp):
+            parts = [each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.Call)]
+            named = any(ast.unparse(each).startswith("ExitCode.") for each in parts)
+            if named and any(isinstance(each, ast.Constant) and isinstance(each.value, int) for each in parts):
+                yield f"{path}:{node.lineno} has a bare exit code: {ast.unparse(node)}"
 
 
 def test_no_error_is_copied_into_another_and_no_exit_code_is_bare() -> None:

@@ -20,9 +20,6 @@ import tripos_warehouse
 from tests.bench.shrinking import shrunk
 from tests.fuzz.mutators import Mutator, mutated
 from tripos_compiler.errors import TriposError
-from tripos_compiler.source.inputs import DataError, UnfitRelease
-from tripos_runtime.models.base import ModelError
-from tripos_warehouse.errors import StoreError
 
 PACKAGES = [Path(each.__file__ or "").parent for each in (tripos, tripos_compiler, tripos_runtime, tripos_warehouse)]
 
@@ -95,7 +92,7 @@ def try_input(target: Target, data: bytes, limit: float = LIMIT) -> Outcome | Fi
     try:
         target.run(data)
         outcome = Outcome("", 0, 0.0, "")
-    except (Refused, TriposError, StoreError, DataError, UnfitRelease, ModelError) as error:
+    except (Refused, TriposError) as error:
         try:
             outcome = _refusal(error)
         except BrokenRule as broken:

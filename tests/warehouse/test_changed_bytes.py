@@ -49,9 +49,9 @@ from tripos_warehouse.store.derived import StoredIndexes
 from tripos_warehouse.store.digests import sealed
 from tripos_warehouse.store.journal import read_segment, to_line
 from tripos_warehouse.store.parts import verify_part
-from tripos_warehouse.store.paths import check_marker
+from tripos_warehouse.store.paths import MARKER, check_marker
 from tripos_warehouse.store.schemas import RUN_ENDS, TABLES
-from tripos_warehouse.store.store import MARKER, STORE_FORMAT, Store
+from tripos_warehouse.store.store import STORE_FORMAT, Store
 from tripos_warehouse.views import derived, view_cache
 from tripos_warehouse.views.connect import connect
 

@@ -19,6 +19,7 @@ from tests.warehouse.rewriting import change_parts
 from tests.warehouse.writer import Writer
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import commits, store as store_module
+from tripos_warehouse.store.paths import MARKER
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
@@ -248,7 +249,7 @@ def test_a_newer_store_commit_or_table_is_refused(store: Store, run_rows: Build)
     path.write_text(json.dumps({"format": "tripos.commit/9"}))
     with pytest.raises(StoreError, match=r"S0104: .*tripos.commit/9"):
         Store.open(store.root, create=False).commits()
-    (store.root / store_module.MARKER).write_text('{"format":"tripos.store/2"}')
+    (store.root / MARKER).write_text('{"format":"tripos.store/2"}')
     with pytest.raises(StoreError, match=r"S0104: .*tripos.store/2"):
         Store.open(store.root, create=False)
 

@@ -16,12 +16,13 @@ from tests.lengths import spread
 from tripos_compiler.lowering.declarations import RESERVED_AXES
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.derived import CACHE
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views import connect as views
 from tripos_warehouse.views.benchmark_views import FIXED_COLUMNS
 from tripos_warehouse.views.connect import connect
-from tripos_warehouse.views.view_cache import CACHE, NAME
+from tripos_warehouse.views.view_cache import NAME
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 

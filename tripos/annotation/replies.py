@@ -249,7 +249,7 @@ def grading_role(plan: Plan, role: str | None, compared: str) -> str:
         raise TriposError(
             "S0701", f"nothing in `{plan.benchmark.name}` is graded by a judge", "its scores are computed"
         )
-    hint = suggest(role, known, f"these roles grade: {', '.join(f'`{each}`' for each in known)}")
+    hint = suggest(role, known, f"the roles that grade are {', '.join(f'`{each}`' for each in known)}")
     raise TriposError("S0701", f"the role `{role}` grades nothing in `{plan.benchmark.name}`", hint)
 
 

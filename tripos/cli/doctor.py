@@ -39,7 +39,7 @@ from tripos_compiler.plan import Settings
 from tripos_runtime.asking.functions.protocol import NO_SANDBOX
 from tripos_runtime.models.base import Message, Model, ModelError, Request
 from tripos_runtime.models.baselines import ANSWERS, MAJORITY
-from tripos_runtime.models.catalog import all_variables, entry_of, path_of
+from tripos_runtime.models.catalog import LOOPBACK, all_variables, entry_of, path_of
 from tripos_runtime.models.families import open_model
 from tripos_runtime.models.prices import price_of
 from tripos_warehouse.errors import StoreError
@@ -409,7 +409,6 @@ def _fits(requirement: str, version: str) -> bool:
 
 LONGEST_S = 10.0
 MOST_BYTES = 4 * 2**20
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 # Models

@@ -28,6 +28,7 @@ from tripos.importing.logs.opening import find_logs, open_logs, source_of
 from tripos.importing.logs.runs import CollectedLog, LogCollector, LogRecorder
 from tripos.importing.logs.spec_text import identifier, spec_of
 from tripos.importing.rows import FileRows, RowError, parse_constants, read_mapping, read_table, report_row_errors
+from tripos.importing.tasks.shapes import CODE
 from tripos.importing.trees import approve, check_suffix, check_tree, format_tree, read_outline
 from tripos.settings.load import chosen_settings
 from tripos.settings.options import (
@@ -715,9 +716,6 @@ def _no_logs(paths: Sequence[str], found: _Imported) -> TriposError:
         return TriposError(UNREADABLE, f"cannot read `{path}`: {reason}", "give a log as the tool wrote it")
     hint = f"logs of these tools are read: {', '.join(TOOLS)}"
     return TriposError(UNREADABLE, f"there is no log at {', '.join(f'`{path}`' for path in paths[:SHOWN])}", hint)
-
-
-CODE = "R0246"
 
 
 # Tasks of other tools

@@ -50,6 +50,7 @@ from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.ledger import ReuseCounts
 from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.scheduling.budget import Budget
+from tripos_runtime.scheduling.calling import Lane
 from tripos_runtime.scheduling.endpoint import Snapshot
 
 if TYPE_CHECKING:
@@ -111,8 +112,6 @@ REMAINING_WINDOW_S = 60.0
 """The window in seconds for the remaining time, longer so that the estimate is steady."""
 STEP_S = 0.5
 """The minimum time in seconds between two marks."""
-
-Lane = tuple[str, str]
 
 
 # Rate and remaining time

@@ -43,8 +43,8 @@ from tripos_runtime.forecast.generation import data_maker
 from tripos_runtime.program.binding import RoleBinding
 from tripos_runtime.program.units import Unit
 from tripos_warehouse.ledger.opening import open_ledger
-from tripos_warehouse.store.paths import address_of
-from tripos_warehouse.store.store import MARKER, Store
+from tripos_warehouse.store.paths import MARKER, address_of
+from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
 
 OPTIONAL_FIELDS = {"model_served": str, "finish_reason": str, "tokens_in": int, "tokens_out": int,

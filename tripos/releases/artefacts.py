@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Plan
 from tripos_compiler.source.data_classes import dataclass
-from tripos_compiler.source.inputs import ResolvedRelease
+from tripos_compiler.source.inputs import DIGEST, ResolvedRelease
 from tripos_runtime.models.base import ModelError
 from tripos_runtime.models.rewards import BatchedReward
 from tripos_runtime.models.trained_rewards import (
@@ -248,7 +247,6 @@ def _is_model(name: str, artefact: ReleasedArtefact) -> bool:
 # Models to be released
 ARTEFACTS = "artefacts"
 """The folder of a release for models, with a subfolder for each role."""
-_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -294,7 +292,7 @@ def _terms(role: str, terms: ArtefactTerms, given: Mapping[str, str], beside: Pa
     said = given.get(role)
     if said is None:
         return _Terms(None if terms.path is None else beside / terms.path, terms.digest, terms)
-    if _DIGEST.fullmatch(said) and not Path(said).exists():
+    if DIGEST.fullmatch(said) and not Path(said).exists():
         if terms.digest not in (None, said):
             raise _unfit(role, f"release.toml says {terms.digest}", "give the same digest in both, or in one")
         return _Terms(None, said, terms)

@@ -282,7 +282,7 @@ class ShardEnd:
     @property
     def is_good(self) -> bool:
         """True if its results are in the store. A failed expectation on one shard does not matter."""
-        return self.code in (0, ExitCode.EXPECTATION_FAILED)
+        return self.code in (ExitCode.SUCCESS, ExitCode.EXPECTATION_FAILED)
 
 
 def run_shards(sharding: Sharding, folder: Path) -> Iterator[ShardEnd]:

@@ -34,7 +34,6 @@ from tripos_runtime.program.binding import RoleBinding
 from tripos_runtime.scheduling.batch_records import DROPPED, EXPIRY, BatchBook, BatchRecord, OpenBatch
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.recordings import (
-    VECTORS,
     Recorded,
     RecordedCall,
     RecordedReply,
@@ -43,13 +42,13 @@ from tripos_warehouse.exports.recordings import (
     settings_key,
 )
 from tripos_warehouse.ledger.ledger import StoredBatches
-from tripos_warehouse.ledger.replies import OtherStores
+from tripos_warehouse.ledger.replies import VECTORS, OtherStores
 from tripos_warehouse.maintenance.media import MediaKeeper
 from tripos_warehouse.statistics.user_functions import admit_python
 from tripos_warehouse.store.parts import Row
-from tripos_warehouse.store.paths import address_of
+from tripos_warehouse.store.paths import MARKER, address_of
 from tripos_warehouse.store.schemas import REQUEST
-from tripos_warehouse.store.store import MARKER, DamageListener, Store
+from tripos_warehouse.store.store import DamageListener, Store
 from tripos_warehouse.views.connect import connect
 from tripos_warehouse.views.runs import RunRecord, find_run, get_plan
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from tripos.training.reward_pairs import FORMAT, HELD_OUT_REASON, held_out_texts, prompt_of, replies_of
+from tripos.training.reward_pairs import HELD_OUT_REASON, held_out_texts, prompt_of, replies_of
 from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.evaluation import Unavailable, evaluate
@@ -35,6 +35,7 @@ from tripos_runtime.program.needs import Answered, Need, PlanContext, ReplyNeed,
 from tripos_runtime.program.steps import UnitProgram
 from tripos_runtime.program.units import BoundTreatment, Unit
 from tripos_runtime.program.values import StepValues
+from tripos_warehouse.exports.training import FORMAT
 from tripos_warehouse.files import provenance_path, write_lines
 
 Messages = list[dict[str, str]]

@@ -24,6 +24,7 @@ from tripos_compiler.language.near_duplicates import HeldOutTexts, training_text
 from tripos_compiler.language.rendering import render
 from tripos_compiler.plan import PairedReply, Pairing, Plan
 from tripos_runtime.datasets.cases import CaseSource
+from tripos_warehouse.exports.training import FORMAT
 from tripos_warehouse.files import provenance_path, write_lines
 
 
@@ -234,7 +235,6 @@ def _text(value: Any) -> str:
 
 
 # Pairs of an export
-FORMAT = "tripos.training/2"
 HELD_OUT_REASON = "rows with a text that is kept out"
 """Reason for a row that is left out."""
 

@@ -232,3 +232,13 @@ def not_utf8(raw: bytes, name: str) -> tuple[str, str]:
 def to_utf8(encoding: str, name: str) -> str:
     """Return the command that converts a file. GB 18030 includes all of GBK."""
     return f"iconv -f {'GB18030' if encoding == 'GBK' else encoding} -t UTF-8 {shlex.quote(name)} > new"
+
+
+def shorten(text: str, most: int = 40) -> str:
+    """Return a text on one line, cut to at most `most` characters.
+
+    >>> shorten("one\\n two"), shorten("abcdef", 4)
+    ('one two', 'abc…')
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -195,6 +195,7 @@ def sorted_items(items: Iterable[Item]) -> list[Item]:
 
 TURN = RecordType(fields={"speaker": TextType(), "text": TextType()})
 """Element type of a dialogue."""
+TEXTS = ListType(of=TextType())
 
 PLAIN = ("text", "integer", "number", "bool", "choice", "path")
 """Kinds of types with equality and order, whose values can be in a set."""

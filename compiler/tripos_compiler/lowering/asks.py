@@ -16,7 +16,7 @@ from tripos_compiler.language.references import direct_dependencies, subexpressi
 from tripos_compiler.library.calls import call, name_of
 from tripos_compiler.library.functions import lists, multiple_choice, texts
 from tripos_compiler.library.registry import FUNCTIONS
-from tripos_compiler.library.types import fits, type_notation, without_optional
+from tripos_compiler.library.types import TEXTS, fits, type_notation, without_optional
 from tripos_compiler.lowering.multi_turn_asks import (
     ElementAsks,
     PromptSequence,
@@ -167,7 +167,6 @@ def _can_continue(steps: Steps, statement: Statement, found: Ask) -> bool:
 
 # Plain texts, likelihoods and token probabilities
 
-TEXTS = ListType(of=TextType())
 SINGLE = ("bool", "integer", "number", "choice")
 """Types whose value is a known part of the reply, so that its tokens can be found."""
 CHATTING = ("chat", "continue")

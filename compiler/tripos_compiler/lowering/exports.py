@@ -21,7 +21,7 @@ from tripos_compiler.diagnostics.diagnostic import Label, suggest
 from tripos_compiler.language.contexts import count_cells
 from tripos_compiler.language.evaluation import evaluate
 from tripos_compiler.language.rendering import media_printed
-from tripos_compiler.library.types import fits, type_notation
+from tripos_compiler.library.types import TURN, fits, type_notation
 from tripos_compiler.lowering.measures.aggregates import find_measure, find_operand
 from tripos_compiler.lowering.measures.dimensions import (
     Groupable,
@@ -45,7 +45,6 @@ from tripos_compiler.plan import (
     PairedReply,
     Pairing,
     Partner,
-    RecordType,
     Retrieve,
     Scenario,
     ScenarioRequest,
@@ -326,7 +325,6 @@ ONLY_PAIRED = ("pair_group", "pair_prompt", "pair_reply", "pair_use", "asked_as"
 """Constructs of exports from a data set only."""
 NOT_PAIRED = ("best", "pairs", "rows", "only", "format")
 """Constructs of exports of replies only."""
-TURN = RecordType(fields={"speaker": TextType(), "text": TextType()})
 
 
 def report_misplaced(program: Program, statement: Statement) -> bool:

@@ -15,7 +15,7 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.language.references import names_in, subexpressions
 from tripos_compiler.library.calls import call, choose
 from tripos_compiler.library.functions import dialogues, lists, texts
-from tripos_compiler.library.types import type_notation
+from tripos_compiler.library.types import TEXTS, type_notation
 from tripos_compiler.lowering.call_counts import is_evaluable
 from tripos_compiler.lowering.folding import map_part
 from tripos_compiler.lowering.requests import Request, lower_request
@@ -334,7 +334,6 @@ def _loop_binding(name: Name, type_: RecordType, turns: Sequence[_LoopTurn]) -> 
 
 # Prompts in one chat
 
-TEXTS = ListType(of=TextType())
 MOST_PROMPTS = 20
 ASKER = "user"
 """The speaker of the prompts in a dialogue."""

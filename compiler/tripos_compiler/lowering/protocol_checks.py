@@ -19,6 +19,7 @@ from itertools import islice
 from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics.text_format import shorten
 from tripos_compiler.language.evaluation import InternalError, NoValue, Unavailable, evaluate
 from tripos_compiler.language.near_duplicates import HeldOutTexts, NearCopies, training_texts
 from tripos_compiler.language.references import (
@@ -185,13 +186,8 @@ def _warn_kept_out(
     does = f"{'it is' if one else 'they are'} {'left out' if left_out else 'learned'}"
     message = f"{some} {'has' if one else 'have'} a text of `{held}`, {why}: {does}"
     mends = "give other rows, such as another split" if left_out else f"write `holds out {held}` in the export"
-    notes = [f"row {row.number} of {row.path}: “{_brief(text)}”"]
+    notes = [f"row {row.number} of {row.path}: “{shorten(text, SHOWN)}”"]
     program.diagnostics.warning("W1008", message, program.declared["export"][name].span, help=mends, notes=notes)
-
-
-def _brief(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
 def _sources(program: Program, step: object) -> Iterator[ExposedRows]:
@@ -286,7 +282,7 @@ def _warn(program: Program, source: ExposedRows, found: Sequence[SameQuestion], 
     name, first = source.loaded.dataset.name, found[0]
     more = f", and of {len(found) - 1} more" if len(found) > 1 else ""
     message = f"`{name}` has the question of row {first.number} of {where}{more}: {source.does}"
-    notes = [f"row {first.row.number} of {first.row.path}: “{_brief(first.question)}”"]
+    notes = [f"row {first.row.number} of {first.row.path}: “{shorten(first.question, SHOWN)}”"]
     program.diagnostics.warning("W1008", message, span, help=source.mends, notes=notes)
 
 

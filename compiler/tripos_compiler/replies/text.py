@@ -294,3 +294,16 @@ def _converter() -> Any:
     import opencc
 
     return opencc.OpenCC("t2s")
+
+
+def storable(text: str) -> str:
+    """Return the text as it can be stored and sent: lone surrogates become U+FFFD.
+
+    >>> storable("a\\ud800b") == "a\\ufffdb"
+    True
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Label, suggest
 from tripos_compiler.language.references import subexpressions
+from tripos_compiler.library.types import TEXTS
 from tripos_compiler.plan import (
     BoolType,
     Call,
@@ -767,7 +768,6 @@ class ShippedProgram:
 
 
 _LIMITS: Mapping[str, Type] = {"seconds": NumberType(), "memory_mb": IntegerType()}
-_TEXTS = ListType(of=TextType())
 SHIPPED: Mapping[str, ShippedProgram] = MappingProxyType(
     {
         "python-tests": ShippedProgram(
@@ -778,7 +778,7 @@ SHIPPED: Mapping[str, ShippedProgram] = MappingProxyType(
         ),
         "python-programs": ShippedProgram(
             "1",
-            {"code": TextType(), "inputs": _TEXTS, "outputs": _TEXTS, **_LIMITS},
+            {"code": TextType(), "inputs": TEXTS, "outputs": TEXTS, **_LIMITS},
             frozenset(_LIMITS),
             ("bool",),
         ),

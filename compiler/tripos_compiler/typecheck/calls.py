@@ -16,7 +16,7 @@ from tripos_compiler.library.definedness import undefinedness_of
 from tripos_compiler.library.function import Evaluation, Function
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.signature import ArgumentError, Parameter
-from tripos_compiler.library.types import fits, parse_type_notation, type_notation, without_optional
+from tripos_compiler.library.types import TURN, fits, parse_type_notation, type_notation, without_optional
 from tripos_compiler.plan import (
     Call,
     Each,
@@ -27,7 +27,6 @@ from tripos_compiler.plan import (
     Literal_,
     Loop,
     Plugin,
-    RecordType,
     Scorer,
     TextType,
     Type,
@@ -62,7 +61,6 @@ from tripos_compiler.typecheck.types import read_type
 # Loops
 
 SHAPE = "it is `VALUE each NAME in LIST [where COND] [at most COUNT]`"
-TURN = RecordType(fields={"speaker": TextType(), "text": TextType()})
 
 
 def is_comprehension(arguments: Sequence[Argument], named: bool = False) -> bool:

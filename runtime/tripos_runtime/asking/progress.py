@@ -10,8 +10,9 @@ from typing import Any
 from tripos_compiler.plan.outcomes import PROVIDER_ERROR
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.ledger import ReuseCounts
-from tripos_runtime.asking.questions import Adopted, Answer, Lane
+from tripos_runtime.asking.questions import Adopted, Answer
 from tripos_runtime.datasets.generated_rows import WORDS
+from tripos_runtime.scheduling.calling import Lane
 
 
 @dataclass

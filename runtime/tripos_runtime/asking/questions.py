@@ -55,9 +55,6 @@ SENT_ANEW: dict[str, Any] = {"adopted_from": None, "reused_from": None, "batch_i
 OF_CALL = ("thinking", "finish_reason", "model_served", "logprobs", *UNUSED, "error")
 """The columns of a call apart from its reply."""
 
-Lane = tuple[str, str]
-"""The role and the scenario that a call belongs to."""
-
 
 @dataclass(frozen=True)
 class ReadOutcome:

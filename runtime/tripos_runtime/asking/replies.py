@@ -36,7 +36,6 @@ from tripos_runtime.asking.questions import (
     UNUSED,
     Adopted,
     Answer,
-    Lane,
     Question,
     ReadOutcome,
     UnreadableReply,
@@ -50,7 +49,7 @@ from tripos_runtime.asking.questions import (
 from tripos_runtime.models.base import OPTION, PLAIN, TOOL, Contents, Message, Model, ModelError, Reply, Request
 from tripos_runtime.models.http import shared_reply_memory
 from tripos_runtime.reading.plain_text import LONG_REPLY
-from tripos_runtime.scheduling.calling import Called, Caller
+from tripos_runtime.scheduling.calling import Called, Caller, Lane
 
 REPAIR = {
     "en": "That reply could not be used: {error}. Reply again, with nothing but the JSON asked for.",

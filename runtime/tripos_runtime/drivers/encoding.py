@@ -18,13 +18,13 @@ from tripos_compiler.plan import Retrieve, Settings, digest, serialized_form
 from tripos_compiler.plan.outcomes import OK, PROVIDER_ERROR, RETRIED_NEXT_RUN
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.ledger import NO_OTHERS, OtherReplies, OtherStore
-from tripos_runtime.asking.questions import NO_REPLY, UNUSED, Answer, Lane
+from tripos_runtime.asking.questions import NO_REPLY, UNUSED, Answer
 from tripos_runtime.models.base import Message, ModelError, Reply, Request
 from tripos_runtime.models.embeddings import versioned_name
 from tripos_runtime.models.vectors import Vector, from_text
 from tripos_runtime.program.retrieval import Chooser, Collection, SimilarityCall, Values, VectorIndex, index_of
 from tripos_runtime.program.values import StepValues
-from tripos_runtime.scheduling.calling import Caller
+from tripos_runtime.scheduling.calling import Caller, Lane
 
 if TYPE_CHECKING:
     from tripos_runtime.asking.ledger import Row

@@ -33,11 +33,8 @@ from tripos_runtime.program.needs import (
     pending,
 )
 from tripos_runtime.program.steps import UnitProgram, pair_program
-from tripos_runtime.program.units import Pair, Unit
+from tripos_runtime.program.units import Pair, Places, Unit
 from tripos_runtime.program.values import StepValues
-
-Places = tuple[int, ...]
-"""The position of an element in its list."""
 
 
 @dataclass

@@ -16,6 +16,7 @@ import orjson
 
 from tripos_compiler.library.media import OPEN, Medium, split_media
 from tripos_compiler.plan import Settings
+from tripos_compiler.replies.text import storable
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.models.base import (
     CALLED,
@@ -41,7 +42,7 @@ from tripos_runtime.models.catalog import (
 )
 from tripos_runtime.models.errors import CallTarget, answer_error, model_error
 from tripos_runtime.models.http import HttpAnswer, ModelConnection, headers_of
-from tripos_runtime.models.replies import call_id, parse_body, read_reply, storable, tool_call_message, tools_in_request
+from tripos_runtime.models.replies import call_id, parse_body, read_reply, tool_call_message, tools_in_request
 
 AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 

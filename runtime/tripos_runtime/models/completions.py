@@ -16,11 +16,12 @@ from typing import Any
 import orjson
 
 from tripos_compiler.plan import OptionLikelihood, write_likelihoods
+from tripos_compiler.replies.text import storable
 from tripos_runtime.models.base import Endpoint, Message, ModelError, Price, Reply, Request
 from tripos_runtime.models.catalog import OPENAI_COMPLETION, completion_name
 from tripos_runtime.models.chat_completions import DirectModel, openai_headers
 from tripos_runtime.models.http import ModelConnection
-from tripos_runtime.models.replies import read_reply, storable
+from tripos_runtime.models.replies import read_reply
 
 NO_LIKELIHOODS = "R0125"
 HINT = "use a server that knows `echo` with `logprobs`, such as vLLM, or `local/…`"

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from tripos_compiler.diagnostics.text_format import shorten
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.models.base import ModelError
 from tripos_runtime.models.catalog import all_variables
@@ -252,8 +253,7 @@ def _detail(words: str, secrets: Collection[str]) -> str:
         inner = parsed.get("error", parsed)
         text = str(inner.get("message", words)) if isinstance(inner, dict) else str(inner)
     shown = "".join(each if each.isprintable() else " " for each in scrub(text, secrets=secrets))
-    line = " ".join(shown.split())
-    return line if len(line) <= LONGEST_DETAIL else f"{line[: LONGEST_DETAIL - 1]}…"
+    return shorten(shown, LONGEST_DETAIL)
 
 
 def _answer_of(error: Exception) -> Any:

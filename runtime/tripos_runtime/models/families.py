@@ -55,7 +55,8 @@ def open_model(
     'mock/careful'
     >>> open_model("mock/carefull")
     Traceback (most recent call last):
-    tripos_runtime.models.base.ModelError: there is no model `mock/carefull`
+    tripos_runtime.models.base.ModelError: R0103: there is no model `mock/carefull`
+      help: did you mean `mock/careful`?
     """
     if name != name.strip() or not name or name.endswith("/"):
         raise ModelError("R0103", f"`{name}` is not the name of a model", "write `provider/model`", fatal=True)
@@ -329,7 +330,8 @@ def check_name(name: str, endpoints: Mapping[str, Endpoint] = {}) -> None:
     >>> check_name("openai/gpt-4o")
     >>> check_name("mock/carefull")
     Traceback (most recent call last):
-    tripos_runtime.models.base.ModelError: there is no model `mock/carefull`
+    tripos_runtime.models.base.ModelError: R0103: there is no model `mock/carefull`
+      help: did you mean `mock/careful`?
     """
     provider, _, model = name.partition("/")
     if name != name.strip() or not name or name.endswith("/"):

@@ -10,6 +10,7 @@ from typing import Protocol
 import orjson
 
 from tripos_compiler.plan import MODEL_DEFAULTS, Settings, digest
+from tripos_compiler.replies.text import storable
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
 
@@ -51,7 +52,7 @@ def request_key(
     try:
         asked = orjson.dumps([number, sent, texts])
     except TypeError:
-        asked = orjson.dumps([number, sent, [[_whole(text) for text in each] for each in texts]])
+        asked = orjson.dumps([number, sent, [[storable(text) for text in each] for each in texts]])
     return hashlib.blake2b(asked, digest_size=16).digest()
 
 
@@ -84,7 +85,8 @@ class ReplayModel:
         'Because.'
         >>> asyncio.run(model.ask(Request("openai/gpt-4o", (Message("user", "How?"),))))
         Traceback (most recent call last):
-        tripos_runtime.models.base.ModelError: the recording `run-3fa9` has no such request to `openai/gpt-4o`
+        tripos_runtime.models.base.ModelError: R0113: the recording `run-3fa9` has no such request to `openai/gpt-4o`
+          help: its prompt, settings or row changed after the recording: record it again with the model itself
         """
         said = request.said
         found = self.lookup.find(_key(request, said))
@@ -111,7 +113,3 @@ def _key(request: Request, said: Iterable[Said]) -> bytes:
 @lru_cache(maxsize=256)
 def _settings_digest(settings: Settings) -> str:
     return digest(settings.given)
-
-
-def _whole(text: str) -> str:
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -23,6 +23,7 @@ from tripos_compiler.plan import (
     write_calls,
     write_token_probabilities,
 )
+from tripos_compiler.replies.text import storable
 from tripos_runtime.models.base import ModelError, Price, Reply
 from tripos_runtime.models.prices import audio_factor
 
@@ -291,19 +292,6 @@ def parse_body(body: bytes) -> Any:
             return json.loads(body)
         except RecursionError as error:
             raise ValueError("nested too deeply") from error
-
-
-def storable(text: str) -> str:
-    """Return the text as it can be stored and sent: lone surrogates become U+FFFD.
-
-    >>> storable("a\\ud800b") == "a\\ufffdb"
-    True
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def read_reply(

@@ -244,7 +244,8 @@ def open_mock_reward(name: str) -> MockReward:
 
     >>> open_mock_reward("mock/rewards")
     Traceback (most recent call last):
-    tripos_runtime.models.base.ModelError: there is no model `mock/rewards`
+    tripos_runtime.models.base.ModelError: R0103: there is no model `mock/rewards`
+      help: did you mean `mock/reward`?
     """
     if name != "mock/reward" and not name.startswith("mock/reward:"):
         hint = "did you mean `mock/reward`?"

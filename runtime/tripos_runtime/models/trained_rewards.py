@@ -567,7 +567,8 @@ def open_reward(path: str) -> RewardModel:
 
     >>> open_reward("no/such/folder")
     Traceback (most recent call last):
-    tripos_runtime.models.base.ModelError: there is no reward model in `no/such/folder`
+    tripos_runtime.models.base.ModelError: R0234: there is no reward model in `no/such/folder`
+      help: `reward/PATH` names the folder of a trained reward model, or of a sequence classifier of transformers
     """
     if path.startswith(HUB):
         return open_hub(path.removeprefix(HUB))

@@ -25,14 +25,12 @@ from tripos_runtime.asking.judging import ScoreValue
 from tripos_runtime.asking.plan_questions import Questions
 from tripos_runtime.asking.prompts import PromptPlaceholders, ask_messages, grade_messages, shorter_messages
 from tripos_runtime.asking.questions import Question
+from tripos_runtime.asking.replies import Sent
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.sources import Sources
-from tripos_runtime.models.base import Message
 from tripos_runtime.program.retrieval import Chooser
 from tripos_runtime.program.units import Conversation, Places, StepCall, Unit
 from tripos_runtime.program.values import ConditionFalse, StepValues, can_be, has_namesakes
-
-Sent = tuple[Message, ...]
 
 
 class Prompt(Protocol):

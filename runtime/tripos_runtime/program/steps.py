@@ -54,7 +54,7 @@ from tripos_runtime.asking.functions.external import Suspended, suspending
 from tripos_runtime.asking.judging import combine_repeats, confidence, score_rows, worth_of
 from tripos_runtime.asking.prompts import PromptPlaceholders
 from tripos_runtime.asking.questions import Answer, Question
-from tripos_runtime.asking.replies import CONTEXT_EXCEEDED
+from tripos_runtime.asking.replies import CONTEXT_EXCEEDED, Sent
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.models.base import TOOL, Message
 from tripos_runtime.program.needs import (
@@ -73,7 +73,6 @@ from tripos_runtime.program.needs import (
     RetrievalEmpty,
     ScoreResult,
     ScorerNeed,
-    Sent,
     SimilarityNeed,
     elements_in,
     is_pending,

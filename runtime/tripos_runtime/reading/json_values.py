@@ -16,7 +16,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
-from tripos_compiler.replies.text import ReplyText
+from tripos_compiler.language.exact_values import LEAST, MOST
+from tripos_compiler.replies.text import ReplyText, storable
 from tripos_compiler.source.data_classes import dataclass
 
 MOST_SCANNED = 300_000
@@ -242,7 +243,7 @@ def _clean(value: Any) -> Any:
         case list():
             return [_clean(part) for part in value]
         case str():
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            return storable(value)
         case float() if not math.isfinite(value):
             return None
         case _:
@@ -251,7 +252,6 @@ def _clean(value: Any) -> Any:
 
 DEEPEST = 100
 """The largest nesting depth of a value. Everything that reads and writes JSON in a run supports at least this."""
-LEAST, MOST = -(2**63), 2**63 - 1
 LONGEST_INTEGER = 20
 MARK = re.compile(r"[{}\[\]]|<think|```json[ \t]*\r?\n", re.IGNORECASE)
 """Where a value may begin, where an unopened one ends, and where thinking begins."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any, Literal
 
+from tripos_compiler.diagnostics.text_format import shorten
 from tripos_compiler.library.types import holds_json, without_optional
 from tripos_compiler.plan import (
     AudioType,
@@ -135,12 +136,6 @@ def _hashable(value: Any) -> Any:
         case list():
             return tuple(map(_hashable, value))
     return value
-
-
-def shorten(text: str) -> str:
-    """Return a text on one line; a long one is cut."""
-    line = " ".join(text.split())
-    return line if len(line) <= 40 else f"{line[:39]}…"
 
 
 SPEAKERS = frozenset({"speaker", "role", "name", "from"})

@@ -243,7 +243,8 @@ class Budget:
         0.5
         >>> Budget.parse(["five"])
         Traceback (most recent call last):
-        tripos_runtime.scheduling.budget.BudgetError: `five` is not a budget
+        tripos_runtime.scheduling.budget.BudgetError: R0401: `five` is not a budget
+          help: write it as `5usd`, `200000tokens`, `2Mtokens` or `1000calls`
         """
         amounts = read_amounts(texts)
         usd, tokens, calls = (amounts.get(unit) for unit in ("USD", "tokens", "calls"))

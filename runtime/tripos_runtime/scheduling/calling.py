@@ -32,6 +32,7 @@ FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 60.0
 FIRST_CONTACT_RETRIES = 2
 Lane = tuple[str, str]
+"""The role and the scenario that a call belongs to."""
 NO_LANE: Lane = ("", "")
 
 

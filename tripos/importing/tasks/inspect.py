@@ -19,13 +19,13 @@ from typing import Any
 
 from tripos.importing.datasets import type_of
 from tripos.importing.spec_text import Code, ImportedTask, Note, NotTranslatable, commented, name_of, quoted, template
+from tripos.importing.tasks.shapes import CODE
 from tripos.settings.options import ImportTaskParameters
 from tripos.source_files import SourceFolder
 from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.errors import TriposError
 from tripos_runtime.asking.functions.process import run_python
 
-CODE = "R0246"
 _HINT = "see the module of the task: it is run as a program"
 READER = Path(__file__).with_name("inspect_reader.py")
 LONGEST_S = 900.0

@@ -12,6 +12,7 @@ from tripos_compiler.language.rendering import count_left_out, dialogue_from_sid
 from tripos_compiler.library.types import Turn
 from tripos_compiler.replies.text import ReplyText
 from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.ledger.replies import VECTORS
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.store.index import FAILED
 from tripos_warehouse.store.parts import Row
@@ -86,8 +87,6 @@ _JUDGEMENTS = f"""select judgement_id, sample_id, scenario, item_id, evaluator, 
 _VECTORS = """select model, text, epoch_us(created_at), status, error, vector, finish_reason, model_served, tokens_in,
   tokens_out, tokens_reasoning from main.vectors where status <> $failed
   and list_contains($answering, coalesce(identity, model))"""
-VECTORS = "vectors"
-"""The value in place of the fingerprint of a vector, which no step determines."""
 
 
 @dataclass(frozen=True)

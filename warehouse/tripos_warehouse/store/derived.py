@@ -84,6 +84,7 @@ _DIGEST_BYTES = 32
 class StoredIndexes:
     """The indexes of the store at `root`, by name.
 
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     shelf = StoredIndexes(Path(folder))
     ...     shelf.put("bm25-0a", b"index")

@@ -53,6 +53,8 @@ def why_no_folder(place: str) -> tuple[str, str] | None:
     return message, "give a folder or file of this machine"
 
 
+MARKER = "tripos-store.json"
+"""The file that makes a folder or a bucket a store."""
 SUMS, KEYS, VALUES = "cache/sums", "cache/keys", "cache/values"
 """Folders of what is derived from large parts: sums of scores, hashes of keys, values of enumerations
 (`views/derived.py`).

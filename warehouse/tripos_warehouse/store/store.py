@@ -63,11 +63,10 @@ from tripos_warehouse.store.parts import (
     verify_part,
     write_part,
 )
-from tripos_warehouse.store.paths import address_of, check_marker, why_no_folder
+from tripos_warehouse.store.paths import MARKER, address_of, check_marker, why_no_folder
 from tripos_warehouse.store.schemas import RUNS, TABLES
 
 STORE_FORMAT = "tripos.store/1"
-MARKER = "tripos-store.json"
 FINISHED_WORK = "works"
 ABANDONED_AFTER_S = 3600
 """Without locks, a journal segment that was not written to for this long counts as abandoned."""

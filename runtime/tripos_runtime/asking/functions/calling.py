@@ -12,13 +12,11 @@ from typing import Any
 
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.language.exact_values import LEAST, MOST
 from tripos_compiler.library.types import type_notation
 from tripos_compiler.plan import FUNCTION_ERROR, Plugin, Type
 from tripos_compiler.source.data_classes import dataclass
-
-LEAST, MOST = -(2**63), 2**63 - 1
-"""The range of integers that can be stored."""
-LONGEST_REASON = 300
+from tripos_runtime.asking.functions.protocol import LONGEST_REASON
 
 
 class WrongValue(Exception):

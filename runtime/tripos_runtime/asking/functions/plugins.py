@@ -24,6 +24,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 from tripos_compiler.plan import Plan, Plugin
+from tripos_compiler.source.inputs import GROUP
 from tripos_runtime.asking.functions.calling import LoadedPlugin, PluginError
 from tripos_runtime.asking.functions.external import ExternalScorer
 from tripos_runtime.asking.functions.settings import NO_PROGRAMS, AllowedPrograms
@@ -103,7 +104,6 @@ class PluginModules(MetaPathFinder, Loader):
         return ".".join((self.package, *parts))
 
 
-GROUP = "tripos.functions"
 MOST_NAMED = 5
 NO_RELEASES: Mapping[str, str] = MappingProxyType({})
 

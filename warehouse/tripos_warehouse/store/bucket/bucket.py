@@ -79,7 +79,7 @@ from tripos_warehouse.store.digests import sealed, sha256_of, unsealed
 from tripos_warehouse.store.journal import JournalContent, journal_head, merge, parse_segment, set_aside
 from tripos_warehouse.store.locks import LIST, Locks, lock_offset
 from tripos_warehouse.store.parts import INVALID_ROWS, changed_part, discard, valid_lines, valid_tables, write_part
-from tripos_warehouse.store.paths import copy_of, read_plain
+from tripos_warehouse.store.paths import MARKER, copy_of, read_plain
 
 # The local copy
 STATE = "catalog.json"
@@ -326,7 +326,6 @@ class LogReader:
 
 # The bucket
 BUCKET_FORMAT = "tripos.store/2"
-MARKER = "tripos-store.json"
 LEASE_S = 60.0
 """A session that was silent for this long may be sealed by others."""
 _PAUSE_S = 0.2
