@@ -285,7 +285,8 @@ def test_keys_are_never_shown(folder: Path, server: Server, tripos: Command, mon
     said = ""
     for status in (200, 401, 500):
         server.status = status
-        for more in ((), ("--json",), ("--ask",), ("--role", "judge=anthropic/claude-sonnet-4-5")):
+        others = (("--json",), ("--role", "judge=anthropic/claude-sonnet-4-5")) if status == 200 else ()
+        for more in ((), ("--ask",), *others):
             done = tripos("doctor", *more)
             said += done.out + done.err
     (folder / "tripos.toml").write_text(f"[endpoints.x]\nbase_url = 'http://x'\napi_key = '{KEY}'\n")

@@ -113,7 +113,7 @@ def forms(texts: dict[str, tuple[str, ...]]) -> list[tuple[str, str]]:
     return [(language, form) for language, each in texts.items() for form in each]
 
 
-@pytest.mark.parametrize(("language", "form"), spread(forms(ANNOUNCED), 22))
+@pytest.mark.parametrize(("language", "form"), spread(forms(ANNOUNCED), 10))
 @given(answer=NUMBERS, before=NUMBERS, after=NUMBERS)
 def test_an_announced_answer_is_read_whatever_stands_around(
     language: str, form: str, answer: int, before: int, after: int
@@ -122,7 +122,7 @@ def test_an_announced_answer_is_read_whatever_stands_around(
     assert final_number(text, language) == answer
 
 
-@pytest.mark.parametrize(("language", "form"), spread(forms(ON_THE_WAY), 20))
+@pytest.mark.parametrize(("language", "form"), spread(forms(ON_THE_WAY), 8))
 @given(answer=NUMBERS, passed=NUMBERS, apart=st.sampled_from([" ", "\n", "\n\n"]))
 def test_what_is_said_on_the_way_is_not_the_answer(
     language: str, form: str, answer: int, passed: int, apart: str
@@ -130,7 +130,7 @@ def test_what_is_said_on_the_way_is_not_the_answer(
     assert final_number(f"{form.format(passed)}{apart}3 + 4 = {answer}", language) == answer
 
 
-@pytest.mark.parametrize(("language", "form"), spread(forms(ON_THE_WAY), 20))
+@pytest.mark.parametrize(("language", "form"), spread(forms(ON_THE_WAY), 8))
 @given(answer=NUMBERS, passed=NUMBERS)
 def test_what_is_said_on_the_way_does_not_hide_the_answer(language: str, form: str, answer: int, passed: int) -> None:
     label = ANNOUNCED[language][0].format(answer)

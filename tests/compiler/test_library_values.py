@@ -60,7 +60,7 @@ from tripos_compiler.plan import (
 )
 
 LONG = settings(
-    max_examples=int(os.environ.get("TRIPOS_EXAMPLES", sized(8, 40))),
+    max_examples=int(os.environ.get("TRIPOS_EXAMPLES", sized(4, 40))),
     deadline=None,
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
