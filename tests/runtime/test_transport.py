@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -83,6 +84,24 @@ print(sorted({{"litellm", "openai", "httpx"}} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[:2] == ["R0101", "[]"]
+
+
+def test_what_is_known_of_a_model_is_known_without_a_network() -> None:
+    """litellm would fetch its map of models, unless it is told otherwise before it is imported."""
+    script = """
+import socket
+def refuse(*args, **_): raise SystemExit(f"the network is asked for {args}")
+socket.getaddrinfo = refuse
+from tripos_compiler.plan import Settings
+from tripos_runtime.models.families import gives_token_probabilities, ignored_settings_by_name
+assert not gives_token_probabilities("anthropic/claude-sonnet-4-5")
+assert ignored_settings_by_name("openai/gpt-5")(Settings(top_k=5)) == ("top_k",)
+from tripos_runtime.models.litellm_models import sends_tools
+assert sends_tools("gemini/gemini-2.5-pro")
+"""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LITELLM_")}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_an_endpoint_is_its_address_and_the_name_of_its_key(monkeypatch: pytest.MonkeyPatch) -> None:

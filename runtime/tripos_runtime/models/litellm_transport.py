@@ -38,12 +38,12 @@ from tripos_runtime.models.chat_completions import (
 from tripos_runtime.models.errors import CallTarget, answer_error, model_error
 from tripos_runtime.models.http import HttpAnswer, HttpError, ModelConnection, headers_of
 from tripos_runtime.models.litellm_models import (
-    accepts_tools,
     dropped_settings,
     known_price,
     library,
     no_tools,
     read_response,
+    sends_tools,
     settings_of,
 )
 from tripos_runtime.models.replies import parse_body, read_reply
@@ -261,7 +261,7 @@ class CarriedModel:
 
     async def _exchanged(self, request: Request, exchange: Exchange) -> tuple[Any, Exception | None]:
         """Have litellm make a call. Return its response, or the error that it raised."""
-        if request.tools and self._provider not in OLLAMA and not accepts_tools(self.name):
+        if request.tools and self._provider not in OLLAMA and not sends_tools(self.name):
             raise no_tools(self.name)
         told = without_system(request.messages) if self._folds_system else request.messages
         messages = as_objects(told, request.contents, request.tools, request.settings.image_detail)
