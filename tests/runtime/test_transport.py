@@ -292,6 +292,16 @@ def test_many_calls_at_once_each_get_a_connection(name: str) -> None:
     assert serving(answering({}), use)[0] == (300, 300)
 
 
+def test_what_litellm_would_send_by_itself_is_not_sent_for_a_batch() -> None:
+    async def use(server: Server) -> None:
+        model: Any = open_model("openai/responses/gpt-5", {"openai": server.endpoint()})
+        with pytest.raises(ModelError):
+            await model.request_body(REQUEST)
+        await model.close()
+
+    assert serving(answering({}), use)[1] == []
+
+
 def test_tools_and_reasoning_together_are_sent_to_the_api_that_takes_them_and_a_batch_sends_nothing() -> None:
     """litellm asks some of OpenAI's models so by its API Responses."""
     text = {"type": "output_text", "text": "it is so KEY-of-the-school", "annotations": []}

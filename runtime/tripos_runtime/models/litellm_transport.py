@@ -290,7 +290,7 @@ class CarriedModel:
                 num_retries=0,
                 max_retries=0,
                 timeout=NO_TIMEOUT_S,
-                **(self._where if exchange.live else {**self._where, "api_base": NOWHERE}),
+                **(self._where if exchange.live else self._nowhere),
                 **({"n": samples} if samples > 1 else {}),
                 **settings,
             )
@@ -359,8 +359,16 @@ class CarriedModel:
 
     @functools.cached_property
     def _where(self) -> dict[str, Any]:
-        """litellm's arguments for the address, the key and the client."""
-        address, key = self.place.address, self._key
+        """litellm's arguments for a call that is sent."""
+        return self._arguments(self.place.address, self._key)
+
+    @functools.cached_property
+    def _nowhere(self) -> dict[str, Any]:
+        """litellm's arguments for a call that must not be sent."""
+        return self._arguments(NOWHERE, "none")
+
+    def _arguments(self, address: str, key: str) -> dict[str, Any]:
+        """Return litellm's arguments for the address, the key and the client."""
         library()
         import httpx
         import openai
