@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,9 +14,11 @@ import pytest
 from aiohttp import web
 
 from tests.runtime.contract_server import Sent, Server, answering, completion, serving
+from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, Message, ModelError, Price, Reply, Request
 from tripos_runtime.models.catalog import path_of
 from tripos_runtime.models.families import open_model
+from tripos_runtime.models.http import HttpAnswer
 
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarning")  # litellm's, once a process
 
@@ -83,6 +86,24 @@ print(sorted({{"litellm", "openai", "httpx"}} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[:2] == ["R0101", "[]"]
+
+
+def test_what_is_known_of_a_model_is_known_without_a_network() -> None:
+    """litellm would fetch its map of models, unless it is told otherwise before it is imported."""
+    script = """
+import socket
+def refuse(*args, **_): raise SystemExit(f"the network is asked for {args}")
+socket.getaddrinfo = refuse
+from tripos_compiler.plan import Settings
+from tripos_runtime.models.families import gives_token_probabilities, ignored_settings_by_name
+assert not gives_token_probabilities("anthropic/claude-sonnet-4-5")
+assert ignored_settings_by_name("openai/gpt-5")(Settings(top_k=5)) == ("top_k",)
+from tripos_runtime.models.litellm_models import sends_tools
+assert sends_tools("gemini/gemini-2.5-pro")
+"""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LITELLM_")}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_an_endpoint_is_its_address_and_the_name_of_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,6 +290,50 @@ def test_many_calls_at_once_each_get_a_connection(name: str) -> None:
         return most, len(replies)
 
     assert serving(answering({}), use)[0] == (300, 300)
+
+
+def test_what_litellm_would_send_by_itself_is_not_sent_for_a_batch() -> None:
+    async def use(server: Server) -> None:
+        model: Any = open_model("openai/responses/gpt-5", {"openai": server.endpoint()})
+        with pytest.raises(ModelError):
+            await model.request_body(REQUEST)
+        await model.close()
+
+    assert serving(answering({}), use)[1] == []
+
+
+def test_tools_and_reasoning_together_are_sent_to_the_api_that_takes_them_and_a_batch_sends_nothing() -> None:
+    """litellm asks some of OpenAI's models so by its API Responses."""
+    text = {"type": "output_text", "text": "it is so KEY-of-the-school", "annotations": []}
+    message = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [text]}
+    usage = {
+        "input_tokens": 10,
+        "output_tokens": 5,
+        "total_tokens": 15,
+        "output_tokens_details": {"reasoning_tokens": 2},
+    }
+    body = {"id": "r", "object": "response", "created_at": 1, "status": "completed", "model": "served",
+            "output": [message], "usage": usage, "parallel_tool_calls": True, "tool_choice": "auto", "tools": []}  # fmt: skip
+    tool = '{"name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}'
+    request = replace(REQUEST, tools=(tool,), settings=Settings(reasoning_effort="low"))
+
+    async def use(server: Server) -> tuple[Reply, bytes, Reply]:
+        model: Any = open_model("openai/gpt-5.4", {"openai": server.endpoint("SCHOOL_KEY")})
+        try:
+            reply = await model.ask(request)
+            chat = HttpAnswer(200, {}, orjson.dumps(completion()))
+            return reply, await model.request_body(request), await model.reply_in(request, chat)
+        finally:
+            await model.close()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SCHOOL_KEY", "KEY-of-the-school")
+        (reply, line, from_batch), sent = serving(answering(body), use)
+    assert [each.path for each in sent] == ["/v1/responses"], "the line of a batch is written, and not sent"
+    assert (reply.text, reply.tokens_out) == ('{"text": "it is so [key]", "calls": []}', 5)
+    written = orjson.loads(line)
+    assert (written["reasoning_effort"], len(written["tools"]), "messages" in written) == ("low", 1, True)
+    assert from_batch.text == '{"text": "it is so", "calls": []}'
 
 
 @pytest.mark.parametrize("way", ["cancelled", "out of time"])

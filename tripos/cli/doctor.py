@@ -28,7 +28,7 @@ from tripos.settings.environment import set_variables
 from tripos.settings.load import ChosenSettings, load_settings, with_options
 from tripos.settings.option import listed_names
 from tripos.settings.options import MODEL, ROLE, RunParameters
-from tripos.settings.runtime import LOCAL_PREFIXES, endpoints_of, prices_of
+from tripos.settings.runtime import endpoints_of, prices_of
 from tripos.settings.secrets import key_values, without_keys
 from tripos.settings.trust import trust_of
 from tripos.terminal import escape_controls, is_colored, print_json, show_text, terminal_width
@@ -41,6 +41,7 @@ from tripos_runtime.models.base import Message, Model, ModelError, Request
 from tripos_runtime.models.baselines import ANSWERS, MAJORITY
 from tripos_runtime.models.catalog import LOOPBACK, all_variables, entry_of, path_of
 from tripos_runtime.models.families import open_model
+from tripos_runtime.models.kinds import kind_of
 from tripos_runtime.models.prices import price_of
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.maintenance.compaction import BIG_BYTES, MANY_COMMITS
@@ -569,7 +570,7 @@ def _known_checks(opened: Opened, config: Config) -> Iterator[CheckResult]:
         yield problem(name, "model", f"{told}; [{error.code}] {error.message}", error.hint)
     else:
         yield ok(name, "model", told)
-    if name.startswith(LOCAL_PREFIXES):
+    if not kind_of(name).limited:
         return
     if opened.variable:
         yield ok(name, "key", f"in {opened.variable}")

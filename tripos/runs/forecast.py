@@ -17,7 +17,7 @@ import orjson
 
 from tripos.runs.records import find_store, open_others
 from tripos.settings.config import Config
-from tripos.settings.runtime import LOCAL_PREFIXES, endpoints_of, prices_of
+from tripos.settings.runtime import endpoints_of, prices_of
 from tripos_compiler.plan import Plan
 from tripos_runtime.asking.ledger import NO_OTHERS, OtherReplies
 from tripos_runtime.datasets.cases import CaseSource
@@ -30,6 +30,7 @@ from tripos_runtime.forecast.run_forecast import BatchForecast, Forecast, batch_
 from tripos_runtime.models.base import FREE, Price
 from tripos_runtime.models.baselines import CONSTANT
 from tripos_runtime.models.families import check_name
+from tripos_runtime.models.kinds import kind_of
 from tripos_runtime.program.binding import RoleBinding
 from tripos_runtime.scheduling.budget import Budget
 from tripos_warehouse.errors import StoreError
@@ -327,7 +328,6 @@ def _item_restrictions(options: str) -> dict[str, Any]:
     return {name: told.get(name) for name in ("limit", "only")} if isinstance(told, dict) else {}
 
 
-FREE_PREFIXES = (*LOCAL_PREFIXES, "replay/")
 MOCK_PRICE = Price(0.0, 0.0, most_out=4_096)
 """The price of mock and constant models. Their replies are never longer than this."""
 
@@ -405,7 +405,7 @@ def known_prices(binding: RoleBinding, config: Config, *, batch: bool = False) -
             prices[name] = own[name]
         else:
             at_home = MOCK_PRICE if name.startswith(("mock/", CONSTANT)) else FREE
-            prices[name] = at_home if name.startswith(FREE_PREFIXES) else price_of(provider, model)
+            prices[name] = at_home if kind_of(name).free else price_of(provider, model)
     if batch:
         from tripos_runtime.models.batches import takes_batches
 

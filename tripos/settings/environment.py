@@ -22,8 +22,6 @@ ENV_FILE_VARIABLES = (
 )
 """The variables that a `.env` file may set besides roles and keys of providers. None of them names a file or a
 program."""
-FILE_MODEL_PREFIXES = ("local/", "replay/", "reward/")
-"""Prefixes of models that a `.env` file may not name, because these models are files."""
 OTHERS = frozenset({LANGUAGE, "TRIPOS_DEBUG", "TRIPOS_KEY_PASSWORD"})
 """The variables that have no option."""
 TEST_SUFFIX = "_GOLDEN"
@@ -70,7 +68,9 @@ def is_allowed_in_env_file(name: str, text: str) -> bool:
     """
     role = name.startswith(ROLE) and len(name) > len(ROLE)
     if role or name == MODEL.variable:
-        return not any(each.strip().startswith(FILE_MODEL_PREFIXES) for each in text.split(","))
+        from tripos_runtime.models.kinds import kind_of  # a command without settings needs none
+
+        return not any(kind_of(each.strip()).file for each in text.split(","))  # a file `.env` names no other file
     return name in ENV_FILE_VARIABLES
 
 

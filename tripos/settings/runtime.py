@@ -22,6 +22,7 @@ from tripos.settings.options import (
 from tripos_compiler.errors import TriposError
 from tripos_runtime.models.base import Endpoint, Model, Price
 from tripos_runtime.models.families import identity_of
+from tripos_runtime.models.kinds import kind_of
 from tripos_runtime.models.rewards import BatchedReward
 from tripos_runtime.program.binding import RoleBinding
 from tripos_runtime.scheduling.budget import Budget
@@ -29,8 +30,6 @@ from tripos_runtime.scheduling.limits import Limits
 
 TOKENS = 1_000_000
 """The number of tokens that a price in USD refers to."""
-LOCAL_PREFIXES = ("mock/", "local/", "reward/", "baseline/")
-"""Prefixes of models without a provider, to which no rate limits apply."""
 
 
 def endpoints_of(config: Config) -> dict[str, Endpoint]:
@@ -87,7 +86,7 @@ def limits_of(config: Config, models: Mapping[str, Model]) -> Limits:
         tokens_per_minute={n: e.tokens_per_minute for n, e in own if e.tokens_per_minute is not None},
         connections=_connections(config, models),
     )
-    far = {model.endpoint for name, model in models.items() if not name.startswith(LOCAL_PREFIXES)}
+    far = {model.endpoint for name, model in models.items() if kind_of(name).limited}
     if (rate := REQUESTS_PER_MINUTE.setting_in(config)) is not None:
         limits = replace(limits, requests_per_minute={**dict.fromkeys(far, rate), **limits.requests_per_minute})
     if (rate := TOKENS_PER_MINUTE.setting_in(config)) is not None:

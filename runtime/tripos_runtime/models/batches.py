@@ -20,6 +20,7 @@ from tripos_runtime.models.completions import ContinuingModel
 from tripos_runtime.models.embeddings import embeds
 from tripos_runtime.models.errors import CallTarget, answer_error, model_error
 from tripos_runtime.models.http import HttpAnswer, ModelConnection, headers_of
+from tripos_runtime.models.kinds import kind_of
 from tripos_runtime.models.litellm_transport import CarriedModel
 from tripos_runtime.models.prices import batch_price
 from tripos_runtime.models.replies import parse_body
@@ -446,8 +447,6 @@ SERVICES: Mapping[str, type[OpenaiBatches] | type[AnthropicBatches]] = {
     "anthropic": AnthropicBatches,
 }
 """The batch API of each provider that has one."""
-AT_HOME = ("mock/", "local/", "baseline/", "human/")
-"""Models with these prefixes answer on this machine."""
 
 
 def takes_batches(name: str) -> bool:
@@ -475,7 +474,7 @@ def asked_live(name: str) -> bool:
     >>> asked_live("mock/careful"), asked_live("mistral/mistral-large")
     (True, False)
     """
-    return name.startswith(AT_HOME) or is_reward(name) or embeds(name)
+    return kind_of(name).live or is_reward(name) or embeds(name)
 
 
 def open_batches(model: Model, timeout_s: float) -> BatchedModel:

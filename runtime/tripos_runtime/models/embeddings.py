@@ -25,6 +25,7 @@ from tripos_compiler.library.functions.similarity import grams_of
 from tripos_compiler.plan import Settings
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.models.base import FREE, Endpoint, Message, Model, ModelError, Price, Reply, Request, check_alone
+from tripos_runtime.models.kinds import kind_of
 from tripos_runtime.models.vectors import TEXTS_AT_ONCE, from_text, replies_of
 
 MOCK, LOCAL = "mock/embedding", "local/use-multilingual"
@@ -41,7 +42,7 @@ def only_writes(name: str) -> bool:
     >>> only_writes("mock/careful"), only_writes("mock/embedding"), only_writes("openai/text-embedding-3-small")
     (True, False, False)
     """
-    return name.startswith(("mock/", "local/", "baseline/", "replay/")) and not embeds(name)
+    return kind_of(name).only_writes and not embeds(name)
 
 
 def embeds(name: str) -> bool:

@@ -30,6 +30,7 @@ from tripos_runtime.models.catalog import (
     variables_of,
 )
 from tripos_runtime.models.embeddings import embeds
+from tripos_runtime.models.kinds import kind_of
 from tripos_runtime.models.local import find_weights, template_of, weights_digest
 from tripos_runtime.models.rewards import BatchedReward, RewardModel, is_reward
 from tripos_runtime.models.trained_rewards import PINNED, pinned_name
@@ -143,8 +144,6 @@ def _open_reward(
 
 SHOWN = 16
 """The number of digits of a weights digest in the name of a model."""
-HERE = ("mock", "baseline", "human", "replay")
-"""Providers without endpoint: the name determines who answers."""
 PATHS = ("/chat/completions", "/completions", "/v1/messages")
 """A suffix of base URLs that changes nothing."""
 PORTS = {"http": 80, "https": 443}
@@ -165,7 +164,7 @@ def identity_of(name: str, endpoints: Mapping[str, Endpoint] = {}, environ: Mapp
     'openai/ours @ lab-a100'
     """
     provider_name = name.partition("/")[0]
-    if provider_name in HERE or embeds(name):
+    if kind_of(name).named or embeds(name):
         return name
     if provider_name == "reward":
         digest = pinned_name(name).rpartition("@")[2]
@@ -274,10 +273,6 @@ def _of_provider(name: str, endpoints: Mapping[str, Endpoint]) -> IgnoredSetting
     return lambda settings: dropped_settings(completes or name, settings, unknown)
 
 
-AT_HOME = ("mock/", "local/")
-"""Models with these prefixes give likelihoods on this machine."""
-
-
 def gives_likelihoods(name: str) -> bool:
     """Return true if a model of that name can be asked for likelihoods of texts. Chat models cannot: they say nothing
     about the text that they are sent.
@@ -286,11 +281,7 @@ def gives_likelihoods(name: str) -> bool:
     >>> [gives_likelihoods(name) for name in names]
     [True, True, True, False, False]
     """
-    return name.startswith(AT_HOME) or (completion_name(name) or "").startswith(OPENAI_COMPLETION)
-
-
-SILENT = ("local/", "baseline/", "human/", "reward/")
-"""Models with these prefixes reply without probabilities."""
+    return kind_of(name).likelihoods or (completion_name(name) or "").startswith(OPENAI_COMPLETION)
 
 
 def gives_token_probabilities(name: str) -> bool:
@@ -300,13 +291,9 @@ def gives_token_probabilities(name: str) -> bool:
     >>> [gives_token_probabilities(name) for name in names]
     [True, True, False, False, False]
     """
-    if name.startswith(SILENT) or completion_name(name) is not None:
+    if kind_of(name).token_probabilities is False or completion_name(name) is not None:
         return False
     return not ignored_settings_by_name(name)(Settings(top_logprobs=1))
-
-
-HEARING = ("mock/", "baseline/", "human/", "replay/")
-"""Models with these prefixes reply without a chat template."""
 
 
 def has_template(name: str) -> bool:
@@ -316,10 +303,11 @@ def has_template(name: str) -> bool:
     >>> [has_template(name) for name in ("mock/careful", "openai/gpt-4o", "text-completion-openai/ours")]
     [True, False, False]
     """
-    if name.startswith("local/"):
-        path = find_weights(name.partition("/")[2])
-        return path is None or template_of(path) is not None
-    return name.startswith(HEARING)
+    known = kind_of(name).template
+    if known is not None:
+        return known
+    path = find_weights(name.partition("/")[2])
+    return path is None or template_of(path) is not None
 
 
 def check_name(name: str, endpoints: Mapping[str, Endpoint] = {}) -> None:
@@ -375,9 +363,6 @@ ABILITIES: Mapping[MediumKind, str] = {
     "file": "supports_pdf_input",
 }
 """The keys of litellm's map for the media that a model accepts."""
-TAKING_ALL = ("mock/", "human/", "replay/", "baseline/constant", "baseline/majority")
-"""Models that accept every medium. Constant baselines look at nothing; an echo repeats text only."""
-TAKING_TEXT = ("local/", "reward/", "baseline/")
 
 
 def accepts_media(name: str, kind: MediumKind, endpoints: Mapping[str, Endpoint] = {}) -> bool | None:
@@ -389,20 +374,17 @@ def accepts_media(name: str, kind: MediumKind, endpoints: Mapping[str, Endpoint]
     >>> [accepts_media(name, "image") for name in ("baseline/constant:B", "baseline/echo:last-line")]
     [True, False]
     """
-    if name.startswith(TAKING_ALL):
+    known = kind_of(name).media
+    if known:
         return True
     endpoint = endpoint_of(name, endpoints)
     if endpoint is not None and endpoint.media is not None:
         return kind in endpoint.media
-    if name.startswith(TAKING_TEXT) or completion_name(name) is not None:
+    if known is False or completion_name(name) is not None:
         return False
     provider, _, model = name.partition("/")
     entry = entry_of(provider, model)
     return None if entry is None else bool(entry.get(ABILITIES[kind]))
-
-
-WITHOUT = ("local/", "ollama/")
-"""Models with these prefixes are not offered tools: they continue one text."""
 
 
 def accepts_tools(name: str) -> bool:
@@ -414,7 +396,7 @@ def accepts_tools(name: str) -> bool:
     """
     provider, _, model = name.partition("/")
     return (
-        not name.startswith(WITHOUT)
+        kind_of(name).tools
         and completion_name(name) is None
         and has_capability(provider, model, "supports_function_calling") is not False
     )

@@ -129,7 +129,7 @@ class LitellmModel:
         litellm = library()
         if self._completes is not None:
             request = as_transcript_request(request)
-        if request.tools and not accepts_tools(self._asked_as):
+        if request.tools and not sends_tools(self._asked_as):
             raise no_tools(self.name)
         messages = as_objects(
             without_system(request.messages) if self._folds_system else request.messages,
@@ -175,11 +175,11 @@ class LitellmModel:
 
 
 @functools.cache
-def accepts_tools(name: str) -> bool:
+def sends_tools(name: str) -> bool:
     """Return true if litellm sends tools to a model of that name instead of dropping them."""
+    model, provider, _ = resolve_name(name)  # first: it imports litellm as `library` does, off the network
     from litellm.utils import get_optional_params
 
-    model, provider, _ = resolve_name(name)
     tools = tools_in_request(('{"name": "any", "parameters": {"type": "object", "properties": {}}}',))
     told = [
         get_optional_params(model=model, custom_llm_provider=provider, drop_params=True, **more)
@@ -227,9 +227,9 @@ def settings_of(request: Request, *, structured: bool, without: Collection[str] 
 def dropped_settings(name: str, settings: Settings, unknown: Collection[str] = ()) -> tuple[str, ...]:
     """Return the settings that a request to a model of that name leaves out: the `unknown` ones, and those that litellm
     drops."""
+    model, provider, _ = resolve_name(name)  # first: it imports litellm as `library` does, off the network
     from litellm.utils import get_optional_params
 
-    model, provider, _ = resolve_name(name)
     first = tuple(each for each in settings.given if each in unknown)
 
     def translate(told: dict[str, Any]) -> Any:

@@ -12,8 +12,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+import orjson
 
 from tripos_compiler.plan import Ending, Settings, ending_of
 from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
@@ -36,15 +38,16 @@ from tripos_runtime.models.chat_completions import (
     without_system,
 )
 from tripos_runtime.models.errors import CallTarget, answer_error, model_error
-from tripos_runtime.models.http import HttpAnswer, HttpError, ModelConnection, headers_of
+from tripos_runtime.models.http import SHORTEST_KEY, HttpAnswer, HttpError, ModelConnection, headers_of
 from tripos_runtime.models.litellm_models import (
-    accepts_tools,
     dropped_settings,
     known_price,
     library,
     no_tools,
     read_response,
+    sends_tools,
     settings_of,
+    without_key,
 )
 from tripos_runtime.models.replies import parse_body, read_reply
 
@@ -119,6 +122,10 @@ class Exchange:
     """The one request of a call, and its answer or the reason why there is none."""
 
     send: Send
+    added: Mapping[str, Any] = field(default_factory=dict)
+    """Fields that the body gets besides those that litellm writes."""
+    live: bool = False
+    """False for a request or a reply of a batch: nothing may be sent, not even by litellm itself."""
     url: str = ""
     body: bytes = b""
     answer: HttpAnswer | None = None
@@ -128,9 +135,9 @@ class Exchange:
         """Return the answer to a request. Raises if it is the second of its call: Tripos itself retries."""
         if self.url:
             raise self.error or HttpError("a call is one request")
-        self.url, self.body = url, body
+        self.url, self.body = url, orjson.dumps({**orjson.loads(body), **self.added}) if self.added else body
         try:
-            self.answer = await self.send(url, headers, body)
+            self.answer = await self.send(url, headers, self.body)
         except Exception as error:
             self.error = error
             raise
@@ -138,6 +145,8 @@ class Exchange:
 
 
 _EXCHANGE: ContextVar[Exchange | None] = ContextVar("_EXCHANGE", default=None)
+NOWHERE = "http://nothing-is-sent.invalid"
+"""The address that litellm is given for what must not be sent."""
 NO_TIMEOUT_S = 7 * 86_400.0
 """litellm's timeout, which never comes: that of the connection counts, which pauses while a reply waits for memory."""
 
@@ -222,12 +231,12 @@ class CarriedModel:
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply to the request, with `others` if it asks for several samples. Raises `ModelError`."""
-        exchange = Exchange(self._post)
+        exchange = Exchange(self._post, live=True)
         return self._read(request, exchange, *await self._exchanged(request, exchange))
 
     async def request_body(self, request: Request) -> bytes:
         """Return the body of a request as JSON. Raises `ModelError`."""
-        exchange = Exchange(_keep)
+        exchange = Exchange(_keep, self._apart(request))
         _, failure = await self._exchanged(request, exchange)
         if not exchange.body:
             raise self._failure(failure or HttpError("litellm sent no request"))
@@ -239,8 +248,14 @@ class CarriedModel:
         async def answered(url: str, headers: dict[str, str], body: bytes) -> HttpAnswer:
             return answer
 
-        exchange = Exchange(answered)
+        exchange = Exchange(answered, self._apart(request))
         return self._read(request, exchange, *await self._exchanged(request, exchange))
+
+    def _apart(self, request: Request) -> dict[str, Any]:
+        """Return the settings that litellm is not told of in a batch. It takes some models of OpenAI with tools and
+        `reasoning_effort` to another API, Responses, and asks that one live."""
+        effort = request.settings.given.get("reasoning_effort") if request.tools else None
+        return {"reasoning_effort": effort} if effort and self._provider == "openai" else {}
 
     @property
     def headers(self) -> dict[str, str]:
@@ -261,11 +276,11 @@ class CarriedModel:
 
     async def _exchanged(self, request: Request, exchange: Exchange) -> tuple[Any, Exception | None]:
         """Have litellm make a call. Return its response, or the error that it raised."""
-        if request.tools and self._provider not in OLLAMA and not accepts_tools(self.name):
+        if request.tools and self._provider not in OLLAMA and not sends_tools(self.name):
             raise no_tools(self.name)
         told = without_system(request.messages) if self._folds_system else request.messages
         messages = as_objects(told, request.contents, request.tools, request.settings.image_detail)
-        settings = settings_of(request, structured=self.structured, without=self._lacking)
+        settings = settings_of(request, structured=self.structured, without={*self._lacking, *exchange.added})
         samples = min(request.samples, self.most_samples)
         token = _EXCHANGE.set(exchange)
         try:
@@ -275,7 +290,7 @@ class CarriedModel:
                 num_retries=0,
                 max_retries=0,
                 timeout=NO_TIMEOUT_S,
-                **self._where,
+                **(self._where if exchange.live else self._nowhere),
                 **({"n": samples} if samples > 1 else {}),
                 **settings,
             )
@@ -288,6 +303,9 @@ class CarriedModel:
 
     def _read(self, request: Request, exchange: Exchange, response: Any, failure: Exception | None) -> Reply:
         answer = exchange.answer
+        if answer is None and exchange.error is None and failure is None:  # it asked OpenAI's API Responses
+            reply = read_response(response, self.name, self.price, own_price=self.own_price, tools=request.tools)
+            return without_key(reply, self._key) if len(self._key) >= SHORTEST_KEY else reply
         if exchange.error is not None or answer is None:
             raise self._failure(exchange.error or failure or HttpError("litellm sent no request")) from failure
         headers = headers_of(answer.headers)
@@ -341,8 +359,16 @@ class CarriedModel:
 
     @functools.cached_property
     def _where(self) -> dict[str, Any]:
-        """litellm's arguments for the address, the key and the client."""
-        address, key = self.place.address, self._key
+        """litellm's arguments for a call that is sent."""
+        return self._arguments(self.place.address, self._key)
+
+    @functools.cached_property
+    def _nowhere(self) -> dict[str, Any]:
+        """litellm's arguments for a call that must not be sent."""
+        return self._arguments(NOWHERE, "none")
+
+    def _arguments(self, address: str, key: str) -> dict[str, Any]:
+        """Return litellm's arguments for the address, the key and the client."""
         library()
         import httpx
         import openai

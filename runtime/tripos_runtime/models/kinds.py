@@ -1,0 +1,81 @@
+"""The kinds of models: what the beginning of a name says about a model, before it is opened and whoever serves it.
+
+Every model that is of no kind in `KINDS` is one of a provider, about which `catalog.py` knows more."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class ModelKind(NamedTuple):
+    """The facts about models whose names begin with `prefix`. The defaults are those of a provider's model; None stands
+    for a fact that depends on the model."""
+
+    prefix: str
+    named: bool = False
+    """True if the name determines who answers: there is no endpoint."""
+    limited: bool = True
+    """True if rate limits apply, since somebody else serves it."""
+    free: bool = False
+    """True if a call costs nothing."""
+    only_writes: bool = False
+    """True if it cannot embed, unless it is known to."""
+    live: bool = False
+    """True if it is asked live in a run with batches."""
+    file: bool = False
+    """True if the name is that of a file."""
+    likelihoods: bool = False
+    """True if it gives likelihoods of texts."""
+    token_probabilities: bool | None = None
+    """True if it gives the probabilities of its reply's tokens."""
+    template: bool | None = False
+    """True if it needs no chat template, or has its own; None if its file says so."""
+    media: bool | None = None
+    """True if it accepts every medium, False if it accepts text only."""
+    tools: bool = True
+    """True if it may be offered tools. Models that continue one text are not."""
+
+
+MOCK = ModelKind(
+    "mock/",
+    named=True,
+    limited=False,
+    free=True,
+    only_writes=True,
+    live=True,
+    likelihoods=True,
+    template=True,
+    media=True,
+)
+LOCAL = ModelKind(
+    "local/", limited=False, free=True, only_writes=True, live=True, file=True, likelihoods=True,
+    token_probabilities=False, template=None, media=False, tools=False,
+)  # fmt: skip
+BASELINE = ModelKind(
+    "baseline/", named=True, limited=False, free=True, only_writes=True, live=True, token_probabilities=False,
+    template=True, media=False,
+)  # fmt: skip
+HUMAN = ModelKind("human/", named=True, live=True, token_probabilities=False, template=True, media=True)
+REPLAY = ModelKind("replay/", named=True, free=True, only_writes=True, file=True, template=True, media=True)
+REWARD = ModelKind("reward/", limited=False, free=True, file=True, token_probabilities=False, media=False)
+PROVIDER = ModelKind("")
+
+KINDS: tuple[ModelKind, ...] = (
+    MOCK,
+    LOCAL,
+    *(BASELINE._replace(prefix=f"baseline/{name}", media=True) for name in ("constant", "majority")),
+    BASELINE,  # an echo repeats text; the two before it look at nothing
+    HUMAN,
+    REPLAY,
+    REWARD,
+    PROVIDER._replace(prefix="ollama/", tools=False),
+)
+
+
+def kind_of(name: str) -> ModelKind:
+    """Return the kind of a model of that name.
+
+    >>> kind_of("local/smollm2-135m").likelihoods, kind_of("openai/gpt-4o").likelihoods
+    (True, False)
+    """
+    return next((kind for kind in KINDS if name.startswith(kind.prefix)), PROVIDER)
