@@ -1,7 +1,7 @@
 """The implementations of aggregates: the value of every cell in SQL, and the influence of every item on it.
 
-`implementation` is the one look-up of an aggregate by its name. What SQL has a formula for is registered here by
-`implements`; for the statistics of `query/aggregates.py`, the SQL follows from their class.
+`implementation` and `cells_formula` are the only look-ups of an aggregate by its name. What SQL has a formula for is
+registered here by `implements`; for the statistics of `query/aggregates.py`, the SQL follows from their class.
 
 The influence of an item is the first-order change of the value when the item's weight changes: for a mean, the sum over
 the item's scores of (score − mean) / number of scores; for N / D with sums N and D, (N of the item − value · D of the
@@ -98,8 +98,17 @@ def implementation(plan: Plan, name: str) -> Implementation:
     found = IMPLEMENTATIONS.get(name)
     if found is not None:
         return found
-    plugin = next(each for each in plan.plugins if each.aggregate and each.name == name)
+    plugin = next((each for each in plan.plugins if each.aggregate and each.name == name), None)
+    if plugin is None:
+        raise AssertionError(f"no SQL for the aggregate `{name}`")
     return Implementation(partial(_of_user, plugin=plugin))
+
+
+def cells_formula(name: str) -> CellsFormula:
+    """Return the SQL of an aggregate of cells. The compiler accepts no other (`takes_cells`)."""
+    found = IMPLEMENTATIONS[name].of_cells
+    assert found is not None, f"`{name}` of cells"
+    return found
 
 
 # Means
@@ -564,10 +573,6 @@ from (
     )
 
 
-# In `_orders`, "one way" and "other way" are both 1 if the reply shown first always wins, and 0 if the one shown second
-# does.
-
-
 @implements("position_bias")
 def position_bias(leaf: LeafRows) -> FigureTables:
     """Return the tables of the share of verdicts for the reply shown first less that for the second."""
@@ -581,7 +586,9 @@ def flip_rate(leaf: LeafRows) -> FigureTables:
 
 
 def _orders(leaf: LeafRows, value: str) -> str:
-    """Return one row per judge and two replies, for each of the models: the joint result of both orders."""
+    """Return one row per judge and two replies, for each of the models: the joint result of both orders. Its `value` is
+    SQL of "one way" and "other way", which are both 1 if the reply shown first always wins, and both 0 if the one shown
+    second does."""
     dims = "".join(f"{named(dim)}, " for dim in leaf.cut.dims)
     # A row is a judge and two replies, from the side of one model, with the verdicts of both orders.
     return leaf.parts.add(

@@ -28,7 +28,7 @@ from tripos_compiler.language.scored_values import ScoredStep, ScoredValues, sco
 from tripos_compiler.library.signature import LARGEST, OUT_OF_BOUNDS
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing, Plan, named
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.measures.aggregates import IMPLEMENTATIONS, implementation
+from tripos_warehouse.measures.aggregates import cells_formula, implementation
 from tripos_warehouse.measures.influences import by_unit, combined_leaves, precision
 from tripos_warehouse.measures.products import pooled_mean
 from tripos_warehouse.measures.query import (
@@ -344,9 +344,7 @@ class CellsSql:
     @property
     def formula(self) -> CellsFormula:
         """The aggregate in SQL."""
-        found = IMPLEMENTATIONS[self.figure.function].of_cells
-        assert found is not None, f"`{self.figure.function}` of cells"
-        return found
+        return cells_formula(self.figure.function)
 
     @property
     def declaration(self) -> AggregateFunction:
