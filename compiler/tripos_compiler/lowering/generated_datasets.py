@@ -65,8 +65,7 @@ from tripos_compiler.resolve.program import (
     has_skipped_part,
     numbers_of,
 )
-from tripos_compiler.source.tree import Name, Number
-from tripos_compiler.typecheck.calls import free_names
+from tripos_compiler.source.tree import Name, Number, free_names
 from tripos_compiler.typecheck.templates import free_variables_of
 from tripos_compiler.typecheck.types import is_secret
 
