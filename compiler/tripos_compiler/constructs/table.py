@@ -18,6 +18,14 @@ FILE = "file"
 
 
 @dataclass(frozen=True)
+class Exclusion:
+    """Constructs that may not stand beside another one in its block, and the help for whoever writes both."""
+
+    constructs: tuple[str, ...]
+    help: str
+
+
+@dataclass(frozen=True)
 class Construct:
     """Kind of statement. `keyword` is empty for free entries of a body, such as fields or values of an axis.
 
@@ -34,6 +42,7 @@ class Construct:
     once: bool = False
     for_each_condition: bool = False
     """Whether a block may have further ones with a condition."""
+    excludes: tuple[Exclusion, ...] = ()
 
     @property
     def starts_with(self) -> str:
@@ -140,6 +149,7 @@ class Setting:
     """Constructs that have it; empty if all that call a model have it."""
     one: bool = False
     """Whether it must be equal in all requests of a step because it determines how replies are read."""
+    excludes: tuple[Exclusion, ...] = ()
 
     @property
     def signature(self) -> str:
@@ -193,6 +203,12 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
             20,
             places=("ask", "scorer"),
             one=True,
+            excludes=(
+                Exclusion(
+                    ("plain", "tools", "prompts"),
+                    "remove one of the two: probabilities of tokens are those of one reply of a chat",
+                ),
+            ),
         ),
         "image_detail": Setting("low|high|auto", "how closely the model looks at images", places=("ask", "scorer")),
         "chat_template": Setting(
@@ -204,6 +220,9 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
 """Settings by field name. `stop` may be repeated; any other setting may be given once for each condition."""
 
 
+NO_CHAT = Exclusion(
+    ("chat", "continue", "returns"), "remove one of the two: a plain text has no turns, and no form of a reply"
+)
 SETTINGS_BODIES = ("ask", "scorer", "made", "verify", "walk", "speaker")
 """Bodies with the settings of a model call."""
 
@@ -415,6 +434,12 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "prompts LIST at most COUNT",
         "the user messages of a chat, each after the reply to the one before",
         once=True,
+        excludes=(
+            Exclusion(
+                ("prompt", "returns", "plain", "likelihood", "tools", "state"),
+                "remove one of the two, or ask in two steps",
+            ),
+        ),
     ),
     Construct("ends", ("ask",), "until COND", "a condition after which no more prompts follow", keyword="until"),
     Construct("shot_prompt", ("shots",), "prompt LABELS", "the question of a worked example", keyword="prompt"),
@@ -426,7 +451,14 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "a dialogue as messages: before the prompt of an `ask`, after that of a reward model",
         once=True,
     ),
-    Construct("continue", ("ask",), "continue STEP", "continues a conversation, or the chat of an `ask`", once=True),
+    Construct(
+        "continue",
+        ("ask",),
+        "continue STEP",
+        "continues a conversation, or the chat of an `ask`",
+        once=True,
+        excludes=(Exclusion(("chat",), "remove one of the two: a question goes on from one dialogue"),),
+    ),
     Construct(
         "shots",
         ("ask",),
@@ -440,6 +472,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "plain [parted by SEPARATOR] [answers after LINK]",
         "one text without a chat: the text between examples, and that before an answer",
         once=True,
+        excludes=(NO_CHAT,),
     ),
     Construct(
         "likelihood",
@@ -447,8 +480,26 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "likelihood of OPTIONS",
         "the probability of each of these texts after the prompt, in place of a reply",
         once=True,
+        excludes=(
+            NO_CHAT,
+            Exclusion(
+                ("samples", *(name for name in SETTINGS if name not in ("provider", "chat_template"))),
+                "remove it: nothing is written, so there is nothing to draw or to end",
+            ),
+        ),
     ),
-    Construct("tools", ("ask",), "tools TOOLS...", "the tools that the model may call", once=True),
+    Construct(
+        "tools",
+        ("ask",),
+        "tools TOOLS...",
+        "the tools that the model may call",
+        once=True,
+        excludes=(
+            Exclusion(
+                ("plain", "likelihood", "returns"), "remove one of the two: a reply with calls has a form of its own"
+            ),
+        ),
+    ),
     Construct(
         "state",
         ("ask",),
@@ -480,6 +531,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
             body=name if each.written == "BLOCK" else None,
             once=each.written != "LABELS",
             for_each_condition=not each.one,
+            excludes=each.excludes,
         )
         for name, each in SETTINGS.items()
     ),

@@ -338,8 +338,6 @@ TEXTS = ListType(of=TextType())
 MOST_PROMPTS = 20
 ASKER = "user"
 """The speaker of the prompts in a dialogue."""
-NOT_WITH_PROMPTS = ("prompt", "returns", "plain", "likelihood", "tools", "state")
-"""Constructs that an ask with several prompts cannot have."""
 
 
 @dataclass(frozen=True)
@@ -360,11 +358,6 @@ def lower_prompts(steps: Steps, statement: Statement) -> PromptSequence | bool |
             program.diagnostics.error("E0107", "`until` ends an ask with several `prompts`", end.head, help=help_)
             good = False
         return None if good else False
-    for construct in NOT_WITH_PROMPTS:
-        for other in statement.of(construct):
-            message = f"an ask with `prompts` takes no `{construct}`"
-            program.diagnostics.error("E0107", message, other.head, help="remove one of the two, or ask in two steps")
-            good = False
     value, count = written.syntax("list"), written.syntax("count")
     program.index.scopes.append((value.span, dict(steps.scope)))
     prompts = steps.elaborator().expression(value, TEXTS, "what is asked")
