@@ -7,6 +7,7 @@ them. The parts are `construct NAME`, `statements BODY`, `slots`, `aggregates`, 
 from __future__ import annotations
 
 import ast
+import builtins
 import doctest
 import inspect
 import json
@@ -471,9 +472,9 @@ def _spelt(node: ast.expr) -> str:
 
 
 def _names() -> dict[str, str]:
-    """Return the spec names of functions by their Python names; `round` and `sorted` are also Python's own."""
-    names = {function.python.__name__: function.name for function in FUNCTIONS.values()}
-    return {"round": "round", "sorted": "sorted"} | names
+    """Return the spec names of functions by their Python names; Python has some of them too, such as `round`."""
+    own = {name: name for name in FUNCTIONS if hasattr(builtins, name)}
+    return own | {function.python.__name__: function.name for function in FUNCTIONS.values()}
 
 
 def _value(value: Any) -> str:
