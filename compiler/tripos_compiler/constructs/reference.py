@@ -227,6 +227,9 @@ def _how_many(construct: Construct, inside: Sequence[Construct]) -> str:
         often = "at most once for each condition" if construct.for_each_condition else "at most once"
     there = {each.name for each in inside}
     names = (name for each in construct.excludes for name in each.constructs if name in there)
+    if construct.counts is not None:
+        least, most = construct.counts
+        often += f", `COUNT` {least} or more" if most is None else f", `COUNT` {least} to {most}"
     excluded = dict.fromkeys(f"`{name}`" for name in names)
     if not excluded:
         return often

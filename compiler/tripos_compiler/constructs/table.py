@@ -42,6 +42,8 @@ class Construct:
     once: bool = False
     for_each_condition: bool = False
     """Whether a block may have further ones with a condition."""
+    counts: tuple[int, int | None] | None = None
+    """Least and greatest number in its `COUNT`."""
     excludes: tuple[Exclusion, ...] = ()
 
     @property
@@ -338,7 +340,9 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "columns of other files: of each row, those of the row there that has the same in this column",
     ),
     Construct("key", ("dataset", "made"), "key VALUE", "rows of one key belong together", once=True),
-    Construct("count", ("made",), "count COUNT", "rows for each cell and row of the source", once=True),
+    Construct(
+        "count", ("made",), "count COUNT", "rows for each cell and row of the source", once=True, counts=(1, None)
+    ),
     Construct("retries", ("made",), "retries COUNT", "further attempts after a rejected row", once=True),
     Construct("require", ("made", "verify"), "require COND", "rejects a row if this does not hold"),
     Construct("unique", ("made",), "unique VALUE", "rejects a row if another row has this value"),
@@ -434,6 +438,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "prompts LIST at most COUNT",
         "the user messages of a chat, each after the reply to the one before",
         once=True,
+        counts=(1, 20),
         excludes=(
             Exclusion(
                 ("prompt", "returns", "plain", "likelihood", "tools", "state"),
@@ -465,6 +470,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "shots COUNT from DATASET [as ALIAS] [where FILTER] [drawn by DRAW] [when COND] [BLOCK]",
         "worked examples before the question",
         body="shots",
+        counts=(1, None),
     ),
     Construct(
         "plain",
@@ -506,6 +512,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "state VALUE at most COUNT turns",
         "the state that the tools read and change, from turn to turn",
         once=True,
+        counts=(1, 50),
     ),
     Construct(
         "user", ("ask",), "user ROLE BLOCK", "a role that answers each turn without a call", body="speaker", once=True
@@ -556,11 +563,16 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct("opens", ("converse",), "opens ROLE", "the role that speaks first", once=True),
     Construct("until", ("converse", "ask"), "until ROLE says STRING", "the text that ends the conversation"),
     Construct("called", ("ask",), "until ROLE calls TOOL", "a tool whose call ends the conversation", keyword="until"),
-    Construct("limit", ("converse",), "limit COUNT turns", "the largest number of turns", once=True),
-    Construct("repeat", ("converse",), "repeat COUNT", "conversations for each row", once=True),
+    Construct("limit", ("converse",), "limit COUNT turns", "the largest number of turns", once=True, counts=(1, 1000)),
+    Construct("repeat", ("converse",), "repeat COUNT", "conversations for each row", once=True, counts=(1, 1000)),
     Construct("where", ("retrieve",), "where FILTER", "the rows to consider", once=True),
     Construct(
-        "top", ("retrieve",), "top COUNT by VALUE [using ROLE]", "the number of results, and their ranking", once=True
+        "top",
+        ("retrieve",),
+        "top COUNT by VALUE [using ROLE]",
+        "the number of results, and their ranking",
+        once=True,
+        counts=(1, None),
     ),
     Construct("include", ("retrieve",), "include VALUE", "values that are always included"),
     # scoring and measuring

@@ -28,7 +28,7 @@ from tripos_compiler.lowering.multi_turn_asks import (
     lower_prompts,
     lower_state,
 )
-from tripos_compiler.lowering.requests import lower_request, lower_samples
+from tripos_compiler.lowering.requests import count_of, lower_request, lower_samples
 from tripos_compiler.lowering.steps import (
     REQUEST_UNDEFINED,
     Steps,
@@ -78,7 +78,7 @@ from tripos_compiler.resolve.program import (
 )
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import Name, Number, Syntax, Text
+from tripos_compiler.source.tree import Name, Syntax, Text
 from tripos_compiler.typecheck.expressions import Elaborator
 from tripos_compiler.typecheck.templates import LocalizedTemplate, lower_texts
 from tripos_compiler.typecheck.types import is_secret
@@ -363,14 +363,13 @@ def lower_shots(steps: Steps, statement: Statement, returns: Type | None) -> tup
 def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | None) -> Shots | None:
     """Lower one `shots`. Reports a mistake and returns None."""
     program, dataset = steps.program, written.name("dataset")
-    count = written.syntax("count")
     if not program.is_declared("dataset", dataset):
         return None
     loaded = program.top_level_datasets.get(dataset.text)
     if loaded is None or not loaded.sound:
         return None
-    if isinstance(count, Number) and count.value < 1:
-        program.diagnostics.error("E0301", "`shots` must be 1 or more", count.span, help="write `shots 1 from …`")
+    count = count_of(program, written)
+    if count is None:
         return None
     alias = written.find_name("alias") or dataset
     if alias.text in steps.scope:
@@ -393,7 +392,7 @@ def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | Non
     condition = all_of(shown, chosen)  # a shot that is not shown has a condition that fails
     prompt, reply = texts
     return Shots(
-        count=int(count.value) if isinstance(count, Number) else 1,
+        count=count,
         dataset=loaded.dataset.name,
         alias=alias.text,
         where=condition,
