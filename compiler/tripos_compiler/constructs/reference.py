@@ -7,6 +7,7 @@ them. The parts are `construct NAME`, `statements BODY`, `slots`, `aggregates`, 
 from __future__ import annotations
 
 import ast
+import builtins
 import doctest
 import inspect
 import json
@@ -221,7 +222,7 @@ def _blocks(construct: Construct) -> Iterator[str]:
     inside = [each for each in CONSTRUCTS if construct.body in each.inside]
     page = page_of(construct)
     title = f"in the block of `{construct.starts_with}`" if construct.starts_with else f"in `{construct.shape.shown}`"
-    rows = [(_linked(each, page), each.summary, _how_many(each)) for each in inside]
+    rows = [(_linked(each, page), each.summary, _how_many(each, inside)) for each in inside]
     yield _table((_cell(title), "is", "how many"), rows)
     described = {name for names in PAGES.values() for name in names}
     for each in inside:
@@ -229,11 +230,21 @@ def _blocks(construct: Construct) -> Iterator[str]:
             yield from _blocks(each)
 
 
-def _how_many(construct: Construct) -> str:
-    """Return how often a construct may occur in a block."""
-    if not construct.once:
-        return "any number"
-    return "at most once for each condition" if construct.for_each_condition else "at most once"
+def _how_many(construct: Construct, inside: Sequence[Construct]) -> str:
+    """Return how often a construct may occur in a block, and beside which of those `inside` it may not."""
+    often = "any number"
+    if construct.once:
+        often = "at most once for each condition" if construct.for_each_condition else "at most once"
+    there = {each.name for each in inside}
+    names = (name for each in construct.excludes for name in each.constructs if name in there)
+    if construct.counts is not None:
+        least, most = construct.counts
+        often += f", `COUNT` {least} or more" if most is None else f", `COUNT` {least} to {most}"
+    excluded = dict.fromkeys(f"`{name}`" for name in names)
+    if not excluded:
+        return often
+    *some, last = excluded
+    return f"{often}, without {', '.join(some)}{' or ' if some else ''}{last}"
 
 
 def statements_table(body: str) -> str:
@@ -479,9 +490,9 @@ def _spelt(node: ast.expr) -> str:
 
 
 def _names() -> dict[str, str]:
-    """Return the spec names of functions by their Python names; `round` and `sorted` are also Python's own."""
-    names = {function.python.__name__: function.name for function in FUNCTIONS.values()}
-    return {"round": "round", "sorted": "sorted"} | names
+    """Return the spec names of functions by their Python names; Python has some of them too, such as `round`."""
+    own = {name: name for name in FUNCTIONS if hasattr(builtins, name)}
+    return own | {function.python.__name__: function.name for function in FUNCTIONS.values()}
 
 
 def _value(value: Any) -> str:

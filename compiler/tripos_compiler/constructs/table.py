@@ -18,6 +18,14 @@ FILE = "file"
 
 
 @dataclass(frozen=True)
+class Exclusion:
+    """Constructs that may not stand beside another one in its block, and the help for whoever writes both."""
+
+    constructs: tuple[str, ...]
+    help: str
+
+
+@dataclass(frozen=True)
 class Construct:
     """Kind of statement. `keyword` is empty for free entries of a body, such as fields or values of an axis.
 
@@ -34,6 +42,9 @@ class Construct:
     once: bool = False
     for_each_condition: bool = False
     """Whether a block may have further ones with a condition."""
+    counts: tuple[int, int | None] | None = None
+    """Least and greatest number in its `COUNT`."""
+    excludes: tuple[Exclusion, ...] = ()
 
     @property
     def starts_with(self) -> str:
@@ -140,6 +151,7 @@ class Setting:
     """Constructs that have it; empty if all that call a model have it."""
     one: bool = False
     """Whether it must be equal in all requests of a step because it determines how replies are read."""
+    excludes: tuple[Exclusion, ...] = ()
 
     @property
     def signature(self) -> str:
@@ -193,6 +205,12 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
             20,
             places=("ask", "scorer"),
             one=True,
+            excludes=(
+                Exclusion(
+                    ("plain", "tools", "prompts"),
+                    "remove one of the two: probabilities of tokens are those of one reply of a chat",
+                ),
+            ),
         ),
         "image_detail": Setting("low|high|auto", "how closely the model looks at images", places=("ask", "scorer")),
         "chat_template": Setting(
@@ -204,6 +222,9 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
 """Settings by field name. `stop` may be repeated; any other setting may be given once for each condition."""
 
 
+NO_CHAT = Exclusion(
+    ("chat", "continue", "returns"), "remove one of the two: a plain text has no turns, and no form of a reply"
+)
 SETTINGS_BODIES = ("ask", "scorer", "made", "verify", "walk", "speaker")
 """Bodies with the settings of a model call."""
 
@@ -319,7 +340,9 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "columns of other files: of each row, those of the row there that has the same in this column",
     ),
     Construct("key", ("dataset", "made"), "key VALUE", "rows of one key belong together", once=True),
-    Construct("count", ("made",), "count COUNT", "rows for each cell and row of the source", once=True),
+    Construct(
+        "count", ("made",), "count COUNT", "rows for each cell and row of the source", once=True, counts=(1, None)
+    ),
     Construct("retries", ("made",), "retries COUNT", "further attempts after a rejected row", once=True),
     Construct("require", ("made", "verify"), "require COND", "rejects a row if this does not hold"),
     Construct("unique", ("made",), "unique VALUE", "rejects a row if another row has this value"),
@@ -415,6 +438,13 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "prompts LIST at most COUNT",
         "the user messages of a chat, each after the reply to the one before",
         once=True,
+        counts=(1, 20),
+        excludes=(
+            Exclusion(
+                ("prompt", "returns", "plain", "likelihood", "tools", "state"),
+                "remove one of the two, or ask in two steps",
+            ),
+        ),
     ),
     Construct("ends", ("ask",), "until COND", "a condition after which no more prompts follow", keyword="until"),
     Construct("shot_prompt", ("shots",), "prompt LABELS", "the question of a worked example", keyword="prompt"),
@@ -426,13 +456,21 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "a dialogue as messages: before the prompt of an `ask`, after that of a reward model",
         once=True,
     ),
-    Construct("continue", ("ask",), "continue STEP", "continues a conversation, or the chat of an `ask`", once=True),
+    Construct(
+        "continue",
+        ("ask",),
+        "continue STEP",
+        "continues a conversation, or the chat of an `ask`",
+        once=True,
+        excludes=(Exclusion(("chat",), "remove one of the two: a question goes on from one dialogue"),),
+    ),
     Construct(
         "shots",
         ("ask",),
         "shots COUNT from DATASET [as ALIAS] [where FILTER] [drawn by DRAW] [when COND] [BLOCK]",
         "worked examples before the question",
         body="shots",
+        counts=(1, None),
     ),
     Construct(
         "plain",
@@ -440,6 +478,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "plain [parted by SEPARATOR] [answers after LINK]",
         "one text without a chat: the text between examples, and that before an answer",
         once=True,
+        excludes=(NO_CHAT,),
     ),
     Construct(
         "likelihood",
@@ -447,14 +486,33 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "likelihood of OPTIONS",
         "the probability of each of these texts after the prompt, in place of a reply",
         once=True,
+        excludes=(
+            NO_CHAT,
+            Exclusion(
+                ("samples", *(name for name in SETTINGS if name not in ("provider", "chat_template"))),
+                "remove it: nothing is written, so there is nothing to draw or to end",
+            ),
+        ),
     ),
-    Construct("tools", ("ask",), "tools TOOLS...", "the tools that the model may call", once=True),
+    Construct(
+        "tools",
+        ("ask",),
+        "tools TOOLS...",
+        "the tools that the model may call",
+        once=True,
+        excludes=(
+            Exclusion(
+                ("plain", "likelihood", "returns"), "remove one of the two: a reply with calls has a form of its own"
+            ),
+        ),
+    ),
     Construct(
         "state",
         ("ask",),
         "state VALUE at most COUNT turns",
         "the state that the tools read and change, from turn to turn",
         once=True,
+        counts=(1, 50),
     ),
     Construct(
         "user", ("ask",), "user ROLE BLOCK", "a role that answers each turn without a call", body="speaker", once=True
@@ -480,6 +538,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
             body=name if each.written == "BLOCK" else None,
             once=each.written != "LABELS",
             for_each_condition=not each.one,
+            excludes=each.excludes,
         )
         for name, each in SETTINGS.items()
     ),
@@ -504,11 +563,16 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct("opens", ("converse",), "opens ROLE", "the role that speaks first", once=True),
     Construct("until", ("converse", "ask"), "until ROLE says STRING", "the text that ends the conversation"),
     Construct("called", ("ask",), "until ROLE calls TOOL", "a tool whose call ends the conversation", keyword="until"),
-    Construct("limit", ("converse",), "limit COUNT turns", "the largest number of turns", once=True),
-    Construct("repeat", ("converse",), "repeat COUNT", "conversations for each row", once=True),
+    Construct("limit", ("converse",), "limit COUNT turns", "the largest number of turns", once=True, counts=(1, 1000)),
+    Construct("repeat", ("converse",), "repeat COUNT", "conversations for each row", once=True, counts=(1, 1000)),
     Construct("where", ("retrieve",), "where FILTER", "the rows to consider", once=True),
     Construct(
-        "top", ("retrieve",), "top COUNT by VALUE [using ROLE]", "the number of results, and their ranking", once=True
+        "top",
+        ("retrieve",),
+        "top COUNT by VALUE [using ROLE]",
+        "the number of results, and their ranking",
+        once=True,
+        counts=(1, None),
     ),
     Construct("include", ("retrieve",), "include VALUE", "values that are always included"),
     # scoring and measuring

@@ -36,6 +36,7 @@ from tripos_compiler.source.tree import (
     TableRow,
     Text,
     UnaryExpr,
+    walk,
 )
 from tripos_compiler.syntax.parser import parse, read_text
 
@@ -81,7 +82,7 @@ class Scan:
         self.records: dict[int, Block] = {}
         """The blocks that stand where a type does, by the place of their brace."""
         atoms: dict[int, tuple[Kind, int]] = {}
-        for node in nodes(tree):
+        for node in walk(tree):
             match node:
                 case Number(span=span):
                     atoms[span.start] = ("number", span.end)
@@ -113,20 +114,6 @@ class Scan:
     def breaks(self, start: int, end: int) -> bool:
         """Return true if `start:end` contains a line break, in a string or outside of one."""
         return "\n" in self.text[start:end]
-
-
-def nodes(tree: Node) -> Iterator[Node]:
-    """Yield every node of a tree, without recursion."""
-    waiting: list[Node] = [tree]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        for field in fields(node):
-            value = getattr(node, field.name)
-            if isinstance(value, Node):
-                waiting.append(value)
-            elif isinstance(value, tuple):
-                waiting.extend(item for item in value if isinstance(item, Node))
 
 
 def _tokens(text: str, atoms: dict[int, tuple[Kind, int]]) -> Iterator[FormatToken]:

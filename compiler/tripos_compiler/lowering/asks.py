@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.constructs.table import SETTINGS
+from tripos_compiler.constructs.table import CONSTRUCTS
 from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.language.references import direct_dependencies, subexpressions, transitive_dependencies
 from tripos_compiler.library.calls import call, name_of
@@ -28,7 +28,7 @@ from tripos_compiler.lowering.multi_turn_asks import (
     lower_prompts,
     lower_state,
 )
-from tripos_compiler.lowering.requests import lower_request, lower_samples
+from tripos_compiler.lowering.requests import count_of, lower_request, lower_samples
 from tripos_compiler.lowering.steps import (
     REQUEST_UNDEFINED,
     Steps,
@@ -78,7 +78,7 @@ from tripos_compiler.resolve.program import (
 )
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import Name, Number, Syntax, Text
+from tripos_compiler.source.tree import Name, Syntax, Text
 from tripos_compiler.typecheck.expressions import Elaborator
 from tripos_compiler.typecheck.templates import LocalizedTemplate, lower_texts
 from tripos_compiler.typecheck.types import is_secret
@@ -119,10 +119,6 @@ def lower_continued(steps: Steps, statement: Statement, role: Name) -> str | boo
         )
         return False
     program.index.use(name.span, binding.span)
-    if (chat := statement.one_of("chat")) is not None:
-        help_ = "remove one of the two: a question goes on from one dialogue"
-        program.diagnostics.error("E0107", "an ask with `continue` takes no `chat`", chat.head, help=help_)
-        return False
     if role.text not in program.roles:
         return False  # it was reported
     good = _can_continue(steps, statement, found) if isinstance(found, Ask) else True
@@ -169,8 +165,6 @@ def _can_continue(steps: Steps, statement: Statement, found: Ask) -> bool:
 
 SINGLE = ("bool", "integer", "number", "choice")
 """Types whose value is a known part of the reply, so that its tokens can be found."""
-CHATTING = ("chat", "continue")
-"""Constructs of a chat."""
 
 
 def lower_plain(steps: Steps, ask: Statement) -> Plain | bool | None:
@@ -186,13 +180,6 @@ def lower_plain(steps: Steps, ask: Statement) -> Plain | bool | None:
             steps.program.diagnostics.error("E0107", message, template.head, help=help_)
             return False
         return None
-    word = "plain" if likelihood is None else "likelihood"
-    for construct in (*CHATTING, "returns"):
-        if (other := ask.one_of(construct)) is not None:
-            message = f"an ask with `{word}` takes no `{construct}`"
-            help_ = "remove one of the two: a plain text has no turns, and no form of a reply"
-            steps.program.diagnostics.error("E0107", message, other.head, help=help_)
-            return False
     slots = {} if written is None else {"parted": written.find("separator"), "link": written.find("link")}
     return Plain(**{name: text.value for name, text in slots.items() if isinstance(text, Text)})
 
@@ -202,24 +189,13 @@ def lower_likelihood(steps: Steps, ask: Statement) -> Typed | bool | None:
     written = ask.one_of("likelihood")
     if written is None:
         return None
-    good = True
-    for name in ("samples", *SETTINGS):
-        if name not in ("provider", "chat_template") and ask.of(name):
-            message = f"an ask with `likelihood` takes no `{name}`"
-            help_ = "remove it: nothing is written, so there is nothing to draw or to end"
-            steps.program.diagnostics.error("E0107", message, ask.of(name)[0].head, help=help_)
-            good = False
     value, check = written.syntax("options"), steps.elaborator()
     options = check.infer(value)
     if options is not None and options.type.kind in ("text", "choice"):
         options = replace(options, expr=Items(values=(options.expr,)), type=TEXTS)
     elif options is not None:
         options = check.typed_as(options, value, TEXTS, "what the likelihood is of")
-    return options if good and options is not None else False
-
-
-NOT_WITH_LOGPROBS = ("plain", "tools", "prompts")
-"""Constructs that an ask with `top_logprobs` cannot have."""
+    return False if options is None else options
 
 
 def may_have_logprobs(steps: Steps, ask: Statement, returns: Type | None) -> bool:
@@ -227,24 +203,15 @@ def may_have_logprobs(steps: Steps, ask: Statement, returns: Type | None) -> boo
     written = ask.one_of("top_logprobs")
     if written is None or ask.one_of("likelihood") is not None:  # with a likelihood, the setting is reported elsewhere
         return True
-    good = True
-    for other in (found for construct in NOT_WITH_LOGPROBS for found in ask.of(construct)):
-        message = f"an ask with `top_logprobs` takes no `{other.construct}`"
-        help_ = "remove one of the two: probabilities of tokens are those of one reply of a chat"
-        steps.program.diagnostics.error("E0107", message, other.head, help=help_)
-        good = False
-    if returns is not None and returns.kind not in SINGLE:
-        help_ = "ask for one value, such as `returns choice(A, B)`, or for a text"
-        message = "an ask with `top_logprobs` returns one value"
-        steps.program.diagnostics.error("E0107", message, ask.of("returns")[0].head, help=help_)
-        good = False
-    return good
+    if returns is None or returns.kind in SINGLE:
+        return True
+    help_ = "ask for one value, such as `returns choice(A, B)`, or for a text"
+    message = "an ask with `top_logprobs` returns one value"
+    steps.program.diagnostics.error("E0107", message, ask.of("returns")[0].head, help=help_)
+    return False
 
 
 # Tools
-
-NOT_WITH_TOOLS = ("plain", "likelihood", "returns")
-"""Constructs that an ask with tools cannot have: a reply with calls has its own type."""
 
 
 @dataclass(frozen=True)
@@ -261,12 +228,6 @@ def lower_offered_tools(steps: Steps, ask: Statement) -> OfferedTools | None:
     if written is None:
         return OfferedTools()
     good = True
-    for construct in NOT_WITH_TOOLS:
-        if (other := ask.one_of(construct)) is not None:
-            message = f"an ask with `tools` takes no `{construct}`"
-            help_ = "remove one of the two: a reply with calls has a form of its own"
-            steps.program.diagnostics.error("E0107", message, other.head, help=help_)
-            good = False
     declared: dict[str, Tool] = {}
     listed: Typed | None = None
     for syntax in written.many("tools"):
@@ -404,14 +365,13 @@ def lower_shots(steps: Steps, statement: Statement, returns: Type | None) -> tup
 def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | None) -> Shots | None:
     """Lower one `shots`. Reports a mistake and returns None."""
     program, dataset = steps.program, written.name("dataset")
-    count = written.syntax("count")
     if not program.is_declared("dataset", dataset):
         return None
     loaded = program.top_level_datasets.get(dataset.text)
     if loaded is None or not loaded.sound:
         return None
-    if isinstance(count, Number) and count.value < 1:
-        program.diagnostics.error("E0301", "`shots` must be 1 or more", count.span, help="write `shots 1 from …`")
+    count = count_of(program, written)
+    if count is None:
         return None
     alias = written.find_name("alias") or dataset
     if alias.text in steps.scope:
@@ -434,7 +394,7 @@ def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | Non
     condition = all_of(shown, chosen)  # a shot that is not shown has a condition that fails
     prompt, reply = texts
     return Shots(
-        count=int(count.value) if isinstance(count, Number) else 1,
+        count=count,
         dataset=loaded.dataset.name,
         alias=alias.text,
         where=condition,
@@ -582,6 +542,24 @@ def _paths(typed: Typed) -> set[tuple[str, ...]]:
 # The ask itself
 
 
+EXCLUDING = tuple(construct for construct in CONSTRUCTS if construct.excludes)
+
+
+def _has_no_excluded(program: Program, statement: Statement) -> bool:
+    """Return true if no construct in the block of an ask excludes another one there; otherwise report it."""
+    excluded: set[str] = set()
+    for construct in EXCLUDING:
+        if construct.name in excluded or not statement.of(construct.name):
+            continue
+        for exclusion in construct.excludes:
+            for other in (found for name in exclusion.constructs for found in statement.of(name)):
+                if other.construct not in excluded:
+                    message = f"an ask with `{construct.starts_with}` takes no `{other.construct}`"
+                    program.diagnostics.error("E0107", message, other.head, help=exclusion.help)
+            excluded |= {name for name in exclusion.constructs if statement.of(name)}
+    return not excluded
+
+
 def lower_ask(steps: Steps, statement: Statement) -> bool:
     """Lower `ask NAME by ROLE [each ELEMENTS] [when COND] { … }`."""
     when = steps.condition(statement)
@@ -601,7 +579,7 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
 
 def _ask(steps: Steps, statement: Statement, when: Typed | bool | None, listed: ElementAsks | None = None) -> bool:
     program, name, role = steps.program, statement.name(), statement.name("role")
-    good = steps.named(name)
+    good = all([steps.named(name), _has_no_excluded(program, statement)])
     known = program.is_declared("role", role) and may_answer(steps, role)
     question = lower_request(program, dict(steps.scope), statement, steps.rows)
     chat = lower_chat(steps, statement)

@@ -5,14 +5,11 @@ from __future__ import annotations
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Label, suggest
 from tripos_compiler.lowering.asks import may_answer
-from tripos_compiler.lowering.requests import Request, lower_request
+from tripos_compiler.lowering.requests import Request, count_of, lower_request
 from tripos_compiler.lowering.steps import Steps, note_shown_names, warn_undefined_request
 from tripos_compiler.plan import Converse, DialogueType, Speaker, TextType, Until
 from tripos_compiler.resolve.program import Binding, Typed
-from tripos_compiler.source.tree import Name, Number
-
-MOST_TURNS = 1000
-MOST_REPEATS = 1000
+from tripos_compiler.source.tree import Name
 
 
 def lower_converse(steps: Steps, statement: Statement) -> bool:
@@ -24,8 +21,8 @@ def lower_converse(steps: Steps, statement: Statement) -> bool:
     speakers = [_speaker(steps, each) for each in written]
     good = _two(steps, statement, written) and good
     names = [each.name() for each in written]
-    limit = _bound(steps, statement, "limit", MOST_TURNS)
-    repeat = _bound(steps, statement, "repeat", MOST_REPEATS)
+    limit = _bound(steps, statement, "limit")
+    repeat = _bound(steps, statement, "repeat")
     opens = _opens(steps, statement, names)
     until = _until(steps, statement, names)
     known = [(role, question) for role, question in zip(names, speakers, strict=True) if question is not None]
@@ -84,7 +81,7 @@ def _two(steps: Steps, statement: Statement, written: list[Statement]) -> bool:
     return False
 
 
-def _bound(steps: Steps, statement: Statement, what: str, most: int) -> int | None:
+def _bound(steps: Steps, statement: Statement, what: str) -> int | None:
     """Return the number of `limit`, which is required, or of `repeat`, which defaults to 1. Reports a mistake and
     returns None.
     """
@@ -97,13 +94,7 @@ def _bound(steps: Steps, statement: Statement, what: str, most: int) -> int | No
         message = "nothing bounds this conversation"
         steps.program.diagnostics.error("E0803", message, statement.head, help=help_, lacking=lacking)
         return None
-    count = written.syntax("count")
-    value = int(count.value) if isinstance(count, Number) else 0
-    if 1 <= value <= most:
-        return value
-    message = f"`{what}` must lie between 1 and {most}"
-    steps.program.diagnostics.error("E0803", message, count.span, help=f"write a number up to {most}")
-    return None
+    return count_of(steps.program, written)
 
 
 def _role(steps: Steps, role: Name, names: list[Name]) -> bool:

@@ -66,8 +66,7 @@ from tripos_compiler.resolve.program import (
     row_binding,
 )
 from tripos_compiler.source.data_classes import dataclass
-from tripos_compiler.source.tree import Name, Number, Syntax
-from tripos_compiler.typecheck.calls import free_names
+from tripos_compiler.source.tree import Name, Number, Syntax, free_names
 from tripos_compiler.typecheck.expressions import Elaborator
 from tripos_compiler.typecheck.templates import free_variables_of, lower_texts
 from tripos_compiler.typecheck.types import axis_type

@@ -31,7 +31,7 @@ from tripos_compiler.lowering.generation_sources import (
     lower_start,
     walk_calls,
 )
-from tripos_compiler.lowering.requests import Request, lower_request, lower_returns, returned_record
+from tripos_compiler.lowering.requests import Request, count_of, lower_request, lower_returns, returned_record
 from tripos_compiler.plan import (
     Ask,
     Axis,
@@ -65,8 +65,7 @@ from tripos_compiler.resolve.program import (
     has_skipped_part,
     numbers_of,
 )
-from tripos_compiler.source.tree import Name, Number
-from tripos_compiler.typecheck.calls import free_names
+from tripos_compiler.source.tree import Name, Number, free_names
 from tripos_compiler.typecheck.templates import free_variables_of
 from tripos_compiler.typecheck.types import is_secret
 
@@ -480,13 +479,12 @@ def _count(making: GenerationLowering) -> int:
     value = written.syntax("count") if written is not None else None
     if written is None or not isinstance(value, Number):
         return 1
-    if value.value < 1:
-        making.error("E0301", "`count` must be 1 or more", value.span, help="write `count 1`, or leave it out")
-    elif making.statement.find_name("role") is None and not making.statement.of("walk"):
+    count = count_of(making.program, written)
+    if count is not None and making.statement.find_name("role") is None and not making.statement.of("walk"):
         help_ = "say who writes them: `by ROLE`, or leave it out"
         message = "nobody writes these rows, so all of a `count` would be the same"
         making.error("E0107", message, written.head, help=help_)
-    return max(1, int(value.value))
+    return count or 1
 
 
 def _retries(making: GenerationLowering) -> int:

@@ -49,8 +49,7 @@ from tripos_compiler.resolve.program import (
 from tripos_compiler.resolve.python_functions import is_compile_time
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import BinaryExpr, Name, Syntax
-from tripos_compiler.typecheck.calls import free_names
+from tripos_compiler.source.tree import BinaryExpr, Name, Syntax, free_names
 from tripos_compiler.typecheck.expressions import Elaborator
 from tripos_compiler.typecheck.types import axis_type
 

@@ -18,7 +18,7 @@ from tripos_compiler.library.functions import dialogues, lists, texts
 from tripos_compiler.library.types import TEXTS, type_notation
 from tripos_compiler.lowering.call_counts import is_evaluable
 from tripos_compiler.lowering.folding import map_part
-from tripos_compiler.lowering.requests import Request, lower_request
+from tripos_compiler.lowering.requests import Request, count_of, lower_request
 from tripos_compiler.lowering.steps import (
     CONDITION_UNDEFINED,
     REQUEST_UNDEFINED,
@@ -65,13 +65,12 @@ from tripos_compiler.plan import (
 from tripos_compiler.resolve.program import Binding, Typed
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import Name, Number
+from tripos_compiler.source.tree import Name
 from tripos_compiler.typecheck.calls import LoopSyntax, check_loop, scored_loop
 from tripos_compiler.typecheck.expressions import Elaborator
 
 # Tool loops
 
-MOST_TURNS = 50
 STATE_SO_FAR = "so_far"
 """The field of a turn with the state of the loop up to it."""
 
@@ -113,7 +112,7 @@ def lower_state(
     if written is None:
         return None if user is None and ends is not None else False
     program, good = steps.program, user is not False and ends is not None
-    value, count = written.syntax("value"), written.syntax("count")
+    value = written.syntax("value")
     if not statement.of("tools"):
         help_ = "name tools that have functions: `tools find_order, cancel_order`"
         program.diagnostics.error("E0206", "no tool reads or changes this state", written.head, help=help_)
@@ -139,13 +138,9 @@ def lower_state(
         message = f"this is no state: `{type_notation(state.type)}`"
         program.diagnostics.error("E0301", message, value.span, help="take a column of type `json`")
         state = None
-    most = int(count.value) if isinstance(count, Number) else 0
-    if not 1 <= most <= MOST_TURNS:
-        message = f"a model has between 1 and {MOST_TURNS} turns"
-        program.diagnostics.error("E0803", message, count.span, help=f"write a number up to {MOST_TURNS}")
-        good = False
+    most = count_of(program, written)
     other = user if isinstance(user, LoopUser) else None
-    return ToolLoop(state, most, other, ends or ()) if state is not None and good else False
+    return ToolLoop(state, most, other, ends or ()) if state is not None and most is not None and good else False
 
 
 def _ending_tools(steps: Steps, statement: Statement, tools: Sequence[Tool]) -> tuple[str, ...] | None:
@@ -334,11 +329,8 @@ def _loop_binding(name: Name, type_: RecordType, turns: Sequence[_LoopTurn]) -> 
 
 # Prompts in one chat
 
-MOST_PROMPTS = 20
 ASKER = "user"
 """The speaker of the prompts in a dialogue."""
-NOT_WITH_PROMPTS = ("prompt", "returns", "plain", "likelihood", "tools", "state")
-"""Constructs that an ask with several prompts cannot have."""
 
 
 @dataclass(frozen=True)
@@ -359,20 +351,11 @@ def lower_prompts(steps: Steps, statement: Statement) -> PromptSequence | bool |
             program.diagnostics.error("E0107", "`until` ends an ask with several `prompts`", end.head, help=help_)
             good = False
         return None if good else False
-    for construct in NOT_WITH_PROMPTS:
-        for other in statement.of(construct):
-            message = f"an ask with `prompts` takes no `{construct}`"
-            program.diagnostics.error("E0107", message, other.head, help="remove one of the two, or ask in two steps")
-            good = False
-    value, count = written.syntax("list"), written.syntax("count")
+    value = written.syntax("list")
     program.index.scopes.append((value.span, dict(steps.scope)))
     prompts = steps.elaborator().expression(value, TEXTS, "what is asked")
-    most = int(count.value) if isinstance(count, Number) else 0
-    if not 1 <= most <= MOST_PROMPTS:
-        message = f"an ask has between 1 and {MOST_PROMPTS} prompts"
-        program.diagnostics.error("E0803", message, count.span, help=f"write a number up to {MOST_PROMPTS}")
-        good = False
-    return PromptSequence(prompts, most) if prompts is not None and good else False
+    most = count_of(program, written)
+    return PromptSequence(prompts, most) if prompts is not None and most is not None and good else False
 
 
 def add_prompt_turns(steps: Steps, statement: Statement, first: Ask, script: PromptSequence) -> bool:

@@ -16,7 +16,7 @@ from itertools import product
 from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.constructs.table import SETTINGS, Setting
+from tripos_compiler.constructs.table import CONSTRUCTS, SETTINGS, Setting
 from tripos_compiler.diagnostics.diagnostic import Label
 from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.references import paths_in, subexpressions
@@ -356,6 +356,27 @@ def _in_range(program: Program, statement: Statement | None, setting: Setting) -
     message = f"`{written}` must be {bounds}"
     help_ = f"write `{written} {nearest:g}`, or leave it out"
     program.diagnostics.error("E0301", message, number.span, help=help_)
+    return None
+
+
+BOUNDED_COUNTS = {each.name: each for each in CONSTRUCTS if each.counts is not None}
+
+
+def count_of(program: Program, statement: Statement) -> int | None:
+    """Return the `COUNT` of a statement. Reports one out of the bounds of its construct and returns None."""
+    construct, count = BOUNDED_COUNTS[statement.construct], statement.syntax("count")
+    assert construct.counts is not None
+    least, most = construct.counts
+    value = int(count.value) if isinstance(count, Number) else least - 1
+    if least <= value and (most is None or value <= most):
+        return value
+    word = construct.starts_with
+    if most is None:
+        help_ = f"write `{word} {least} …`"
+        program.diagnostics.error("E0301", f"`{word}` must be {least:g} or more", count.span, help=help_)
+    else:
+        message = f"`{word}` must be between {least:g} and {most:g}"
+        program.diagnostics.error("E0803", message, count.span, help=f"write a number up to {most}")
     return None
 
 

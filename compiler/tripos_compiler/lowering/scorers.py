@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import fields, replace
-from typing import Any, Literal
+from functools import partial
+from typing import Literal
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics.diagnostic import Label, nearest, suggest
@@ -67,6 +67,8 @@ from tripos_compiler.source.tree import (
     Syntax,
     TableRow,
     Text,
+    transform,
+    walk,
 )
 from tripos_compiler.typecheck.calls import DEEPEST_FORMULA, is_score
 from tripos_compiler.typecheck.expressions import Elaborator, holds_texts, join_call
@@ -448,21 +450,14 @@ def expand_text_holes(program: Program, value: Syntax) -> tuple[Syntax, tuple[Sy
     """
     mark = len(program.diagnostics.items)
     holes: list[Syntax] = []
-    found = _rewritten(program, value, holes)
+    found = transform(value, partial(_joined_text, program, holes))
     return None if len(program.diagnostics.items) > mark else (found, tuple(holes))
 
 
-def _rewritten(program: Program, value: Any, holes: list[Syntax]) -> Any:
-    if isinstance(value, Text):
-        if "{{" not in value.value:
-            return value
-        return join_call(value, holes, program.diagnostics)
-    if isinstance(value, tuple):
-        return tuple(_rewritten(program, each, holes) for each in value)
-    if not isinstance(value, Node):
-        return value
-    names = [each.name for each in fields(value) if each.name != "span"]
-    return replace(value, **{name: _rewritten(program, getattr(value, name), holes) for name in names})
+def _joined_text(program: Program, holes: list[Syntax], node: Node) -> Node | None:
+    if not isinstance(node, Text):
+        return None
+    return join_call(node, holes, program.diagnostics) if "{{" in node.value else node
 
 
 def lower_formula(
@@ -487,7 +482,9 @@ def formulas_using_judges_or_data(
     late |= {
         formula.name.text: "looks into a data set"
         for formula in formulas
-        if not data.isdisjoint(set(_named(formula.value)) - formula.params.keys())
+        if not data.isdisjoint(
+            {each.text for each in walk(formula.value) if isinstance(each, Name)} - formula.params.keys()
+        )
     }
     while found := {
         name: min(late[each] for each in used & late.keys())
@@ -563,26 +560,15 @@ class _JudgePlaceholder:
         return None
 
 
-def _called(syntax: object) -> Iterator[str]:
+def _named(syntax: Syntax) -> set[str]:
+    return {each.text for each in walk(syntax) if isinstance(each, Name)}
+
+
+def _called(syntax: Syntax) -> Iterator[str]:
     """Yield the names of the functions that an expression calls."""
-    for each in _nodes(syntax):
+    for each in walk(syntax):
         if isinstance(each, CallExpr) and isinstance(each.function, Name):
             yield each.function.text
-
-
-def _named(syntax: object) -> Iterator[str]:
-    """Return every name in an expression."""
-    return (each.text for each in _nodes(syntax) if isinstance(each, Name))
-
-
-def _nodes(syntax: object) -> Iterator[Node]:
-    if isinstance(syntax, tuple):
-        for each in syntax:
-            yield from _nodes(each)
-    elif isinstance(syntax, Node):
-        yield syntax
-        for part in fields(syntax):
-            yield from _nodes(getattr(syntax, part.name))
 
 
 # Scorers

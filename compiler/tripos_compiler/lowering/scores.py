@@ -38,15 +38,8 @@ from tripos_compiler.plan import (
 from tripos_compiler.resolve.files import scorer_name
 from tripos_compiler.resolve.program import Binding, NamedColumn, Program, Scope, Typed
 from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import CallExpr, Name, Syntax
-from tripos_compiler.typecheck.calls import (
-    LoopSyntax,
-    element_values,
-    free_names,
-    is_score,
-    scored_loop,
-    scorer_arguments,
-)
+from tripos_compiler.source.tree import CallExpr, Name, Syntax, free_names
+from tripos_compiler.typecheck.calls import LoopSyntax, element_values, is_score, scored_loop, scorer_arguments
 from tripos_compiler.typecheck.expressions import Elaborator
 
 # Scores

@@ -20,7 +20,7 @@ from tripos_compiler.library.functions import lists
 from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.types import fits, type_notation
 from tripos_compiler.lowering.folding import map_expression, map_loop
-from tripos_compiler.lowering.requests import Request, RowSelection
+from tripos_compiler.lowering.requests import Request, RowSelection, count_of
 from tripos_compiler.plan import (
     Ask,
     AtElement,
@@ -42,7 +42,7 @@ from tripos_compiler.plan import (
 from tripos_compiler.resolve.program import Binding, Program, Scope, Typed, record_fields, undefined_in
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import CallExpr, Name, Number, Syntax
+from tripos_compiler.source.tree import CallExpr, Name, Syntax
 from tripos_compiler.typecheck.calls import Judge, LoopSyntax
 from tripos_compiler.typecheck.expressions import Elaborator, rows_binding
 from tripos_compiler.typecheck.types import named_choice
@@ -433,7 +433,7 @@ def lower_retrieve(steps: Steps, statement: Statement) -> bool:
     scope = {**steps.scope, alias.text: row}
     where = _filter(steps, statement, scope)
     by = _by(steps, top, scope)
-    count = _count(steps, top)
+    count = count_of(steps.program, top)
     using = _using(steps, top)
     include = [_included(steps, each, element) for each in statement.of("include")]
     if not good or when is False or where is False or by is None or count is None or using is False:
@@ -536,14 +536,6 @@ def _by(steps: Steps, top: Statement, scope: Scope) -> Typed | None:
     steps.program.index.scopes.append((value.span, scope))
     elaborator = Elaborator(steps.program, scope)
     return elaborator.expression(value, NumberType(), "what is ranked by")
-
-
-def _count(steps: Steps, top: Statement) -> int | None:
-    count = top.syntax("count")
-    if isinstance(count, Number) and count.value >= 1:
-        return int(count.value)
-    steps.program.diagnostics.error("E0301", "`top` must be 1 or more", count.span, help="write `top 20 by …`")
-    return None
 
 
 def _using(steps: Steps, top: Statement) -> str | bool | None:

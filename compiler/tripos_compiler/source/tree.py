@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from typing import Any, TypeVar
 
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Segment, Source, Span
@@ -12,6 +14,9 @@ from tripos_compiler.source.text import Segment, Source, Span
 @dataclass(frozen=True)
 class Node:
     span: Span
+
+
+N = TypeVar("N", bound=Node)
 
 
 @dataclass(frozen=True)
@@ -193,6 +198,70 @@ class Block(Node):
         """Yield every statement that is not broken."""
         for line in self.lines:
             yield from (entry for entry in line.entries if not entry.broken)
+
+
+# Walks
+
+
+def child_nodes(node: Node) -> Iterator[Node]:
+    """Yield the nodes directly below a node, in the order of the source."""
+    for field in fields(node):
+        value = getattr(node, field.name)
+        if isinstance(value, Node):
+            yield value
+        elif isinstance(value, tuple):
+            yield from (each for each in value if isinstance(each, Node))
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Yield a node and all nodes below it, each before those below it and in the order of the source."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += reversed(list(child_nodes(node)))
+
+
+def transform(node: N, change: Callable[[Node], Node | None]) -> N:
+    """Return a node with `change` applied to it and to all nodes below it. Where `change` returns a node, that stands
+    in place of the whole; where it returns None, the nodes below are changed."""
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(changed, value))
+        if not isinstance(value, Node):
+            return value
+        found = change(value)
+        if found is not None:
+            return found
+        own = {field.name: getattr(value, field.name) for field in fields(value) if field.name != "span"}
+        return replace(value, **{name: changed(part) for name, part in own.items()})
+
+    found: N = changed(node)
+    return found
+
+
+def free_names(node: Node | None) -> Iterator[Name]:
+    """Yield the names that an expression looks up, except fields, functions, and the elements of its own loops."""
+    match node:
+        case None:
+            return
+        case Name():
+            yield node
+        case Member(of=of):
+            yield from free_names(of)
+        case CallExpr(arguments=arguments):
+            for argument in arguments:
+                yield from free_names(argument)
+        case Argument(elements=(value, Name(text="each"), BinaryExpr(left=Name() as own, right=over), *rest)):
+            yield from free_names(over)
+            yield from (name for each in (value, *rest) for name in free_names(each) if name.text != own.text)
+        case Argument(elements=elements):
+            for element in elements:
+                yield from free_names(element)
+        case _:
+            for child in child_nodes(node):
+                yield from free_names(child)
 
 
 def describe_syntax(syntax: Syntax) -> str:

@@ -5,8 +5,8 @@ A loop is written `[c.points each c in item.rubric where c.points > 0]`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
 from typing import Protocol
 
 from tripos_compiler.constructs.signature import Statement
@@ -49,9 +49,7 @@ from tripos_compiler.source.tree import (
     BinaryExpr,
     CallExpr,
     Group,
-    Member,
     Name,
-    Node,
     Number,
     SymbolExpr,
     Syntax,
@@ -111,26 +109,6 @@ class ElementValues:
     one: Typed
     all: Typed
     element: Type
-
-
-def free_names(syntax: object) -> Iterator[Name]:
-    """Yield the names that an expression looks up, except fields, functions, and the elements of its own loops."""
-    match syntax:
-        case Name():
-            yield syntax
-        case Member(of=of):
-            yield from free_names(of)
-        case CallExpr(arguments=arguments):
-            yield from free_names(arguments)
-        case Argument(elements=(value, Name(text="each"), BinaryExpr(left=Name() as own, right=over), *rest)):
-            yield from free_names(over)
-            yield from (name for each in (value, *rest) for name in free_names(each) if name.text != own.text)
-        case Argument(elements=elements):
-            yield from free_names(elements)
-        case tuple():
-            yield from (name for each in syntax for name in free_names(each))
-        case Node():
-            yield from (name for part in fields(syntax) for name in free_names(getattr(syntax, part.name)))
 
 
 def scored_loop(elaborator: Checker, statement: Statement) -> LoopSyntax | None:

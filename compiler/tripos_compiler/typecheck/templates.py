@@ -19,9 +19,8 @@ from tripos_compiler.replies.text import late_pattern
 from tripos_compiler.resolve.program import Program, Scope, Typed
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
-from tripos_compiler.source.tree import Name, Syntax, Text
+from tripos_compiler.source.tree import Name, Syntax, Text, free_names
 from tripos_compiler.syntax.parser import parse_hole
-from tripos_compiler.typecheck.calls import free_names
 from tripos_compiler.typecheck.expressions import HOLE, Elaborator
 
 # Holes of other template languages
