@@ -59,8 +59,8 @@ def test_a_mean_and_a_paired_difference_are_covered_in_the_promised_share_of_rep
         for measure in plan.measures:
             if measure.name in truth:
                 [row] = evaluate(connection, plan, measure).rows
-                assert row.interval_low is not None and row.interval_high is not None
-                covered[measure.name] += row.interval_low <= truth[measure.name] <= row.interval_high
+                assert row.low is not None and row.high is not None
+                covered[measure.name] += row.low <= truth[measure.name] <= row.high
     # 95 % of 200 are 190; fewer than 179 or more than 198 come once in a thousand draws.
     assert all(LEAST <= count <= MOST for count in covered.values()), covered
 
@@ -79,8 +79,8 @@ def test_a_share_with_zeros_for_what_is_missing_is_covered_near_the_ends_too(fig
         kept(connection, [(f"i{place}", f"s{place}", "none", value) for place, value in enumerate(replies)])
         [row] = evaluate(connection, plan, measure).rows
         assert (row.method, row.items, row.n) == ("exact", items, items - missing)
-        assert row.interval_low is not None and row.interval_high is not None
-        ends.append((row.interval_low, row.interval_high))
+        assert row.low is not None and row.high is not None
+        ends.append((row.low, row.high))
     for share in NEAR:
         chances = binom.pmf(np.arange(items + 1), items, share)
         held = sum(chance for chance, (low, high) in zip(chances, ends, strict=True) if low <= share <= high)

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from tripos_warehouse.statistics.result import Estimate
+from tripos_warehouse.statistics.estimate import Estimate
 
 PAGE = (Path(__file__).parents[3] / "docs/statistics.md").read_text("utf-8")
 MODULES = [
