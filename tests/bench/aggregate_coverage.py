@@ -639,7 +639,7 @@ def covered(world: World, draws: int, seed: int = 1) -> Covered:
 
 def counted(rows: Sequence[MeasureRow], truth: float) -> Covered:
     """Return how many intervals of rows hold the truth."""
-    ends = [(row.interval_low, row.interval_high) for row in rows]
+    ends = [(row.low, row.high) for row in rows]
     known = [(low, high) for low, high in ends if low is not None and high is not None]
     held = sum(low - 1e-9 <= truth <= high + 1e-9 for low, high in known)
     width = float(np.median([high - low for low, high in known])) if known else math.nan

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tripos_warehouse.report.comparison import HEADLINE_SHARE, LEVEL, ComparedRow, Section, corrected
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import mean_of_cells, upper_bound
 from tripos_warehouse.statistics.multiple_tests import fixed_sequence, holm
-from tripos_warehouse.statistics.result import Estimate
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]

@@ -192,16 +192,11 @@ def held(world: World, draws: int, seed: int = 1) -> dict[str, Held]:
 
 
 def _holds(row: MeasureRow | None, truth: float) -> bool:
-    return (
-        row is not None
-        and row.interval_low is not None
-        and row.interval_high is not None
-        and row.interval_low <= truth <= row.interval_high
-    )
+    return row is not None and row.low is not None and row.high is not None and row.low <= truth <= row.high
 
 
 def _width(row: MeasureRow) -> float | None:
-    return None if row.interval_low is None or row.interval_high is None else row.interval_high - row.interval_low
+    return None if row.low is None or row.high is None else row.high - row.low
 
 
 def main() -> None:

@@ -27,8 +27,9 @@ from tripos_warehouse.measures.differences import corrected_difference, correcte
 from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import bounded
-from tripos_warehouse.statistics.result import Estimate, t_quantile
+from tripos_warehouse.statistics.result import t_quantile
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
 
@@ -173,18 +174,18 @@ def _of(rows: list[tuple[MeasureRow, MeasureRow]], truth: float) -> Held:
         sum(_holds(each, truth) for each in judged) / len(rows),
         sum(_holds(row, truth) for row, _ in rows) / len(rows),
         sum(own for own, _ in both) / sum(other for _, other in both),
-        sum(row.interval_low is not None for row, _ in rows),
+        sum(row.low is not None for row, _ in rows),
     )
 
 
 def _holds(row: MeasureRow, truth: float) -> bool:
-    return row.interval_low is not None and row.interval_high is not None and (
-        row.interval_low <= truth <= row.interval_high
+    return row.low is not None and row.high is not None and (
+        row.low <= truth <= row.high
     )  # fmt: skip
 
 
 def _width(row: MeasureRow) -> float | None:
-    return None if row.interval_low is None or row.interval_high is None else row.interval_high - row.interval_low
+    return None if row.low is None or row.high is None else row.high - row.low
 
 
 def _of_differences(connection: Connection, plan: Plan) -> Iterator[tuple[str, Held]]:

@@ -435,7 +435,7 @@ def test_rows_say_whether_sides_are_equivalent_within_a_margin(many: str, tripos
     right, clear = row(data, "measure", "right"), row(data, "metric", "CLEAR")
     assert right["equivalence"] == "equivalent" and right["p_equivalent"] < 0.05
     assert -8 < right["margin_low"] <= right["difference"] <= right["margin_high"] < 8
-    assert right["verdict"].endswith(f"within 8 ({right['margin_low']:.2f} to {right['margin_high']:.2f})")
+    assert right["verdict"].endswith(f"within 8 [{right['margin_low']:.2f}, {right['margin_high']:.2f}]")
     assert clear["equivalence"] in ("undecided", "different") and clear["p_equivalent"] > 0.05
     done = tripos("compare", "--within", "right=8")
     assert done.code == 0 and "equivalent within 8" in done.out

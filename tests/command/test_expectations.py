@@ -304,8 +304,8 @@ def test_an_end_of_an_interval_decides_in_the_place_of_the_value(gates) -> None:
     messages = [each.get("message") for each in ElementTree.parse("out.xml").getroot().iter("failure")]
     low, high = (f"{end:.4g}" for end in exact)
     assert messages == [
-        f"it is 0.8333 (95 % interval {low} to {high}), its lower end off by {0.8 - exact.low:.4g}",
-        f"it is 0.8333 (95 % interval {low} to {high}), its upper end off by {exact.high - 0.9:.4g}",
+        f"it is 0.8333 [{low}, {high}], its lower end off by {0.8 - exact.low:.4g}",
+        f"it is 0.8333 [{low}, {high}], its upper end off by {exact.high - 0.9:.4g}",
     ]
 
 

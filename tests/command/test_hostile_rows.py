@@ -16,7 +16,7 @@ import pytest
 from tests.conftest import Command
 from tests.each import each
 from tests.lengths import spread
-from tripos_warehouse.query.results import export_cell
+from tripos_warehouse.tables.data import export_cell
 
 SPEC = """\
 benchmark echo "1.0.0" {

@@ -308,7 +308,8 @@ def test_mean_win_rates_take_shared_ranks_as_half_and_benchmarks_as_one(numbers:
 
     def board(name: str, **ranks: int) -> Board:
         standings = tuple(
-            BoardEntry(model, 0.0, None, None, 1, 1, 1, 1.0, rank, False, "a", ()) for model, rank in ranks.items()
+            BoardEntry(0.0, "one item", model=model, rank=rank, tied=False, letters="a", graders=())
+            for model, rank in ranks.items()
         )
         return Board(name, "1.0.0", plan.measures[0], standings)
 

@@ -52,9 +52,9 @@ def test_a_difference_is_that_of_the_sequence_wherever_it_is_shown(sums: Path, t
         assert row["reason"] == UNFOLLOWED
     assert EXAGGERATED_DIFFERENCES in found["cautions"]
     text = plain(tripos("compare").out)
-    assert f"A is better by {pair['value']:.3f} ({pair['low']:.3f} to {pair['high']:.3f})" in text
+    assert f"A is better by {pair['value']:.3f} [{pair['low']:.3f}, {pair['high']:.3f}]" in text
     assert f"not compared: {UNFOLLOWED}" in text
-    assert f"above mock/student-20-0 by {pair['value']:.3f} ({pair['low']:.3f} to" in plain(tripos("report").out)
+    assert f"above mock/student-20-0 by {pair['value']:.3f} [{pair['low']:.3f}, " in plain(tripos("report").out)
     for verb in (["report"], ["leaderboard"], ["history", "accuracy"]):
         shown = plain(tripos(*verb).out)
         assert STOPPED_EARLY in shown, verb

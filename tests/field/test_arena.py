@@ -128,7 +128,7 @@ def test_strengths_and_win_rates_are_those_of_arena_hard(tmp_path: Path) -> None
     for name, strong in (("strength", 3), ("halved", 1)):
         wanted = elo(read, strong)
         assert {row.model: row.value for row in figures.rows[name]} == pytest.approx(wanted, abs=1e-6), name
-        assert all(row.interval_low is not None for row in figures.rows[name])
+        assert all(row.low is not None for row in figures.rows[name])
     assert {row.model: row.value for row in figures.rows["won"]} == pytest.approx(
         {model: rate(read, model) for model in MODELS}
     )

@@ -187,10 +187,10 @@ def test_its_interval_is_that_of_items_that_are_drawn_again(marked: Figures) -> 
         weighted_kappa([one for name in dice.choices(names, k=len(names)) for one in by_item[name]]) for _ in range(400)
     ]
     row = marked["marking.agreement"]
-    assert row.method == "bootstrap" and row.interval_low is not None and row.interval_high is not None
+    assert row.method == "bootstrap" and row.low is not None and row.high is not None
     assert row.standard_error == pytest.approx(np.std(drawn, ddof=1), rel=0.15)
     low, high = np.quantile(drawn, [0.025, 0.975])
-    assert (row.interval_low, row.interval_high) == pytest.approx((low, high), abs=0.06)
+    assert (row.low, row.high) == pytest.approx((low, high), abs=0.06)
     less = marked["marking.less"]
     assert less.value == pytest.approx((row.value or 0) - (marked["marking.squared"].value or 0))
     assert less.method == "bootstrap" and less.standard_error is not None
@@ -207,7 +207,7 @@ def test_a_function_that_fails_gives_no_value_and_says_why(marked: Figures) -> N
 
 def test_a_figure_that_many_draws_do_not_have_has_no_interval_and_says_why(marked: Figures) -> None:
     row = marked["marking.lone"]
-    assert row.value is not None and (row.interval_low, row.method) == (None, None)
+    assert row.value is not None and (row.low, row.method) == (None, None)
     assert row.reason == "too many draws of the items have no value: nothing shows the error"
 
 

@@ -110,7 +110,7 @@ def test_figures_are_those_of_sacrebleu(run) -> None:  # type: ignore[no-untyped
         row = found[f"translate.{name}"]
         assert row.value == pytest.approx(value, abs=1e-9), name
         assert (row.n, row.total, row.method) == (119, 120, "bootstrap")
-        assert row.interval_low is not None and row.interval_low < value < row.interval_high
+        assert row.low is not None and row.low < value < row.high
 
 
 def test_a_reply_that_is_missing_counts_as_an_empty_one_on_request(run) -> None:  # type: ignore[no-untyped-def]
@@ -133,5 +133,5 @@ def test_a_formula_has_an_interval_from_the_same_draws(run) -> None:  # type: ig
     row = found["translate.difference"]
     assert row.value == pytest.approx(found["translate.bleu"].value - found["translate.chrf"].value)
     alone = found["translate.bleu"]
-    width = row.interval_high - row.interval_low
-    assert row.method == "bootstrap" and 0 < width < 2 * (alone.interval_high - alone.interval_low)
+    width = row.high - row.low
+    assert row.method == "bootstrap" and 0 < width < 2 * (alone.high - alone.low)

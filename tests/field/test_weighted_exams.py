@@ -141,10 +141,10 @@ def test_the_interval_has_the_degrees_of_freedom_that_the_weights_leave(tmp_path
         return figures_of(tmp_path / str(points), SPEC, {"questions.jsonl": lines(rows)}, says)
 
     alike, uneven, alone = (at(points)["exam.rate"] for points in (1, 10, 10_000))
-    assert alike.value == 0.5 and alike.interval_low is not None
-    assert uneven.interval_low is not None and alike.half_width is not None and uneven.half_width is not None
+    assert alike.value == 0.5 and alike.low is not None
+    assert uneven.low is not None and alike.half_width is not None and uneven.half_width is not None
     assert uneven.half_width > 1.5 * alike.half_width
-    assert alone.interval_low is None and alone.reason == "one item has nearly all the weight"
+    assert alone.low is None and alone.reason == "one item has nearly all the weight"
     below = at(-1)["exam.rate"]
     assert below.value is None and below.reason == "a weight is below 0"
 

@@ -37,7 +37,7 @@ def test_verdicts_and_scores_are_those_of_the_original(tmp_path: Path) -> None:
     for category in CATEGORIES:
         row = figures[f"{category}.score"]
         assert row.value == pytest.approx(scores[category], abs=apart)
-        assert row.interval_low is not None and 0 <= row.interval_low < row.value
+        assert row.low is not None and 0 <= row.low < row.value
 
 
 def of_both(verdicts: list[str | None]) -> float | None:

@@ -43,8 +43,8 @@ def test_figures_are_those_of_the_harness(tmp_path: Path) -> None:
     ):
         row = figures[f"questions.{name}"]
         assert row.value == pytest.approx(by["all"][key], abs=apart)
-        assert row.interval_low is not None and row.interval_high is not None
-        assert -1 <= row.interval_low <= row.value <= row.interval_high <= 1
+        assert row.low is not None and row.high is not None
+        assert -1 <= row.low <= row.value <= row.high <= 1
     for name, key in (("ambig_of", "amb_bias_score"), ("disambig_of", "disamb_bias_score")):
         wanted = {category: each[key] for category, each in by.items() if category != "all"}
         assert figures.by(f"questions.{name}") == pytest.approx(wanted, abs=apart)

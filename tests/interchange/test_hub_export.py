@@ -138,7 +138,7 @@ def test_results_belong_to_a_data_set(tripos: Command) -> None:
 
 def test_values_whose_names_differ_in_marks_alone_have_tasks_of_their_own() -> None:
     rows = [
-        ExportedFigure(f"m [{value}]", "m", 1.0, None, None, None, 1, 1, 0, None, by={"level": value})
+        ExportedFigure(1.0, n=1, name=f"m [{value}]", source="m", items=1, without_value=0, by={"level": value})
         for value in ("a b", "a-b", "a_b")
     ]
     assert len(set(task_ids(rows).values())) == 3

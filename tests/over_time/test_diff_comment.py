@@ -52,8 +52,8 @@ def test_a_comment_has_the_figures_of_whole_runs_before_and_after(folder: Path, 
     tripos("run", "prompt", *model, "--limit", "1", *JUDGE)
     assert rows(tripos("diff", "first", "prompt", "--format", "github", "--store", "results").out, 4)[1:] == figures
     tripos("run", "prompt", *model, "--role", "judge=mock/severe", "--json")
-    figures = rows(tripos("diff", "first", "prompt", "--format", "github", "--store", "results").out, 4)[1:]
-    assert all(each[3].endswith(", with judge mock/severe") for each in figures)
+    figures = rows(tripos("diff", "first", "prompt", "--format", "github", "--store", "results").out, 5)[1:]
+    assert {each[4] for each in figures} == {"judge mock/severe"}
     figures = rows(tripos("diff", "first", "title", "--format", "github", "--store", "results").out, 4)[1:]
     assert {each[3] for each in figures} == {"the same"}
 

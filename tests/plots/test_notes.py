@@ -13,7 +13,18 @@ from tripos.plots.words import words_for
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_warehouse.report.leaderboard import Board, BoardEntry, board_notes
 
-STANDING = BoardEntry("lab/one", 0.5, 0.4, 0.6, 10, 20, 20, 1.0, 1, False, "a", ())
+STANDING = BoardEntry(
+    *(0.5, None, 0.4, 0.6),
+    model="lab/one",
+    items=10,
+    n=20,
+    total=20,
+    coverage=1.0,
+    rank=1,
+    tied=False,
+    letters="a",
+    graders=(),
+)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

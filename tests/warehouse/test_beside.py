@@ -8,9 +8,10 @@ from rich.cells import cell_len
 from tests.compiler.compiling import compile_text, plan_of
 from tests.warehouse.synthetic import Results, measured
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
-from tripos_warehouse.report.tables import is_pooled, side_by_side, with_interval
+from tripos_warehouse.measures.measure_rows import MeasureTable
+from tripos_warehouse.report.tables import is_pooled, pivot_table
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.tables.text import fitted
 
 SPEC = """
 benchmark demo "1.0.0" { languages en }
@@ -62,8 +63,11 @@ def tables(tmp_path_factory: pytest.TempPathFactory, plan: Plan) -> dict[str, Me
 
 def shown(plan: Plan, tables: dict[str, MeasureTable], name: str, width: int) -> list[str]:
     models = list(dict.fromkeys(row.model for row in tables[name].rows))
-    lines = side_by_side(plan, tables[name], models, tuple(tables.values()), width)
-    assert lines is not None
+    table = pivot_table(plan, tables[name], models, tuple(tables.values()), language="en")
+    assert table is not None
+    layout = fitted(table, width)
+    assert layout is not None
+    lines = layout.lines()
     assert max(map(cell_len, lines)) <= width
     return lines
 
@@ -83,20 +87,27 @@ def test_counts_give_way_first_and_are_told_below(plan: Plan, tables: dict[str, 
 
 
 def test_then_names_become_letters_with_a_line_for_each(plan: Plan, tables: dict[str, MeasureTable]) -> None:
-    lines = shown(plan, tables, "by_metric", 60)
+    lines = shown(plan, tables, "by_metric", 78)
     assert lines[0].split()[1:] == ["A", "B", "C"]
     assert lines[-4:-1] == [f"{letter}  lab/{letter.lower()}-model-with-a-name" for letter in "ABC"]
-    assert "±" in lines[2]
+    assert "[" in lines[2]
+
+
+def test_then_intervals_have_one_length_and_its_meaning_is_told(plan: Plan, tables: dict[str, MeasureTable]) -> None:
+    lines = shown(plan, tables, "by_metric", 60)
+    assert "[" not in lines[2] and "±" in lines[2]
+    assert lines[-1].startswith("±: how far")
 
 
 def test_then_intervals_go_and_the_widest_is_told(plan: Plan, tables: dict[str, MeasureTable]) -> None:
-    lines = shown(plan, tables, "by_metric", 50)
-    assert "±" not in lines[2]
+    lines = shown(plan, tables, "by_metric", 42)
+    assert "±" not in lines[2] and "[" not in lines[2]
     assert lines[-1].startswith("95 % intervals: at most ±")
 
 
 def test_where_nothing_helps_there_is_no_such_table(plan: Plan, tables: dict[str, MeasureTable]) -> None:
-    assert side_by_side(plan, tables["by_metric"], ["lab/a-model-with-a-name", "b", "c"], (), 25) is None
+    table = pivot_table(plan, tables["by_metric"], ["lab/a-model-with-a-name", "b", "c"], ())
+    assert table is not None and fitted(table, 25) is None
 
 
 def test_the_mean_of_the_cells_stands_below_them(plan: Plan, tables: dict[str, MeasureTable]) -> None:
@@ -123,16 +134,3 @@ def test_agreement_has_pairs_side_by_side_and_says_nothing_of_models(
 def test_a_figure_is_of_all_models_where_its_aggregate_is(plan: Plan) -> None:
     pooled = {each.name for each in plan.measures if is_pooled(plan, each.figure)}
     assert pooled == {"agreement", "of_pairs"}
-
-
-@pytest.mark.parametrize(
-    ("method", "low", "high", "told"),
-    [
-        ("bootstrap", 2.0, 3.0, "3.00 (2.00–3.00)"),
-        ("bootstrap", 2.0, 4.0, "3.00 ±1.00"),
-        ("t", 2.0, 3.5, "3.00 ±1.00"),  # cut by the end of the scale
-    ],
-)
-def test_an_interval_that_is_not_even_shows_its_bounds(method: str, low: float, high: float, told: str) -> None:
-    row = MeasureRow("m", (), 3.0, 0.4, low, high, 5, 5, 5, 1.0, half_width=1.0, method=method)
-    assert with_interval(row, lambda value: f"{value:.2f}") == told

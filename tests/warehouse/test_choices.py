@@ -73,7 +73,7 @@ def test_simpleqa_by_its_own_formula_over_a_grader_whose_replies_are_odd(store: 
         error = math.sqrt((len(moved) - 1) / len(moved) * sum((each - middle) ** 2 for each in moved))
         assert row.value == pytest.approx(expected, abs=1e-12), name
         assert row.standard_error == pytest.approx(error, rel=0.02), name
-        low, high = row.interval_low, row.interval_high
+        low, high = row.low, row.high
         assert low is not None and high is not None and 0 <= low < expected < high <= 1
     assert single(store, run.plan, "facts.correct").total == CASES
     missing = CASES - len(labels)
@@ -124,4 +124,4 @@ def test_nothing_attempted_has_no_rate_and_a_reason(store: Store, tmp_path: Path
     results.write(store)
     row = single(store, plan, "facts.correct")
     assert (row.value, row.n) == (0.0, 5)
-    assert row.interval_high is not None and row.interval_high > 0.4, "none of five is no proof of none"
+    assert row.high is not None and row.high > 0.4, "none of five is no proof of none"

@@ -114,7 +114,7 @@ def figures(rows: Sequence[Row]) -> Iterator[tuple[str, MeasureRow]]:
 
 
 def numbers(row: MeasureRow) -> tuple[float | None, ...]:
-    return row.value, row.standard_error, row.interval_low, row.interval_high, row.items, row.n, row.total
+    return row.value, row.standard_error, row.low, row.high, row.items, row.n, row.total
 
 
 def alike(some: Sequence[float | None], others: Sequence[float | None]) -> bool:
@@ -175,10 +175,10 @@ def test_the_error_of_a_mean_is_the_cluster_robust_one(seed: int) -> None:
     if many > 1 and error > 1e-9:
         assert row.standard_error == pytest.approx(error)
         half = stats.t.ppf(0.975, df) * error
-        assert row.interval_low == pytest.approx(max(0.0, value - half))
-        assert row.interval_high == pytest.approx(value + half)
+        assert row.low == pytest.approx(max(0.0, value - half))
+        assert row.high == pytest.approx(value + half)
     else:
-        assert row.interval_low is None
+        assert row.low is None
         assert row.reason is not None
 
 
@@ -206,12 +206,12 @@ def test_intervals_of_clusters_hold_the_truth() -> None:
                 value = level + random.normal(0, 2)
                 rows.append(Row(f"i{cluster}.{item}", f"c{cluster}", "none", "long", None, float(value)))
         [row] = evaluate(kept(rows), plan, plan.measures[0]).rows
-        assert row.interval_low is not None and row.interval_high is not None
-        held += row.interval_low <= 20 <= row.interval_high
+        assert row.low is not None and row.high is not None
+        held += row.low <= 20 <= row.high
         alone = [Row(r.item, r.item, r.hint, r.metric, None, r.value) for r in rows]
         [row] = evaluate(kept(alone), plan, plan.measures[0]).rows
-        assert row.interval_low is not None and row.interval_high is not None
-        naive += row.interval_low <= 20 <= row.interval_high
+        assert row.low is not None and row.high is not None
+        naive += row.low <= 20 <= row.high
     assert stats.binom.ppf(0.0005, many, 0.95) <= held <= stats.binom.ppf(0.9995, many, 0.95)
     assert naive < 0.75 * many  # without clusters they would not
 

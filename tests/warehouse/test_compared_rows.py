@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from tests.lengths import sized
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report.comparison import HEADLINE_SHARE, LEVEL, ComparedRow, Section, corrected, verdict
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import mean_of_cells
 from tripos_warehouse.statistics.multiple_tests import benjamini_hochberg, fixed_sequence, holm
-from tripos_warehouse.statistics.result import Estimate
 
 Floats = NDArray[np.float64]
 DRAWS = sized(200, 4_000)
@@ -160,11 +160,11 @@ def test_the_headline_has_most_of_the_level_and_others_are_told_apart_without_it
     ("difference", "lower", "said"),
     [
         (0.0, False, "equivalent within 0.2"),
-        (0.3, False, "B is better by 0.30 (0.24 to 0.36); B is not worse by 0.2 or more"),
-        (-0.3, False, "A is better by 0.30 (0.24 to 0.36); not shown to be within 0.2"),
-        (0.3, True, "A is better by 0.30 (0.24 to 0.36); not shown to be within 0.2"),
-        (-0.3, True, "B is better by 0.30 (0.24 to 0.36); B is not worse by 0.2 or more"),
-        (0.18, False, "B is better by 0.18 (0.12 to 0.24); B is not worse by 0.2 or more"),
+        (0.3, False, "B is better by 0.30 [0.24, 0.36]; B is not worse by 0.2 or more"),
+        (-0.3, False, "A is better by 0.30 [0.24, 0.36]; not shown to be within 0.2"),
+        (0.3, True, "A is better by 0.30 [0.24, 0.36]; not shown to be within 0.2"),
+        (-0.3, True, "B is better by 0.30 [0.24, 0.36]; B is not worse by 0.2 or more"),
+        (0.18, False, "B is better by 0.18 [0.12, 0.24]; B is not worse by 0.2 or more"),
     ],
 )
 def test_a_verdict_says_what_a_margin_leaves(difference: float, lower: bool, said: str) -> None:
@@ -174,7 +174,7 @@ def test_a_verdict_says_what_a_margin_leaves(difference: float, lower: bool, sai
     )
     made = ComparedRow("x", "", 0.0, difference, found, None, True, 1.0, lower, farthest=1.0)
     [told] = rows_of(corrected([Section("measure", (made,))], (), {None: 0.2}).sections)
-    assert verdict(told).startswith(f"{said} (")
+    assert verdict(told).startswith(f"{said} [")
     assert told.equivalence is not None and told.equivalence.holds == ("not shown" not in said)
 
 

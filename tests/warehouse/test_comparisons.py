@@ -31,6 +31,7 @@ from tripos_runtime.scheduling.limits import Limits
 from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.query.connection import add_functions
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.preferences import (
     Preference,
     bradley_terry,
@@ -39,7 +40,6 @@ from tripos_warehouse.statistics.preferences import (
     self_preference,
     win_rate,
 )
-from tripos_warehouse.statistics.result import Estimate
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect_run
 
@@ -126,12 +126,7 @@ def drawn() -> dict[str, tuple[MeasureRow, ...]]:
 
 def held(rows: Iterator[MeasureRow], truth: float) -> int:
     """Return how often the interval holds the truth."""
-    return sum(
-        row.interval_low is not None
-        and row.interval_high is not None
-        and row.interval_low <= truth <= row.interval_high
-        for row in rows
-    )
+    return sum(row.low is not None and row.high is not None and row.low <= truth <= row.high for row in rows)
 
 
 @pytest.mark.parametrize("model", spread(planted.STRENGTHS, 2))
@@ -198,7 +193,7 @@ def once() -> tuple[dict[str, tuple[MeasureRow, ...]], list[Preference]]:
 
 def same(row: MeasureRow, found: Estimate) -> None:
     """Value, error and interval are those of the statistic."""
-    mine = (row.value, row.standard_error, row.interval_low, row.interval_high)
+    mine = (row.value, row.standard_error, row.low, row.high)
     theirs = (found.value, found.standard_error, found.low, found.high)
     assert mine == pytest.approx(theirs)
 
@@ -301,7 +296,7 @@ def test_a_run_recovers_what_was_planted(tmp_path: Path) -> None:
         ]
     missed = [(row, truth) for row, truth in checks if not held(iter([row]), truth)]
     assert len(missed) <= 1, missed  # of 16 intervals of 95 % one may miss
-    assert found["bias"]["x/weak", planted.LEANING].interval_low > 0.1  # type: ignore[operator]
+    assert found["bias"]["x/weak", planted.LEANING].low > 0.1  # type: ignore[operator]
 
 
 def test_a_run_with_a_further_model_asks_for_new_pairs_and_shows_all(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import pytest
 from tests.compiler.compiling import compile_file, plan_of
 from tests.conftest import Command
 from tests.warehouse.synthetic import Results
-from tripos_warehouse.measures.confusion import figure_tables, tables_json, tables_text
+from tripos_warehouse.measures.confusion import figure_tables, tables_json
+from tripos_warehouse.report.text import figure_tables_text
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
 
@@ -76,7 +77,7 @@ def test_a_table_counts_what_was_said_for_what_is_right(store: Store, tmp_path: 
     assert bins[0]["n"] == len(first)
     assert bins[0]["mean"] == pytest.approx(sum(chance for chance, _ in first) / len(first))
     assert bins[0]["share"] == pytest.approx(sum(true for _, true in first) / len(first))
-    text = tables_text(figure_tables(connection, plan), 80)
+    text = figure_tables_text(figure_tables(connection, plan), 80)
     assert "no value" in text and max(map(len, text.split("\n"))) <= 80
 
 

@@ -89,7 +89,7 @@ def near(row: MeasureRow, judge: list[float], people: list[float], graded: int =
     given = [*people[:graded], *[None] * (len(people) - graded)]
     found = corrected_mean(judge, given, ends=(1, 5))
     assert row.value == pytest.approx(found.result.value)
-    assert (row.interval_low, row.interval_high) == pytest.approx((found.result.low, found.result.high))
+    assert (row.low, row.high) == pytest.approx((found.result.low, found.result.high))
     assert (row.items, row.n, row.total) == (graded, graded, graded)
     assert row.power == pytest.approx(found.power)
 
@@ -103,7 +103,7 @@ def test_a_corrected_mean_is_that_of_its_grades_and_the_judge_stands_beside_it(s
     near(row, judge, people)
     assert row.judged is not None
     assert row.judged.value == sum(judge) / ITEMS == single(store, plan, "own").value
-    assert row.interval_high is not None and row.interval_high < row.judged.value
+    assert row.high is not None and row.high < row.judged.value
     assert row.method == "corrected"
 
 
@@ -121,7 +121,7 @@ def test_a_share_of_verdicts_is_corrected(store: Store, plan: Plan) -> None:
     row = single(store, plan, "passing")
     found = corrected_mean(judge.astype(float), [*people[:30].astype(float), *[None] * 30], ends=(0, 1)).result
     assert row.value == pytest.approx(found.value)
-    assert row.interval_low == pytest.approx(found.low)
+    assert row.low == pytest.approx(found.low)
 
 
 def test_metrics_and_cells_pull_together(store: Store, plan: Plan) -> None:
@@ -155,7 +155,7 @@ def test_slices_cells_and_formulas_are_corrected(store: Store, plan: Plan) -> No
     assert gain.standard_error == pytest.approx(found.standard_error)
     rescaled, clear = single(store, plan, "rescaled"), single(store, plan, "clear")
     assert rescaled.value == pytest.approx((clear.value - 1) / 4)
-    assert rescaled.interval_low == pytest.approx((clear.interval_low - 1) / 4)
+    assert rescaled.low == pytest.approx((clear.low - 1) / 4)
 
 
 @pytest.mark.parametrize("name", ["labels", "pulls"])
@@ -204,7 +204,7 @@ def test_without_labels_at_random_there_is_no_value_and_a_reason(
     add(results, judge, people, graded=graded, drawn_of=drawn_of)
     results.write(store)
     row = single(store, plan, "clear")
-    assert (row.value, row.interval_low, row.standard_error) == (None, None, None)
+    assert (row.value, row.low, row.standard_error) == (None, None, None)
     assert reason in (row.reason or "")
     assert row.judged is not None and row.judged.value == sum(judge) / ITEMS
 
@@ -304,7 +304,7 @@ def test_a_chance_of_tries_is_corrected_by_items_of_which_people_graded_enough(s
     assert row.items == len(chances) == 5
     assert row.judged is not None
     assert row.value is not None
-    assert row.interval_low is not None
+    assert row.low is not None
     if row.power == 0:
         assert row.value == pytest.approx(np.mean(chances))
 

@@ -50,7 +50,7 @@ def test_a_win_rate_is_that_of_its_comparisons(compared: duckdb.DuckDBPyConnecti
     wanted = corrected_mean([fmean(judge[cell]) for cell in cells], given, [item for item, _ in cells], ends=(0.0, 1.0))
     row = rows_of(compared, "won")["a"]
     assert row.value == pytest.approx(wanted.result.value)
-    assert (row.interval_low, row.interval_high) == pytest.approx((wanted.result.low, wanted.result.high), abs=2e-3)
+    assert (row.low, row.high) == pytest.approx((wanted.result.low, wanted.result.high), abs=2e-3)
     assert row.power == pytest.approx(wanted.power)
     assert (row.items, row.n) == (GRADED, 2 * GRADED)
     assert row.judged is not None and row.judged.value == pytest.approx(wanted.judged.value)

@@ -71,7 +71,7 @@ def test_it_is_what_the_formula_says(store: Store, tmp_path: Path) -> None:
     se, sp = (40 * 0.9 + 1) / 42, (60 * 0.8 + 1) / 62
     more = math.hypot(share * math.sqrt(se * (1 - se) / 42), (1 - share) * math.sqrt(sp * (1 - sp) / 62)) / 0.7
     assert studied.standard_error == pytest.approx(math.hypot(plain.standard_error / 0.7, more))
-    widths = [row.interval_high - row.interval_low for row in (known, single(store, plan, "half"), studied)]  # type: ignore[operator]
+    widths = [row.high - row.low for row in (known, single(store, plan, "half"), studied)]  # type: ignore[operator]
     assert widths == sorted(widths)
     assert studied.method == "corrected"
 
@@ -83,7 +83,7 @@ def test_the_python_functions_say_the_same(store: Store, tmp_path: Path) -> None
     values, items = [float(each) for each in verdicts * 2], [*range(50)] * 2
     for name, rates in (("known", JudgeRates(0.9, 0.8)), ("studied", JudgeRates(0.9, 0.8, 40, 60))):
         row, found = single(store, plan, name), rated_prevalence(values, rates, items)
-        for had, want in ((row.value, found.value), (row.interval_low, found.low), (row.interval_high, found.high)):
+        for had, want in ((row.value, found.value), (row.low, found.low), (row.high, found.high)):
             assert had == pytest.approx(want, abs=1e-12)
     judged = [1] * 30 + [0] * 70
     labelled = corrected_prevalence(judged, [1] * 18 + [0] * 2 + [1] * 3 + [0] * 27, [1] * 20 + [0] * 30).result
@@ -109,18 +109,18 @@ def test_a_difference_has_the_errors_of_the_rates_once(store: Store, tmp_path: P
     assert unsafe.value == pytest.approx(1 - studied.value)  # type: ignore[operator]
     assert unsafe.standard_error == pytest.approx(studied.standard_error)
     # A figure that numbers move has the interval of what they move.
-    ends = (1 - studied.interval_high, 1 - studied.interval_low)  # type: ignore[operator]
-    assert (unsafe.interval_low, unsafe.interval_high) == pytest.approx(ends)
+    ends = (1 - studied.high, 1 - studied.low)  # type: ignore[operator]
+    assert (unsafe.low, unsafe.high) == pytest.approx(ends)
 
 
 def test_it_is_cut_at_the_ends_and_a_judge_near_chance_has_no_interval(store: Store, tmp_path: Path) -> None:
     plan = plan_in(tmp_path)
     written(store, plan, [True] * 2 + [False] * 38)
     row = single(store, plan, "studied")
-    assert (row.value, row.interval_low) == (0.0, 0.0)
-    assert row.interval_high is not None and 0 < row.interval_high < 0.3
+    assert (row.value, row.low) == (0.0, 0.0)
+    assert row.high is not None and 0 < row.high < 0.3
     chance = single(store, plan, "chance")
-    assert chance.value is not None and chance.interval_low is None and chance.standard_error is None
+    assert chance.value is not None and chance.low is None and chance.standard_error is None
     assert chance.reason == "too few labels for an interval: the judge may be no better than chance"
 
 

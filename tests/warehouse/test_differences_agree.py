@@ -16,7 +16,7 @@ from tripos_warehouse.measures.differences import (
     jackknife_model_differences,
     jackknife_pair_differences,
 )
-from tripos_warehouse.statistics.result import Estimate
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
 

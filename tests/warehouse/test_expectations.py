@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, strategies
 
 from tests.compiler.compiling import compile_text, plan_of
-from tripos_warehouse.measures.expectations import NOT_TAKEN, CheckedExpectation, holds, outcome_of
+from tripos_warehouse.measures.expectations import CheckedExpectation, holds, outcome_of
+from tripos_warehouse.measures.measure_rows import MeasureRow
 
 SPEC = """
 benchmark demo "1.0.0" { languages en }
@@ -51,7 +51,7 @@ def test_an_outcome_holds_as_the_interval_and_the_scores_say(
     low, value, high = ends or (None, None, None)
     if not interval:
         low = high = None
-    row = replace(NOT_TAKEN, value=value, interval_low=low, interval_high=high, n=n, total=10)
+    row = MeasureRow(value, "no interval", low, high, model="m", n=n, total=10)
     [written] = plan_of(compile_text(SPEC)).expectations
     wanted = written.model_copy(update={"operator": operator, "end": end, "value": number})
     found = outcome_of(wanted, row)

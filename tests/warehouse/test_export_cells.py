@@ -8,7 +8,8 @@ import io
 import pyarrow as pa
 import pytest
 
-from tripos_warehouse.query.results import _csv, export_cell
+from tripos_warehouse.query.results import _csv
+from tripos_warehouse.tables.data import export_cell
 
 RISKY = ("=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "-")
 

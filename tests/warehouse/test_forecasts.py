@@ -120,7 +120,7 @@ def test_a_calibration_error_that_chance_may_show_has_no_interval(store: Store, 
     results.write(store)
     row = single(store, plan, "sums.ece")
     assert row.value is not None and 0 < row.value < 0.2
-    assert row.interval_low is None and "chance alone" in str(row.reason)
+    assert row.low is None and "chance alone" in str(row.reason)
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from hypothesis import example, given, strategies as st
 
-from tripos_warehouse.tables.markup import PREAMBLE, WRITERS, latex_text, to_html, to_latex, to_markdown
-from tripos_warehouse.tables.model import PaperColumn, PaperEstimate, PaperTable
+from tripos_warehouse.statistics.estimate import Estimate
+from tripos_warehouse.tables.markup import PREAMBLE, latex_text, to_html, to_latex, to_markdown
+from tripos_warehouse.tables.model import Column, Table
+from tripos_warehouse.tables.render import RENDERERS, RenderOptions
 
 HOSTILE = r"""\input{/etc/passwd} $x$ & 50% #1 _a_ {b} ~ ^ <i> | " ` '' -- --- ,, *s* [o] \\ ?` !` “é” — … − ×"""
 SPELT = {
@@ -90,7 +93,7 @@ class Shown(HTMLParser):
 @example(HOSTILE + "<script>alert(1)</script>")
 def test_a_text_in_html_is_no_tag(text: str) -> None:
     shown = Shown()
-    shown.feed(to_html([PaperTable("t", text, (PaperColumn("model", (text, "last")),), (text,))]))
+    shown.feed(to_html([Table((Column("model", (text, "last")),), "t", text, (text,))]))
     assert shown.tags <= {"table", "caption", "thead", "tbody", "tr", "th", "td", "p", "small"}
     assert shown.cells[:2] == ["model", "".join(each if each.isprintable() else " " for each in text)]
 
@@ -98,20 +101,17 @@ def test_a_text_in_html_is_no_tag(text: str) -> None:
 @given(TEXTS)
 @example("a|b \\| c")
 def test_a_text_in_markdown_stays_in_its_cell(text: str) -> None:
-    written = to_markdown([PaperTable("t", "", (PaperColumn("model", (text,)), PaperColumn("n", (1,))))])
+    written = to_markdown([Table((Column("model", (text,)), Column("n", (1,), "count")))])
     row = written.split("\n")[2]
     assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) == 3
     assert not re.search(r"(?<!\\)(?:\\\\)*[<`*]", row)
 
 
-def paper_table() -> PaperTable:
-    values = PaperColumn(
-        "value", (PaperEstimate(0.875, 0.473, 0.997, best=True), PaperEstimate(-0.25, -0.5, 0.1), PaperEstimate(None))
-    )
-    other = PaperColumn("p", (0.01, None, float("nan")))
-    return PaperTable(
-        "t: a_b", "50% of _all_", (PaperColumn("model", ("a", HOSTILE, "数学")), values, other), ("n = 8",)
-    )
+def paper_table() -> Table:
+    cells = (Estimate(0.875, low=0.473, high=0.997), Estimate(-0.25, low=-0.5, high=0.1), Estimate(None, "no items"))
+    values = Column("value", cells, "number", emphasis={0: 1})
+    other = Column("p", (0.01, None, float("nan")), "number")
+    return Table((Column("model", ("a", HOSTILE, "数学")), values, other), "t: a_b", "50% of _all_", ("n = 8",))
 
 
 def test_latex_has_booktabs_and_columns_of_siunitx() -> None:
@@ -137,10 +137,9 @@ def test_every_row_of_latex_has_as_many_cells_as_the_table_has_columns() -> None
 @pytest.mark.parametrize("interval", ["ci", "pm", "none"])
 def test_latex_compiles(interval: str, tmp_path: Path) -> None:
     table = paper_table()
-    first = PaperColumn("model", ("a", HOSTILE, "[b]"))
-    written = WRITERS["latex"](
-        [PaperTable(table.name, table.caption, (first, *table.columns[1:]), table.notes)], interval
-    )  # type: ignore[arg-type]
+    first = Column("model", ("a", HOSTILE, "[b]"))
+    options = RenderOptions(interval)  # type: ignore[arg-type]
+    written = RENDERERS["latex"]([replace(table, columns=(first, *table.columns[1:]))], options)
     document = f"\\documentclass{{article}}\n{PREAMBLE}\n\\begin{{document}}\n{written}\\end{{document}}\n"
     (tmp_path / "t.tex").write_text(document, "utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
@@ -149,6 +148,7 @@ def test_latex_compiles(interval: str, tmp_path: Path) -> None:
 
 
 def test_a_table_without_columns_says_why() -> None:
-    nothing = PaperTable("t", "by metric", (), ("no scores",))
-    assert [write([nothing], "ci").count("no scores") for write in WRITERS.values()] == [1, 1, 1]
+    nothing = Table((), "t", "by metric", ("no scores",))
+    written = {name: render([nothing], RenderOptions()).count("no scores") for name, render in RENDERERS.items()}
+    assert written == {**dict.fromkeys(RENDERERS, 1), "csv": 0}
     assert "tabular" not in to_latex([nothing])

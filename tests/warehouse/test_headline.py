@@ -32,7 +32,18 @@ def made(report: Report, models: tuple[str, ...], names: tuple[str, ...], better
         for number, model in enumerate(models):
             value = better + (place + 1) * (number + 2) / 100
             rows.append(
-                MeasureRow(model, (), value, 0.1, value - 0.01, value + 0.02, 7, 9 + number, 20, 0.45, 0.02, "logit")
+                MeasureRow(
+                    value,
+                    low=value - 0.01,
+                    high=value + 0.02,
+                    standard_error=0.1,
+                    method="logit",
+                    model=model,
+                    items=7,
+                    n=9 + number,
+                    total=20,
+                    coverage=0.45,
+                )
             )
         tables.append(MeasureTable(first.model_copy(update={"name": name, "by": ()}), tuple(rows)))
     benchmark = report.plan.benchmark.model_copy(update={"headline": names})

@@ -145,7 +145,7 @@ def test_what_a_student_knows_and_learns_is_recovered(found: dict[str, MeasureTa
     assert len(rows) == REPETITIONS
     values = np.array([row.value for row in rows], dtype=float)
     assert abs(values.mean() - truth) < 2 * values.std(ddof=1) / math.sqrt(REPETITIONS)
-    held = sum((row.interval_low or 0) <= truth <= (row.interval_high or 0) for row in rows)
+    held = sum((row.low or 0) <= truth <= (row.high or 0) for row in rows)
     assert LEAST <= held <= MOST
 
 

@@ -19,8 +19,8 @@ from tests.conftest import Command
 from tests.lengths import sized, spread
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.results import run_query
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import bounded, clopper_pearson, with_t_interval
-from tripos_warehouse.statistics.result import Estimate
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
 from tripos_warehouse.views.macros import with_clears

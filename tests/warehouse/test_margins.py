@@ -85,4 +85,4 @@ def test_a_strong_preference_counts_three_times(tmp_path: Path) -> None:
     for name, expected in (("won", plain), ("strong", counted)):
         for row in found[name]:
             assert row.value == pytest.approx(sum(expected[row.model]) / len(expected[row.model])), name
-            assert row.interval_low is not None and row.n == len(read)
+            assert row.low is not None and row.n == len(read)

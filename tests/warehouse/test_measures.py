@@ -241,7 +241,7 @@ def test_a_measure_less_itself_has_no_error(store: Store, replies) -> None:  # t
     plan = written(store, plan_with("measure a = mean(right)", "measure it = 2 * a - a - a"), replies)
     row = single(store, plan, "sums.it")
     assert row.value == pytest.approx(0)
-    assert (row.interval_low, row.reason) == (None, "items do not differ: nothing shows the error")
+    assert (row.low, row.reason) == (None, "items do not differ: nothing shows the error")
 
 
 @pytest.mark.parametrize(
@@ -381,7 +381,7 @@ def test_accuracy_of_independent_items_has_the_exact_interval(store: Store, tmp_
     share = np.mean([said == truth for _, said, truth in one_each])
     assert (row.value, row.method) == (pytest.approx(share), "exact")
     exact = binomtest(round(share * 40), 40).proportion_ci()
-    assert (row.interval_low, row.interval_high) == (pytest.approx(exact.low), pytest.approx(exact.high))
+    assert (row.low, row.high) == (pytest.approx(exact.low), pytest.approx(exact.high))
 
 
 def test_accuracy_of_repeated_items_is_clustered(store: Store, tmp_path, sorts) -> None:  # type: ignore[no-untyped-def]
@@ -471,7 +471,7 @@ def test_agreement_of_one_judge_is_undefined_and_says_why(store: Store) -> None:
         results.add("sums", "rubric", f"i{item}", 2.0, metric="CLAR", evaluator="j1", arms={"hint": "none"})
     results.write(store)
     row = single(store, plan, "it")
-    assert (row.value, row.interval_low) == (None, None)
+    assert (row.value, row.low) == (None, None)
     assert row.reason == "there is one rater, and nobody agrees with themselves"
 
 

@@ -36,23 +36,23 @@ def test_a_difference_of_arms_that_are_both_always_right_has_an_interval(store: 
     found = rows_of(store, all_right(6, 3))
     [gap] = found["gap"]
     assert (gap.value, gap.method, gap.items) == (0, "exact", 6)
-    assert [gap.interval_low, gap.interval_high] == pytest.approx([-UNSEEN, UNSEEN])
+    assert [gap.low, gap.high] == pytest.approx([-UNSEEN, UNSEEN])
 
 
 def test_what_is_the_same_by_construction_has_none(store: Store) -> None:
     found = rows_of(store, all_right(6, 3))
     gains = {row.by: row for row in found["gain"]}
-    assert gains[("none",)].interval_low is None, "a base less itself"
-    assert gains[("some",)].interval_low == pytest.approx(-UNSEEN)
-    assert found["doubled"][0].interval_low == pytest.approx(1 - UNSEEN), "it is the mean, however it is written"
+    assert gains[("none",)].low is None, "a base less itself"
+    assert gains[("some",)].low == pytest.approx(-UNSEEN)
+    assert found["doubled"][0].low == pytest.approx(1 - UNSEEN), "it is the mean, however it is written"
 
 
 def test_each_end_rests_on_the_items_of_one_side(store: Store) -> None:
     replies = {key: value for key, value in all_right(12, 1).items() if key[2] == "none" or key[0] < "i06"}
     [gap] = rows_of(store, replies)["gap"]
     assert gap.items == 12
-    assert gap.interval_low == pytest.approx(-UNSEEN), "six items may hide wrong ones of the side that is taken from"
-    assert gap.interval_high == pytest.approx(1 - 0.025 ** (1 / 12))
+    assert gap.low == pytest.approx(-UNSEEN), "six items may hide wrong ones of the side that is taken from"
+    assert gap.high == pytest.approx(1 - 0.025 ** (1 / 12))
 
 
 @pytest.mark.parametrize("reach", [1.0, 0.7, 0.5])
@@ -71,4 +71,4 @@ def test_a_difference_in_which_no_item_differs_has_the_interval_of_what_none_sho
     [gap] = rows_of(store, replies)["gap"]
     assert (gap.value, gap.method) == (0, "exact")
     unseen = 1 - 0.025 ** (1 / 10)
-    assert [gap.interval_low, gap.interval_high] == pytest.approx([-unseen, unseen])
+    assert [gap.low, gap.high] == pytest.approx([-unseen, unseen])

@@ -45,8 +45,8 @@ def test_a_share_with_zeros_for_what_is_missing_is_covered_near_the_ends_too(fig
         kept(connection, [(f"i{place}", f"s{place}", "none", value) for place, value in enumerate(replies)])
         [row] = evaluate(connection, plan, measure).rows
         assert (row.method, row.items, row.n) == ("exact", items, items - missing)
-        assert row.interval_low is not None and row.interval_high is not None
-        ends.append((row.interval_low, row.interval_high))
+        assert row.low is not None and row.high is not None
+        ends.append((row.low, row.high))
     for share in NEAR:
         chances = binom.pmf(np.arange(items + 1), items, share)
         held = sum(chance for chance, (low, high) in zip(chances, ends, strict=True) if low <= share <= high)

@@ -52,8 +52,8 @@ def test_errors_of_roots_logarithms_and_exponentials_are_those_of_the_jackknife(
 
         assert row.value == pytest.approx(statistic(once)), text
         assert row.standard_error == pytest.approx(drawn.jackknifed(statistic), rel=0.06), text
-        assert row.interval_low is not None and row.interval_high is not None and row.value is not None
-        assert row.interval_low < row.value < row.interval_high, text
+        assert row.low is not None and row.high is not None and row.value is not None
+        assert row.low < row.value < row.high, text
 
 
 def test_an_interval_is_taken_through_a_function_of_one_figure(store: Store, tmp_path: Path) -> None:
@@ -65,9 +65,9 @@ def test_an_interval_is_taken_through_a_function_of_one_figure(store: Store, tmp
     [whole] = tables["sums.overall"].rows
     for name, function in figures.items():
         [row] = tables[f"sums.{name}"].rows
-        assert whole.interval_low is not None and whole.interval_high is not None and whole.value is not None
-        ends = sorted((function(whole.interval_low), function(whole.interval_high)))
-        assert [row.interval_low, row.interval_high] == pytest.approx(ends), name
+        assert whole.low is not None and whole.high is not None and whole.value is not None
+        ends = sorted((function(whole.low), function(whole.high)))
+        assert [row.low, row.high] == pytest.approx(ends), name
         assert row.value == pytest.approx(function(whole.value)) and row.method == whole.method == "t"
 
 
@@ -90,7 +90,7 @@ def test_what_has_no_value_is_missing_with_a_reason(store: Store, tmp_path: Path
     drawn.values = [np.array([3.0])] * 6
     drawn.write(store, plan)
     [row] = measured(store, plan)["sums.it"].rows
-    assert (row.value, row.standard_error, row.interval_low, row.reason) == (None, None, None, NOWHERE[figure])
+    assert (row.value, row.standard_error, row.low, row.reason) == (None, None, None, NOWHERE[figure])
 
 
 def test_the_root_of_nought_has_an_interval_where_its_square_has_one_and_no_error(store: Store, tmp_path: Path) -> None:
@@ -107,9 +107,9 @@ def test_the_root_of_nought_has_an_interval_where_its_square_has_one_and_no_erro
     drawn.write(store, plan)
     tables = measured(store, plan)
     [row], [both] = (tables[f"sums.{name}"].rows for name in ("root", "both"))
-    assert (row.value, row.standard_error, row.interval_low) == (0, None, 0)
-    assert row.interval_high == pytest.approx(math.sqrt(1 - 0.025**0.1))
-    assert (both.interval_low, both.value) == (None, pytest.approx(math.sqrt(4.5)))
+    assert (row.value, row.standard_error, row.low) == (0, None, 0)
+    assert row.high == pytest.approx(math.sqrt(1 - 0.025**0.1))
+    assert (both.low, both.value) == (None, pytest.approx(math.sqrt(4.5)))
     assert both.reason == "it is the square root of 0, which rises without bound there, so its error is unknown"
 
 
@@ -127,6 +127,6 @@ def test_intervals_of_a_root_mean_square_hold_the_truth() -> None:
         kept(connection, [(f"i{place}", f"s{place}", "none", float(each)) for place, each in enumerate(squares)])
         connection.execute("update demo.scores set metric = 'long', scorer = 'long'")
         [row] = evaluate(connection, plan, measure).rows
-        assert row.interval_low is not None and row.interval_high is not None
-        held += row.interval_low <= 2 <= row.interval_high
+        assert row.low is not None and row.high is not None
+        held += row.low <= 2 <= row.high
     assert held >= binom.ppf(0.001, times, 0.92)  # squares are skewed, and forty of them are few

@@ -50,9 +50,9 @@ def test_a_median_has_nearly_the_interval_that_drawing_whole_items_with_scipy_gi
     row = single(store, plan, "sums.it")
     assert (row.value, row.method, row.items) == (expected.value, "bootstrap", 60)
     assert row.standard_error == pytest.approx(expected.standard_error, rel=0.1)
-    assert expected.low is not None and expected.high is not None and row.interval_low is not None
+    assert expected.low is not None and expected.high is not None and row.low is not None
     width = expected.high - expected.low
-    assert (row.interval_low, row.interval_high) == pytest.approx((expected.low, expected.high), abs=0.12 * width)
+    assert (row.low, row.high) == pytest.approx((expected.low, expected.high), abs=0.12 * width)
 
 
 def test_one_store_has_one_interval(store: Store) -> None:
@@ -60,7 +60,7 @@ def test_one_store_has_one_interval(store: Store) -> None:
     lengths(store, plan, gamma(30))
     assert single(store, plan, "sums.twice") == single(store, plan, "sums.twice")
     once, twice = single(store, plan, "sums.it"), single(store, plan, "sums.twice")
-    assert once.interval_low is not None and twice.interval_low == pytest.approx(2 * once.interval_low)
+    assert once.low is not None and twice.low == pytest.approx(2 * once.low)
 
 
 def test_a_difference_of_medians_is_paired_by_item(store: Store) -> None:
@@ -99,14 +99,14 @@ def test_a_median_on_a_rubric_has_an_interval_that_may_have_no_width(store: Stor
     plan = plan_with("measure it = median(long)")
     lengths(store, plan, {f"i{item:02}": [4.0 if item % 8 else 2.0] for item in range(80)})
     row = single(store, plan, "sums.it")
-    assert (row.value, row.interval_low, row.interval_high, row.reason) == (4.0, 4.0, 4.0, None)
+    assert (row.value, row.low, row.high, row.reason) == (4.0, 4.0, 4.0, None)
 
 
 def test_a_median_that_all_draws_have_has_an_interval(store: Store) -> None:
     plan = plan_with("measure it = median(long)")
     lengths(store, plan, {f"i{item:02}": [0.0 if item == 0 else 1.0] for item in range(20)})
     row = single(store, plan, "sums.it")
-    assert (row.value, row.interval_low, row.interval_high, row.reason) == (1.0, 1.0, 1.0, None)
+    assert (row.value, row.low, row.high, row.reason) == (1.0, 1.0, 1.0, None)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_what_numbers_make_of_a_median_has_the_interval_that_they_make_of_its(
     lengths(store, plan, {f"i{item:02}": [4.0 if item % 8 else 2.0] for item in range(80)})
     row = single(store, plan, "sums.made")
     told = None if low is not None else "all draws of the items give the same value: nothing shows the error"
-    assert (row.interval_low, row.interval_high, row.reason) == (low, low, told)
+    assert (row.low, row.high, row.reason) == (low, low, told)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_median_without_an_interval_says_why(store: Store, items: int, value, 
     lengths(store, plan, {f"i{item}": [value(item)] for item in range(items)})
     row = single(store, plan, "sums.it")
     assert row.value is not None
-    assert (row.interval_low, row.method, row.reason) == (None, None, reason)
+    assert (row.low, row.method, row.reason) == (None, None, reason)
     assert single(store, plan, "sums.more").reason == reason
 
 
@@ -157,7 +157,7 @@ def test_an_extreme_value_and_what_is_made_of_it_have_no_error_and_say_why(store
     for name in ("top", "it", "range"):
         row = single(store, plan, f"sums.{name}")
         assert row.value is not None
-        assert (row.standard_error, row.interval_low) == (None, None)
+        assert (row.standard_error, row.low) == (None, None)
         assert row.reason == "a greatest value has no standard error"
 
 

@@ -167,6 +167,6 @@ def test_a_measure_recovers_what_was_planted_as_often_as_it_says(found: dict[str
     assert len(rows) == REPETITIONS
     held = 0
     for row in rows:
-        assert row.interval_low is not None and row.interval_high is not None, row.reason
-        held += row.interval_low <= TRUTHS[name] <= row.interval_high
+        assert row.low is not None and row.high is not None, row.reason
+        held += row.low <= TRUTHS[name] <= row.high
     assert LEAST <= held <= MOST

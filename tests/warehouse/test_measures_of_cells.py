@@ -69,11 +69,11 @@ def test_errors_of_the_cells_of_a_formula_are_those_of_the_jackknife(store: Stor
 
         assert row.value == pytest.approx(statistic(np.ones(len(drawn.kinds))), rel=1e-12), text
         if text == NESTED and row.reason is not None:  # a kind near the mean of all has a square that chance makes
-            assert (row.standard_error, row.interval_low) == (None, None) and "chance alone" in row.reason
+            assert (row.standard_error, row.low) == (None, None) and "chance alone" in row.reason
             continue
         assert row.standard_error == pytest.approx(drawn.jackknifed(statistic), rel=0.06), text
-        assert row.interval_low is not None and row.interval_high is not None and row.value is not None, text
-        assert row.interval_low < row.value < row.interval_high, text
+        assert row.low is not None and row.high is not None and row.value is not None, text
+        assert row.low < row.value < row.high, text
         assert (row.items, row.n, row.total) == (len(drawn.kinds), *[sum(map(len, drawn.values))] * 2), text
 
 
@@ -89,7 +89,7 @@ def test_items_that_are_drawn_again_show_the_same_error(store: Store, tmp_path: 
 
 
 def told_of(row: MeasureRow) -> tuple[float | None, ...]:
-    return row.value, row.standard_error, row.interval_low, row.interval_high
+    return row.value, row.standard_error, row.low, row.high
 
 
 def test_a_formula_is_the_same_by_its_name_inside_and_moved(store: Store, tmp_path: Path) -> None:
@@ -123,9 +123,9 @@ def test_degrees_of_freedom_are_those_of_what_each_cell_has_of_the_variance(stor
     [row], kinds = tables["sums.it"].rows, tables["sums.by_kind"].rows
     shares = [((each.value or 0) * (each.standard_error or 0)) ** 2 for each in kinds]
     freedom = math.floor(sum(shares) ** 2 / (shares[0] ** 2 / 5 + shares[1] ** 2 / 193))
-    assert freedom < 7 and row.standard_error is not None and row.interval_high is not None and row.value is not None
+    assert freedom < 7 and row.standard_error is not None and row.high is not None and row.value is not None
     half = float(stats.t.ppf(0.975, freedom)) * row.standard_error
-    reach = row.interval_high - row.value  # down it reaches further, by what chance adds
+    reach = row.high - row.value  # down it reaches further, by what chance adds
     assert half < reach < 1.4 * half, "items of different numbers of scores leave somewhat less"
 
 
@@ -183,14 +183,12 @@ def test_where_chance_alone_moves_the_figure_the_interval_reaches_the_truth_or_t
     drawn.write(store, plan)
     tables = measured(store, plan)
     [rms], [far], [times], [even] = (tables[f"sums.{name}"].rows for name in ("rms", "far", "times", "even"))
-    assert (rms.interval_low, rms.reason) == (None, FEW) and rms.value is not None and rms.value > 0.5
+    assert (rms.low, rms.reason) == (None, FEW) and rms.value is not None and rms.value > 0.5
     half = float(stats.t.ppf(0.975, 80)) * (far.standard_error or 0)
-    assert (
-        far.interval_low == 0 and far.value is not None and far.interval_high == pytest.approx(far.value + half, 0.05)
-    )
+    assert far.low == 0 and far.value is not None and far.high == pytest.approx(far.value + half, 0.05)
     assert told_of(times) == pytest.approx([2 * (each or 0) for each in told_of(far)])
     assert even.half_width is not None and even.value is not None
-    assert even.interval_low == pytest.approx(even.value - even.half_width)
+    assert even.low == pytest.approx(even.value - even.half_width)
 
 
 def test_medians_in_cells_bound_what_is_straight_and_are_held_against_chance(store: Store, tmp_path: Path) -> None:
@@ -203,7 +201,7 @@ def test_medians_in_cells_bound_what_is_straight_and_are_held_against_chance(sto
     tables = measured(store, plan)
     [straight], [plain], [bent] = (tables[f"sums.{name}"].rows for name in ("straight", "plain", "bent"))
     assert told_of(straight) == pytest.approx([2 * (each or 0) for each in told_of(plain)])
-    assert (bent.interval_low, bent.reason) == (None, FEW) and bent.value is not None
+    assert (bent.low, bent.reason) == (None, FEW) and bent.value is not None
 
 
 FIGURES = {
@@ -250,9 +248,9 @@ def test_intervals_of_cells_of_formulas_hold_the_truth() -> None:
             name = measure.name.removeprefix("sums.")
             if name in truth:
                 [row] = evaluate(connection, plan, measure).rows
-                told[name] += row.interval_low is not None
-                if row.interval_low is not None and row.interval_high is not None:
-                    held[name] += row.interval_low <= truth[name] <= row.interval_high
+                told[name] += row.low is not None
+                if row.low is not None and row.high is not None:
+                    held[name] += row.low <= truth[name] <= row.high
     for name in truth:
         assert told[name] >= 0.9 * times, (name, told)
         assert held[name] >= stats.binom.ppf(0.001, told[name], 0.95), (name, told, held)

@@ -113,4 +113,4 @@ def test_the_agreement_of_edubench_is_kendalls_w_of_its_judges(store: Store) -> 
     results.write(store)
     [row] = measured(store, plan, "agreement").rows
     assert (row.by, row.value, row.method) == (("IFTC",), pytest.approx(0.874150, abs=1e-6), "jackknife")
-    assert row.interval_high is not None and row.interval_high <= 1
+    assert row.high is not None and row.high <= 1

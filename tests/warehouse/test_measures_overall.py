@@ -46,7 +46,7 @@ def test_a_group_beside_all_has_the_error_of_the_whole_formula(store: Store, tmp
             assert row.value == pytest.approx(statistic(once)), text
             assert row.items == len(drawn.kinds) and row.n == sum(map(len, drawn.values)), text
             assert row.standard_error == pytest.approx(drawn.jackknifed(statistic), rel=0.08), text
-            assert row.interval_low is not None and row.interval_low < row.value, text
+            assert row.low is not None and row.low < row.value, text
 
 
 def test_items_that_are_drawn_again_show_the_same_error(store: Store, tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_where_all_is_right_a_gap_has_an_interval(store: Store, tmp_path: Path) 
     first, second = measured(store, plan)["sums.gap"].rows
     assert (first.value, first.method) == (0, "exact")
     for row, count in ((first, 10), (second, 30)):
-        assert row.interval_low is not None and row.interval_high is not None
+        assert row.low is not None and row.high is not None
         # Of the kind as many may be wrong as its items do not show, and of all items as those do not.
-        assert 1 - 0.025 ** (1 / count) <= -row.interval_low < 1.3 * (1 - 0.025 ** (1 / count))
-        assert 1 - 0.025 ** (1 / 40) <= row.interval_high < 1.3 * (1 - 0.025 ** (1 / 40))
+        assert 1 - 0.025 ** (1 / count) <= -row.low < 1.3 * (1 - 0.025 ** (1 / count))
+        assert 1 - 0.025 ** (1 / 40) <= row.high < 1.3 * (1 - 0.025 ** (1 / 40))

@@ -99,13 +99,13 @@ def test_a_slice_is_the_cell_of_what_goes_by_it(store: Store, tmp_path: Path, al
         cells = {row.by: row for row in tables[f"sums.all{place}"].rows}
         for number, value in enumerate(values):
             expected = {
-                by[1:]: (row.value, row.standard_error, row.interval_low, row.items, row.n)
+                by[1:]: (row.value, row.standard_error, row.low, row.items, row.n)
                 for by, row in cells.items()
                 if str(by[0]).lower() == value.lower()
             }
             for kind in ("one", "own"):
                 rows = tables[f"sums.{kind}{place}x{number}"].rows
-                found = {row.by: (row.value, row.standard_error, row.interval_low, row.items, row.n) for row in rows}
+                found = {row.by: (row.value, row.standard_error, row.low, row.items, row.n) for row in rows}
                 assert found and found.keys() == expected.keys(), (dim, value)
                 for by, numbers in found.items():
                     assert numbers == pytest.approx(expected[by]), (dim, value)

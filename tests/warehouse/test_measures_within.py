@@ -57,16 +57,16 @@ def sorted_into(folder: Path, store: Store, said: str, truth: str) -> Plan:
 @pytest.mark.parametrize("marks", [(5, 5, 5, 5, 1), (1, 2), (1, 1, 1, 2, 1), (5, 1)])
 def test_a_mean_on_a_scale_has_an_interval_that_stays_on_it(store: Store, marks: Sequence[float]) -> None:
     row = single(store, rated(store, marks), "marks")
-    assert row.interval_low is not None and row.interval_high is not None and row.value is not None
-    assert 1 <= row.interval_low < row.value < row.interval_high <= 5
+    assert row.low is not None and row.high is not None and row.value is not None
+    assert 1 <= row.low < row.value < row.high <= 5
     assert row.method == "logit"
-    assert row.half_width == max(row.value - row.interval_low, row.interval_high - row.value) <= 4
+    assert row.half_width == max(row.value - row.low, row.high - row.value) <= 4
 
 
 def test_marks_that_are_all_alike_leave_room_for_those_that_were_not_met(store: Store) -> None:
     row = single(store, rated(store, [4] * 10), "marks")
     unseen = 1 - 0.025**0.1
-    assert (row.interval_low, row.interval_high) == (pytest.approx(4 - 3 * unseen), pytest.approx(4 + unseen))
+    assert (row.low, row.high) == (pytest.approx(4 - 3 * unseen), pytest.approx(4 + unseen))
     assert (row.method, row.reason) == ("exact", None)
 
 
@@ -79,28 +79,28 @@ measure moved = 0.5 * max(3, marks) + 0.5 * marks"""
 def test_what_a_number_cuts_off_has_the_interval_of_the_whole_cut_alike(store: Store) -> None:
     plan = rated(store, (4, 5, 2, 5, 3, 2), after=CUTS)
     whole, cut, between, moved = (single(store, plan, name) for name in ("marks", "cut", "between", "moved"))
-    assert whole.value == 3.5 and whole.interval_low is not None and 2 < whole.interval_low < 3
-    assert (cut.value, cut.interval_low, cut.interval_high) == (3, pytest.approx(whole.interval_low), 3)
+    assert whole.value == 3.5 and whole.low is not None and 2 < whole.low < 3
+    assert (cut.value, cut.low, cut.high) == (3, pytest.approx(whole.low), 3)
     assert (cut.method, cut.reason, cut.standard_error) == ("cut", None, pytest.approx(whole.standard_error))
-    assert (between.value, between.method, between.interval_high) == (3.5, "cut", 4)
-    assert between.interval_low == pytest.approx(whole.interval_low)
+    assert (between.value, between.method, between.high) == (3.5, "cut", 4)
+    assert between.low == pytest.approx(whole.low)
     assert (moved.value, moved.method) == (3.5, "logit")
 
 
 def test_a_part_that_a_number_cuts_off_leaves_the_error_unknown(store: Store) -> None:
     plan = rated(store, (1, 2, 1, 5, 2, 1), after=CUTS)
     row = single(store, plan, "moved")
-    assert (row.value, row.interval_low, row.standard_error) == (2.5, None, None)
+    assert (row.value, row.low, row.standard_error) == (2.5, None, None)
     assert row.reason == "a number in `min` or `max` cuts a part of it off, so its error is unknown"
-    assert single(store, plan, "cut").interval_low == 2
+    assert single(store, plan, "cut").low == 2
 
 
 def test_ten_of_ten_have_the_exact_interval(store: Store, tmp_path: Path) -> None:
     plan = sorted_into(tmp_path, store, "abcabcabca", "abcabcabca")
     for name, factor in (("whole", 1), ("percent", 100), ("micro", 1)):
         row = single(store, plan, f"sorting.{name}")
-        assert (row.value, row.interval_high, row.method) == (factor, factor, "exact")
-        assert row.interval_low == pytest.approx(factor * 0.025**0.1), name
+        assert (row.value, row.high, row.method) == (factor, factor, "exact")
+        assert row.low == pytest.approx(factor * 0.025**0.1), name
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_measures_of_classes_never_leave_nought_to_one(store: Store, tmp_path: P
     plan = sorted_into(tmp_path, store, said, truth)
     for name in FIGURES:
         row = single(store, plan, f"sorting.{name}")
-        if row.interval_low is not None and row.interval_high is not None and row.value is not None:
-            assert 0 <= row.interval_low <= row.value <= row.interval_high <= 1, name
+        if row.low is not None and row.high is not None and row.value is not None:
+            assert 0 <= row.low <= row.value <= row.high <= 1, name
             assert row.half_width is not None and row.half_width <= 1, name
         else:
             assert row.reason, name
@@ -126,16 +126,16 @@ def test_items_without_the_class_are_no_items_behind_its_recall(store: Store, tm
     plan = sorted_into(tmp_path, store, "a" * 28 + "bb", "a" * 28 + "bb")
     row = single(store, plan, "sorting.recall")
     assert (row.value, row.items, row.n) == (1, 2, 30)
-    assert row.interval_low == pytest.approx(0.025**0.5)
+    assert row.low == pytest.approx(0.025**0.5)
 
 
 def test_a_mean_over_classes_is_as_sure_as_its_rarest_class(store: Store, tmp_path: Path) -> None:
     plan = sorted_into(tmp_path, store, "a" * 28 + "bb", "a" * 28 + "bb")
     row = single(store, plan, "sorting.f1")
-    assert (row.value, row.method, row.interval_high) == (1, "exact", 1)
-    assert row.interval_low == pytest.approx((0.025 ** (1 / 28) + 0.025**0.5) / 2)
+    assert (row.value, row.method, row.high) == (1, "exact", 1)
+    assert row.low == pytest.approx((0.025 ** (1 / 28) + 0.025**0.5) / 2)
     lost = single(store, plan, "sorting.lost")
-    assert (lost.interval_low, lost.reason) == (None, "a class has fewer than 10 items, or is right in fewer than 5")
+    assert (lost.low, lost.reason) == (None, "a class has fewer than 10 items, or is right in fewer than 5")
 
 
 def test_each_metric_has_the_ends_of_its_own_scale(store: Store) -> None:
@@ -146,10 +146,10 @@ def test_each_metric_has_the_ends_of_its_own_scale(store: Store) -> None:
             results.add("sums", "rubric", f"i{place}", float(mark), metric=metric, evaluator="j")
     results.write(store)
     few, many = sorted(measured(store, plan, "by_metric").rows, key=lambda row: row.by)
-    assert few.interval_low is not None and few.interval_high is not None
-    assert many.interval_low is not None and many.interval_high is not None
-    assert 1 <= few.interval_low < few.interval_high <= 3
-    assert 1 <= many.interval_low < many.interval_high <= 10
+    assert few.low is not None and few.high is not None
+    assert many.low is not None and many.high is not None
+    assert 1 <= few.low < few.high <= 3
+    assert 1 <= many.low < many.high <= 10
 
 
 def plan_of_two_scales() -> Plan:

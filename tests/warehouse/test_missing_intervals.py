@@ -57,9 +57,9 @@ def test_a_figure_without_an_interval_says_why(store: Store, figure: str, seed: 
             {ALIKE} if not drawn else {ALIKE, "all draws of the items give the same value: nothing shows the error"}
         )
     else:
-        assert row.interval_low is not None and row.reason is None
+        assert row.low is not None and row.reason is None
         return
-    assert row.interval_low is None and row.reason in expected
+    assert row.low is None and row.reason in expected
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_what_no_cell_moves_says_why_it_has_no_interval(store: Store, figure: st
             results.add("sums", "long", f"i{number}", float(number), arms={"hint": arm})
     results.write(store)
     row = single(store, plan, "sums.it")
-    assert (row.interval_low, row.reason, row.items, row.n) == (None, reason, 4, 8)
+    assert (row.low, row.reason, row.items, row.n) == (None, reason, 4, 8)
 
 
 def test_every_item_of_a_cell_in_the_middle_is_behind_the_deviation_of_cells(store: Store) -> None:
@@ -87,4 +87,4 @@ def test_every_item_of_a_cell_in_the_middle_is_behind_the_deviation_of_cells(sto
     results.write(store)
     row = single(store, plan, "sums.it")
     assert (row.value, row.items, row.n) == (pytest.approx(2), 12, 12)
-    assert row.interval_low is not None
+    assert row.low is not None

@@ -56,7 +56,7 @@ def filled(results: Results, dice: Random, kind: str) -> None:
 
 def numbers(row: MeasureRow) -> list[float]:
     """Return the numbers of a row; -1e300 where there is none."""
-    found = (row.value, row.standard_error, row.interval_low, row.interval_high, row.half_width)
+    found = (row.value, row.standard_error, row.low, row.high, row.half_width)
     return [-1e300 if each is None else each for each in found]
 
 
@@ -96,7 +96,7 @@ def test_a_sum_of_cells_has_one_interval_however_it_is_written(store: Store, see
     for place, pair in enumerate(forms):
         [one], [other] = (measured(store, plan, f"sums.{name}{place}").rows for name in "ab")
         assert numbers(one) == pytest.approx(numbers(other), rel=1e-9, abs=1e-9), (pair, one, other)
-        assert one.interval_low is not None or one.reason is not None
+        assert one.low is not None or one.reason is not None
     [cell] = [row for row in measured(store, plan, "sums.gain").rows if set(row.by) == {"easy", "some"}]
     [alone] = measured(store, plan, "sums.gain_of_easy").rows
     assert numbers(cell) == pytest.approx(numbers(alone), rel=1e-9, abs=1e-9)

@@ -65,18 +65,18 @@ def rows(figures: tuple[str, ...], first: float = 0.3, second: float = 0.6, item
 
 
 def ends(row: MeasureRow) -> tuple[float, float, float]:
-    assert row.value is not None and row.interval_low is not None and row.interval_high is not None, row.reason
-    return row.value, row.interval_low, row.interval_high
+    assert row.value is not None and row.low is not None and row.high is not None, row.reason
+    return row.value, row.low, row.high
 
 
 @pytest.mark.parametrize("written", ONE_EACH, ids=lambda each: each[0])
 @pytest.mark.parametrize(("first", "second"), [(0.3, 0.6), (0.9, 0.2)])
 def test_a_figure_has_one_interval_however_it_is_written(written: Sequence[str], first: float, second: float) -> None:
     _, expected, *others = rows(tuple(written), first, second)
-    assert any(row.interval_low is not None for row in expected)
+    assert any(row.low is not None for row in expected)
     for figure, found in zip(written[1:], others, strict=True):
         for row, same in zip(expected, found, strict=True):
-            told = [(each.value, each.interval_low, each.interval_high) for each in (row, same)]
+            told = [(each.value, each.low, each.high) for each in (row, same)]
             assert told[0] == pytest.approx(told[1], abs=1e-9), (figure, row, same)
 
 

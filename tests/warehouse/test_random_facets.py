@@ -104,9 +104,9 @@ def spread(scores: Scores, place: int) -> float:
 
 
 def widened(row: MeasureRow, *squares: float) -> Any:
-    assert row.value is not None and row.interval_low is not None and row.interval_high is not None
-    low = row.value - math.sqrt((row.value - row.interval_low) ** 2 + sum(squares))
-    high = row.value + math.sqrt((row.interval_high - row.value) ** 2 + sum(squares))
+    assert row.value is not None and row.low is not None and row.high is not None
+    low = row.value - math.sqrt((row.value - row.low) ** 2 + sum(squares))
+    high = row.value + math.sqrt((row.high - row.value) ** 2 + sum(squares))
     return pytest.approx((max(low, 1), min(high, 10)))
 
 
@@ -119,10 +119,10 @@ def test_the_error_over_levels_is_added_to_that_over_items(store: Store, seed: i
     for name, squares in {"judges": [of_judges], "prompts": [of_arms], "both": [of_judges, of_arms]}.items():
         row = single(store, plan, name)
         assert (row.value, row.items, row.n, row.total) == (plain.value, plain.items, plain.n, plain.total)
-        assert (row.interval_low, row.interval_high) == widened(plain, *squares)
+        assert (row.low, row.high) == widened(plain, *squares)
         assert (row.method, row.reason) == ("generalized", None)
     alias, judges = single(store, plan, "alias"), single(store, plan, "judges")
-    assert (alias.interval_low, alias.interval_high) == (judges.interval_low, judges.interval_high)
+    assert (alias.low, alias.high) == (judges.low, judges.high)
 
 
 def test_cells_have_the_error_of_their_own_scores(store: Store) -> None:
@@ -131,9 +131,9 @@ def test_cells_have_the_error_of_their_own_scores(store: Store) -> None:
     plain = {row.by: row for row in measured(store, plan, "by_level").rows}
     for row in measured(store, plan, "by_level2").rows:
         own = {key: value for key, value in scores.items() if ("easy" if key[1] % 3 else "hard",) == row.by}
-        assert (row.interval_low, row.interval_high) == widened(plain[row.by], spread(own, 2))
+        assert (row.low, row.high) == widened(plain[row.by], spread(own, 2))
     row, cells = single(store, plan, "cells2"), single(store, plan, "cells")
-    assert (row.interval_low, row.interval_high) == widened(cells, spread(scores, 2))
+    assert (row.low, row.high) == widened(cells, spread(scores, 2))
 
 
 def test_judges_who_graded_unlike_numbers_of_replies_pull_by_these(store: Store) -> None:
@@ -141,16 +141,16 @@ def test_judges_who_graded_unlike_numbers_of_replies_pull_by_these(store: Store)
     plan = stored(store, scores)
     plain, row = single(store, plan, "plain"), single(store, plan, "judges")
     assert row.value == plain.value == pytest.approx(np.mean(list(scores.values())))
-    assert None not in (plain.interval_low, row.interval_low, plain.interval_high, row.interval_high)
-    assert row.interval_low < plain.interval_low  # type: ignore[operator]
-    assert row.interval_high > plain.interval_high  # type: ignore[operator]
+    assert None not in (plain.low, row.low, plain.high, row.high)
+    assert row.low < plain.low  # type: ignore[operator]
+    assert row.high > plain.high  # type: ignore[operator]
 
 
 def test_one_judge_has_no_interval_and_a_reason(store: Store) -> None:
     plan = stored(store, drawn(102, judges=1))
     row = single(store, plan, "judges")
     assert row.value == single(store, plan, "plain").value
-    assert (row.interval_low, row.interval_high, row.method) == (None, None, None)
+    assert (row.low, row.high, row.method) == (None, None, None)
     assert row.reason == "one judge shows nothing of judges like it"
     assert single(store, plan, "prompts").method == "generalized"
 
@@ -158,7 +158,7 @@ def test_one_judge_has_no_interval_and_a_reason(store: Store) -> None:
 def test_judges_who_say_the_same_have_no_interval_and_a_reason(store: Store) -> None:
     scores = {key: float(3 + key[1] % 5) for key in drawn(103)}
     row = single(store, stored(store, scores), "both")
-    assert row.interval_low is None
+    assert row.low is None
     assert row.reason == "judges do not differ: nothing shows how far others would"
 
 
@@ -213,4 +213,4 @@ def test_an_expectation_has_the_interval_of_its_measure(store: Store) -> None:
     with connect(store) as connection:
         [own] = evaluate(connection, plan, expectation_measure(plan.expectations[0])).rows
     outcome = outcome_of(plan.expectations[0], own)
-    assert (outcome.row.interval_low, outcome.row.interval_high) == (row.interval_low, row.interval_high)
+    assert (outcome.row.low, outcome.row.high) == (row.low, row.high)

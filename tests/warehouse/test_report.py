@@ -41,18 +41,18 @@ def test_a_measure_has_its_interval_and_coverage(store: Store, run_rows: Build, 
     [row] = evaluate(connect(store), plan, plan.measures[0]).rows
     assert (row.model, row.value, row.items, row.n, row.total, row.coverage) == ("m", 6.0, 3, 6, 8, 0.75)
     assert row.standard_error == pytest.approx(1 / 3**0.5)
-    assert row.interval_low is not None and row.interval_high is not None
-    assert 1 < row.interval_low < 6 - 4.302653 / 3**0.5 < 6 + 4.302653 / 3**0.5 < row.interval_high < 10
-    assert row.half_width == max(6 - row.interval_low, row.interval_high - 6)
+    assert row.low is not None and row.high is not None
+    assert 1 < row.low < 6 - 4.302653 / 3**0.5 < 6 + 4.302653 / 3**0.5 < row.high < 10
+    assert row.half_width == max(6 - row.low, row.high - 6)
 
 
 def test_an_interval_stays_on_the_scale_and_needs_two_items(store: Store, run_rows: Build, plan: Plan) -> None:
     store.append(run_rows("two", ("m",), items=2, value=lambda model, item: (1.0, 10.0)[item]))
     [row] = evaluate(connect(store, "two"), plan, plan.measures[0]).rows
-    assert (row.interval_low, row.interval_high) == (1, 10)
+    assert (row.low, row.high) == (1, 10)
     store.append(run_rows("one", ("n",), items=1))
     [row] = evaluate(connect(store, "one"), plan, plan.measures[0]).rows
-    assert (row.value, row.interval_low, row.interval_high) == (5.0, None, None)
+    assert (row.value, row.low, row.high) == (5.0, None, None)
 
 
 def test_rows_stand_in_plan_order(store: Store, run_rows: Build, plan: Plan) -> None:

@@ -38,6 +38,7 @@ from tripos.settings.options import AnnotateParameters
 from tripos_compiler.diagnostics.text_format import display_width
 from tripos_compiler.errors import TriposError
 from tripos_warehouse.exports.tables import put_text
+from tripos_warehouse.tables.values import Range, range_text
 
 FORMAT = "tripos.grades/1"
 
@@ -373,7 +374,9 @@ class _Grades:
             kind: dict[str, Any] = {"type": "list", "formula1": f'"{",".join(map(str, values))}"'}
         else:
             kind = {"type": "whole" if scale.whole else "decimal", **_between(scale.low, scale.high)}
-        told = f"{scale.low}–{scale.high}" if scale.low is not None and scale.high is not None else scale.metric
+        told = scale.metric
+        if scale.low is not None and scale.high is not None:
+            told = range_text(Range(scale.low, scale.high), str)
         found = DataValidation(**kind, allow_blank=True, showErrorMessage=True, errorStyle="stop")
         found.errorTitle, found.error = scale.metric[:32], f"{self.words['off']} {told}"[:225]
         found.promptTitle, found.prompt = scale.title[:32], scale.asks[:255] or told
@@ -393,7 +396,7 @@ class _Grades:
             levels = named or scale.levels or ((scale.low, scale.high, ""),)
             for index, (low, high, text) in enumerate(levels):
                 title = f"{scale.title} ({scale.metric})" if scale.title != scale.metric else scale.metric
-                ends = "" if low is None or high is None else str(low) if low == high else f"{low}–{high}"
+                ends = "" if low is None or high is None else range_text(Range(low, high), str)
                 said = (title, scale.asks) if index == 0 else ("", "")
                 for column, told in enumerate((*said, ends, text), 1):
                     put_sheet_text(_cell(sheet, place, column), told)

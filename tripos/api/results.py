@@ -10,14 +10,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from tripos.errors import explain_interrupt
-from tripos_compiler.diagnostics.text_format import percent
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.statements import statements_of, tables_and_macros, translate_errors
-from tripos_warehouse.report.paper_tables import report_tables
 from tripos_warehouse.report.run_report import Report
+from tripos_warehouse.report.tables import report_tables
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.tables.markup import to_html, to_markdown
-from tripos_warehouse.tables.model import PaperColumn, PaperTable
+from tripos_warehouse.tables.model import Column, Table as ShownTable
 from tripos_warehouse.views.connect import connect, connect_run, snippet
 from tripos_warehouse.views.runs import ListedRun
 
@@ -156,9 +155,9 @@ def _warn(error: StoreError) -> None:
 
 
 # Display in notebooks
-def notebook_formats(line: str, tables: Sequence[PaperTable]) -> dict[str, str]:
+def notebook_formats(line: str, tables: Sequence[ShownTable]) -> dict[str, str]:
     """Return a line and tables in the formats that a notebook chooses from."""
-    head = PaperTable("line", line, ())
+    head = ShownTable((), "line", line)
     return {
         "text/plain": line,
         "text/html": to_html([head, *tables]),
@@ -185,7 +184,7 @@ class ShownReport(Report):
         return notebook_formats(repr(self)[1:-1], shortened(self))
 
 
-def shortened(report: Report) -> list[PaperTable]:
+def shortened(report: Report) -> list[ShownTable]:
     """Return the tables of a report, headline first, up to the number of rows that a notebook shows."""
     from tripos_warehouse.query.relations import SHOWN
 
@@ -193,38 +192,38 @@ def shortened(report: Report) -> list[PaperTable]:
     every = report_tables(report)
     names = {f"{report.run.benchmark}-{name}" for name in headline}
     every.sort(key=lambda table: table.name not in names)
-    shown: list[PaperTable] = []
+    shown: list[ShownTable] = []
     room = SHOWN
     for place, table in enumerate(every):
-        if shown and len(table.rows) > room:
+        if shown and table.height > room:
             more = f"{len(every) - place} more tables; `.to_arrow()` has every value"
             shown[-1] = replace(shown[-1], notes=(*shown[-1].notes, more))
             break
         shown.append(_cut(table, room))
-        room -= max(1, len(table.rows))
+        room -= max(1, table.height)
     return shown
 
 
-def _cut(table: PaperTable, rows: int) -> PaperTable:
-    if len(table.rows) <= rows:
+def _cut(table: ShownTable, rows: int) -> ShownTable:
+    if table.height <= rows:
         return table
     columns = tuple(replace(column, cells=column.cells[:rows]) for column in table.columns)
-    return replace(table, columns=columns, notes=(*table.notes, f"the first {rows} rows of {len(table.rows)}"))
+    return replace(table, columns=columns, notes=(*table.notes, f"the first {rows} rows of {table.height}"))
 
 
-def runs_table(runs: Sequence[ListedRun]) -> PaperTable:
+def runs_table(runs: Sequence[ListedRun]) -> ShownTable:
     """Return the newest runs of a store as a table."""
     from tripos_warehouse.query.relations import SHOWN
 
     rows = [each.to_row() for each in runs[:SHOWN]]
-    cells = {
-        "run": [row["run_id"] for row in rows],
-        "benchmark": [f"{row['benchmark']} {row['version']}" for row in rows],
-        "models": [", ".join(row["models"]) for row in rows],
-        "samples": [row["samples"] for row in rows],
-        "scores": [row["scores"] for row in rows],
-        "scored": [None if row["scored_share"] is None else percent(row["scored_share"]) for row in rows],
-        "status": [row["status"] for row in rows],
-    }
+    counts = {name: tuple(row[name] for row in rows) for name in ("samples", "scores")}
+    columns = (
+        Column("run", tuple(row["run_id"] for row in rows)),
+        Column("benchmark", tuple(f"{row['benchmark']} {row['version']}" for row in rows)),
+        Column("models", tuple(", ".join(row["models"]) for row in rows)),
+        *(Column(name, cells, "count") for name, cells in counts.items()),
+        Column("scored", tuple(row["scored_share"] for row in rows), "share"),
+        Column("status", tuple(row["status"] for row in rows)),
+    )
     notes = (f"the newest {SHOWN} of {len(runs):,} runs; `.runs()` has all",) if len(runs) > SHOWN else ()
-    return PaperTable("runs", "", tuple(PaperColumn(name, tuple(each)) for name, each in cells.items()), notes)
+    return ShownTable(columns, "runs", "", notes)

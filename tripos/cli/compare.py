@@ -28,13 +28,13 @@ from tripos_warehouse.report.comparison import (
     changes_between,
     compare,
     notes_of,
-    render_comparison,
     verdicts,
 )
 from tripos_warehouse.report.junit import comparison_junit
-from tripos_warehouse.report.paper_tables import comparison_tables
 from tripos_warehouse.report.remarks import STAND_IN_NOTE
 from tripos_warehouse.report.run_report import STAND_IN_PREFIXES
+from tripos_warehouse.report.tables import comparison_tables
+from tripos_warehouse.report.text import render_comparison
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.tables.text import fold
 from tripos_warehouse.views.connect import connect_run

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import statistics
 from argparse import Namespace
 from collections import defaultdict
@@ -20,13 +18,13 @@ from tripos.settings.trust import trust_of
 from tripos.terminal import print_json, show_output, show_text, table_width
 from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.i18n import localized
-from tripos_compiler.diagnostics.text_format import percent
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.library.functions.texts import words
 from tripos_compiler.plan import ChoiceType, DataField, Dataset, ListType, Plan, RecordType, SetType, TextType, Type
 from tripos_runtime.datasets.cases import CaseSource
-from tripos_warehouse.query.results import export_cell
-from tripos_warehouse.tables.text import NULL_TEXT, TextColumn, grid
+from tripos_warehouse.tables.data import csv_text
+from tripos_warehouse.tables.model import Column, Table
+from tripos_warehouse.tables.text import table_lines
 
 Row = Mapping[str, Any]
 Group = tuple[str, ...]
@@ -306,56 +304,41 @@ def _lines(described: DatasetStatistics, figure: str) -> Iterator[str]:
         return
     if not described.by:
         (of,) = described.groups.values()
-        units = tuple(localized(of[part.name].unit) for part in described.parts)
-        shown = [
-            TextColumn(
-                localized(name),
-                tuple(_shown(getattr(of[part.name], name), name) for part in described.parts),
-                right=True,
-            )
-            for name in FIGURES[1:]
-        ]
-        yield from grid(
-            [
-                TextColumn(localized("field"), tuple(part.name for part in described.parts)),
-                *shown,
-                TextColumn(localized("of"), units),
-            ],
-            table_width(),
+        found = [of[part.name] for part in described.parts]
+        columns = (
+            Column("field", tuple(part.name for part in described.parts)),
+            *(_figure_column(name, name, found) for name in FIGURES[1:]),
+            Column("of", tuple(localized(each.unit) for each in found)),
         )
+        yield from table_lines(Table(columns), table_width())
         return
-    keys = [TextColumn(name, tuple(group[at] for group in described.groups)) for at, name in enumerate(described.by)]
+    keys = [
+        Column(name, tuple(group[at] for group in described.groups), is_name=True)
+        for at, name in enumerate(described.by)
+    ]
     counted = [next(iter(of.values())).rows for of in described.groups.values()]
-    shares = tuple(percent(each / described.rows) for each in counted)
     rows = [
-        TextColumn(localized("rows"), tuple(f"{each:,}" for each in counted), right=True),
-        TextColumn(localized("share"), shares, right=True),
+        Column("rows", tuple(counted), "count"),
+        Column("share", tuple(each / described.rows for each in counted), "share"),
     ]
     if figure == "rows":
-        yield from grid([*keys, *rows], table_width())
+        yield from table_lines(Table((*keys, *rows)), table_width())
         return
     yield localized(f"{figure} of each field:")
-    cells = [
-        TextColumn(
-            part.name, tuple(_shown(getattr(of[part.name], figure), figure) for of in described.groups.values()), True
-        )
+    fields = [
+        _figure_column(part.name, figure, [of[part.name] for of in described.groups.values()])
         for part in described.parts
         if part.name not in described.by
     ]
-    yield from grid([*keys, *rows, *cells], table_width())
+    yield from table_lines(Table((*keys, *rows, *fields)), table_width())
 
 
-def _shown(value: float | None, figure: str) -> str:
-    """Return a statistic as text. A whole number has no decimals if the statistic counts.
-
-    >>> _shown(1234.5, "mean"), _shown(3.0, "least"), _shown(0.25, "least"), _shown(None, "mean")
-    ('1,234.50', '3', '0.25', '—')
-    """
-    if value is None:
-        return NULL_TEXT
-    if DIGITS[figure]:
-        return f"{value:,.{DIGITS[figure]}f}"
-    return f"{value:,.0f}" if value == int(value) else f"{value:,g}"
+def _figure_column(name: str, figure: str, fields: Sequence[FieldStatistics]) -> Column:
+    """Return one statistic of several fields. A whole number has no decimals, except in a mean."""
+    values = [getattr(each, figure) for each in fields]
+    decimals = [DIGITS[figure] or (0 if value is None else len(f"{value:g}".partition(".")[2])) for value in values]
+    is_name = name != figure
+    return Column(name, tuple(values), "number", heading=name, is_name=is_name, decimals=decimals)
 
 
 def _to_data(plan: Plan, described: Sequence[DatasetStatistics]) -> dict[str, object]:
@@ -384,13 +367,11 @@ def _to_data(plan: Plan, described: Sequence[DatasetStatistics]) -> dict[str, ob
 
 def _write_csv(found: Sequence[DatasetStatistics]) -> None:
     """Write all statistics as CSV, one line for each field of each group."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    by = found[0].by
-    writer.writerow(["dataset", *by, "field", *FIGURES, "unit"])
-    for each in found:
-        for group, of in each.groups.items():
-            for name, figures in of.items():
-                values = [getattr(figures, figure) for figure in FIGURES]
-                writer.writerow(map(export_cell, [each.name, *group, name, *values, figures.unit]))
-    show_output(out.getvalue())
+    headings = ["dataset", *found[0].by, "field", *FIGURES, "unit"]
+    rows = [
+        [each.name, *group, name, *(getattr(figures, figure) for figure in FIGURES), figures.unit]
+        for each in found
+        for group, of in each.groups.items()
+        for name, figures in of.items()
+    ]
+    show_output(csv_text(headings, rows))

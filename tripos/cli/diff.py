@@ -12,7 +12,7 @@ import tempfile
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -34,11 +34,11 @@ from tripos_compiler.language.plan_diff import WEIGHTS, Change, find_changes, le
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.trust import TRUSTED, Trust
 from tripos_warehouse.measures.measure_rows import MeasureRow
-from tripos_warehouse.report.history import BREAKS, CONTINUES, OTHER_ROWS, FigurePair, MeasureEffect
+from tripos_warehouse.report.history import BREAKS, CONTINUES, OTHER_ROWS, FigurePair, LineBreak, MeasureEffect
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.tables.markup import markdown_text
-from tripos_warehouse.tables.text import NULL_TEXT, decimals_of
-from tripos_warehouse.views.runs import RunRecord
+from tripos_warehouse.tables.markup import markdown_text, to_markdown
+from tripos_warehouse.tables.model import Column, Table
+from tripos_warehouse.tables.values import decimals_of
 
 _ARCHIVE = ".revision.tar"
 GIT_S = 60
@@ -213,11 +213,13 @@ def _markdown(before: Plan, after: Plan, found: Sequence[Change], following: Nex
     title, demanded = _head(before, after, found)
     yield from (f"### {title}", "", demanded[:1].upper() + demanded[1:] + ".", "")
     if found:
-        yield from ("| bump | what | change | can change a score |", "| --- | --- | --- | --- |")
-    for each in found:
-        name = each.name.replace("|", "\\|")
-        what = each.what.replace("|", "\\|")
-        yield f"| {each.part} | {each.kind} `{name}` | {what} | {'yes' if each.can_change_scores else 'no'} |"
+        columns = (
+            Column("bump", tuple(each.part for each in found)),
+            Column("what", tuple(map(_named, found)), has_code=True),
+            Column("change", tuple(each.what for each in found)),
+            Column("can change a score", tuple("yes" if each.can_change_scores else "no" for each in found)),
+        )
+        yield from to_markdown([Table(columns)]).splitlines()
     if following is not None:
         yield from ("", *(f"{line}  " for line in _next_lines(following)))
 
@@ -275,7 +277,8 @@ MARK = "<!-- tripos diff: {} -->"
 """The first line of the comment, by which CI finds it again."""
 MOST = 40
 """The maximum number of rows of a table. A comment may have 65,536 characters."""
-_LINES = {CONTINUES: "goes on", OTHER_ROWS: "may break", BREAKS: "**breaks**"}
+_LINES = {CONTINUES: "goes on", OTHER_ROWS: "may break"}
+NO_RUN = "no run yet"
 
 
 # The comment on a pull request
@@ -295,59 +298,86 @@ def comment_lines(
     meaning = [each for each in changes if each.can_change_scores]
     others = [each for each in changes if not each.can_change_scores]
     if meaning:
-        yield from ("| what changed in meaning | how |", "| --- | --- |")
-        yield from _cut([f"| {each.kind} `{_code(each.name)}` | {markdown_text(each.what)} |" for each in meaning], 2)
-        yield ""
+        table = Table((
+            Column("what changed in meaning", tuple(map(_named, meaning)), has_code=True),
+            Column("how", tuple(each.what for each in meaning)),
+        ))  # fmt: skip
+        yield from (*_table_lines(table), "")
     if others:
         told = "; ".join(markdown_text(each.text) for each in others[:MOST])
         yield from (f"Without effect on earlier figures: {told}.", "")
     if changes:
-        yield from ("| measure | its line | because of |", "| --- | --- | --- |")
-        yield from _cut([_effect(each) for each in effects], 3)
+        yield from _table_lines(_effects_table(effects))
     if figures is None:
         return
     yield ""
     if not figures:
         yield "No whole run of the store has figures of either version."
         return
-    yield from ("| measure | model | before | after |", "| --- | --- | --- | --- |")
-    yield from _cut([_figures(each) for each in figures], 4)
+    yield from _table_lines(_figures_table(figures))
     runs = {run.run_id for each in figures for side in (each.before, each.after) if side for run in side[:1]}
-    yield from ("", f"In brackets: intervals of 95 %. Figures of {', '.join(f'`{each}`' for each in sorted(runs))}.")
+    yield from ("", f"Figures of {', '.join(f'`{each}`' for each in sorted(runs))}.")
 
 
-def _effect(effect: MeasureEffect) -> str:
-    why = "; ".join(f"{each.kind} `{_code(each.name)}`: {markdown_text(each.what)}" for each in effect.causes)
-    return f"| `{effect.measure}` | {_LINES.get(effect.effect, effect.effect)} | {why} |"
+def _effects_table(effects: Sequence[MeasureEffect]) -> Table:
+    """Return what becomes of the line of every measure; a break stands out."""
+    why = ["; ".join(f"{_named(each)}: {each.what}" for each in effect.causes) for effect in effects]
+    return Table(
+        (
+            Column("measure", tuple(_code(effect.measure) for effect in effects), has_code=True),
+            Column(
+                "its line",
+                tuple(_LINES.get(effect.effect, effect.effect) for effect in effects),
+                emphasis={row: 1 for row, effect in enumerate(effects) if effect.effect == BREAKS},
+            ),
+            Column("because of", tuple(why), has_code=True),
+        ),
+        marks=(),
+    )
 
 
-def _figures(pair: FigurePair) -> str:
-    name = f"`{pair.measure}`" + "".join(f" {markdown_text(str(value))}" for value in pair.by)
-    rows = [side[1] for side in (pair.before, pair.after) if side is not None]
-    decimals = decimals_of([value for row in rows for value in (row.value, row.interval_low, row.interval_high)])
-    was, now = (_figure(side, decimals) for side in (pair.before, pair.after))
-    if pair.before is not None and pair.after is not None and pair.before[0].run_id == pair.after[0].run_id:
-        now = "the same"
-    now += "".join(f", with {role} {markdown_text(', '.join(models))}" for role, models in pair.others.items())
-    return f"| {name} | {markdown_text(pair.model)} | {was} | {now} |"
+def _figures_table(figures: Sequence[FigurePair]) -> Table:
+    """Return the figures before and after a change."""
+    decimals = [decimals_of([end for row in _rows(each) for end in (row.value, row.low, row.high)]) for each in figures]
+    names = [" ".join([_code(each.measure), *map(str, each.by)]) for each in figures]
+    others = [
+        "; ".join(f"{role} {', '.join(models)}" for role, models in each.others.items()) or None for each in figures
+    ]
+    columns = (
+        Column("measure", tuple(names), has_code=True),
+        Column("model", tuple(each.model for each in figures)),
+        Column("before", tuple(map(_before, figures)), "number", decimals=decimals),
+        Column("after", tuple(map(_after, figures)), "number", decimals=decimals),
+        *([Column("with", tuple(others))] if any(others) else []),
+    )
+    return Table(columns)
 
 
-def _figure(side: tuple[RunRecord, MeasureRow] | None, decimals: int) -> str:
-    if side is None:
-        return "no run yet"
-    row = side[1]
-    if row.value is None:
-        return NULL_TEXT
-    if row.interval_low is None or row.interval_high is None:
-        return f"{row.value:.{decimals}f}"
-    return f"{row.value:.{decimals}f} [{row.interval_low:.{decimals}f}, {row.interval_high:.{decimals}f}]"
-
-
-def _cut(rows: Sequence[str], columns: int) -> Iterator[str]:
-    yield from rows[:MOST]
-    if len(rows) > MOST:
-        yield f"| and {len(rows) - MOST:,} more |" + " |" * (columns - 1)
+def _named(change: Change | LineBreak) -> str:
+    return f"{change.kind} {_code(change.name)}"
 
 
 def _code(name: str) -> str:
-    return name.replace("|", "\\|").replace("`", "'")
+    return "`" + name.replace("`", "'") + "`"
+
+
+def _rows(pair: FigurePair) -> list[MeasureRow]:
+    return [side[1] for side in (pair.before, pair.after) if side is not None]
+
+
+def _before(pair: FigurePair) -> MeasureRow | str:
+    return NO_RUN if pair.before is None else pair.before[1]
+
+
+def _after(pair: FigurePair) -> MeasureRow | str:
+    if pair.after is None:
+        return NO_RUN
+    return "the same" if pair.before is not None and pair.before[0].run_id == pair.after[0].run_id else pair.after[1]
+
+
+def _table_lines(table: Table) -> list[str]:
+    """Return the first rows of a table as Markdown, and the number of the others."""
+    more = table.height - MOST
+    columns = tuple(replace(column, cells=column.cells[:MOST]) for column in table.columns)
+    notes = (f"and {more:,} more",) if more > 0 else ()
+    return to_markdown([replace(table, columns=columns, notes=notes)]).splitlines()

@@ -17,7 +17,8 @@ from tripos_compiler.plan import Plan
 from tripos_runtime.forecast.estimates import Estimate, EstimateSpan
 from tripos_runtime.forecast.run_forecast import BatchForecast, Forecast, ForecastLine
 from tripos_runtime.scheduling.budget import Budget
-from tripos_warehouse.tables.text import TextColumn, fold, grid
+from tripos_warehouse.tables.model import Column, Table
+from tripos_warehouse.tables.text import fold, table_lines
 
 MOST_REASONS = 12
 MOST_PLACES = 3
@@ -93,25 +94,19 @@ def _table(found: Forecast, plan: Plan, width: int) -> list[str]:
         groups.setdefault((where.role, where.model), _Group()).add(line, found.estimates.get(where))
     rows = sorted(groups.items(), key=lambda pair: order[pair[0][0]])
     summed = [(role, model, group, Estimate.of_all(group.parts)) for (role, model), group in rows]
-    cells: list[list[str]] = [
-        [
-            role,
-            model,
-            f"{group.reused:,}",
-            f"{group.certain:,}",
-            f"{group.certain + group.perhaps:,}",
-            abbreviated(total.tokens_in.expected),
-            abbreviated(total.tokens_out.expected),
-            "unknown" if total.cost_usd is None else usd(total.cost_usd.expected),
-        ]
-        for role, model, group, total in summed
-    ]
-    heads = ("role", "model", "reused", "at least", "at most", "tokens in", "out", "USD")
-    columns = [
-        TextColumn(localized(head), tuple(row[place] for row in cells), place > 1, place == 0)
-        for place, head in enumerate(heads)
-    ]
-    return grid(columns, width)
+    totals = [total for *_, total in summed]
+    costs = [None if each.cost_usd is None else each.cost_usd.expected for each in totals]
+    columns = (
+        Column("role", tuple(role for role, *_ in summed), shrinks="last"),
+        Column("model", tuple(model for _, model, *_ in summed)),
+        Column("reused", tuple(group.reused for *_, group, _ in summed), "count"),
+        Column("at least", tuple(group.certain for *_, group, _ in summed), "count"),
+        Column("at most", tuple(group.certain + group.perhaps for *_, group, _ in summed), "count"),
+        Column("tokens in", tuple(each.tokens_in.expected for each in totals), "tokens"),
+        Column("out", tuple(each.tokens_out.expected for each in totals), "tokens"),
+        Column("USD", tuple("unknown" if cost is None else cost for cost in costs), "money"),
+    )
+    return table_lines(Table(columns), width)
 
 
 def _why(found: Forecast, width: int) -> Iterator[str]:
@@ -154,11 +149,12 @@ def _totals(found: Forecast, width: int) -> Iterator[str]:
         (localized("tokens out"), *map(abbreviated, total.tokens_out)),
         ("USD", *_cost(total)),
     ]
+    heads = ("in all", "low", "expected", "high")
     columns = [
-        TextColumn(localized(head), tuple(row[place] for row in rows), place > 0, True)
-        for place, head in enumerate(("in all", "low", "expected", "high"))
+        Column(head, cells, right=head != "in all", shrinks="last")
+        for head, cells in zip(heads, zip(*rows, strict=True), strict=True)
     ]
-    yield from grid(columns, width)
+    yield from table_lines(Table(tuple(columns)), width)
     yield from _wrapped(f"Reply lengths estimated from: {total.rests_on}.", width)
     if total.unbounded:
         shown, more = total.unbounded[:MOST_PLACES], len(total.unbounded) - MOST_PLACES
@@ -228,28 +224,22 @@ def batch_lines(found: BatchForecast, width: int) -> list[str]:
     """Return the lines about batches, wrapped to `width` columns."""
     if not found.batches:
         return wrap(localized("No call goes into a batch."), width)
-    cells = [
-        (
-            each.model,
-            f"{each.level:,}",
-            f"{each.least:,}",
-            f"{each.most:,}",
-            f"{each.batches:,}",
-            localized("unknown") if each.cost_usd is None else usd(each.cost_usd.expected),
-            localized("unknown") if each.live_usd is None else usd(each.live_usd),
-        )
-        for each in found.batches
-    ]
-    heads = ("in batches", "level", "at least", "at most", "batches", "USD", "live USD")
-    columns = [
-        TextColumn(localized(head), tuple(row[place] for row in cells), place > 0, place == 0)
-        for place, head in enumerate(heads)
-    ]
+    batches, unknown = found.batches, localized("unknown")
+    costs = [unknown if each.cost_usd is None else each.cost_usd.expected for each in batches]
+    columns = (
+        Column("in batches", tuple(each.model for each in batches), shrinks="last"),
+        Column("level", tuple(each.level for each in batches), "count"),
+        Column("at least", tuple(each.least for each in batches), "count"),
+        Column("at most", tuple(each.most for each in batches), "count"),
+        Column("batches", tuple(each.batches for each in batches), "count"),
+        Column("USD", tuple(costs), "money"),
+        Column("live USD", tuple(unknown if each.live_usd is None else each.live_usd for each in batches), "money"),
+    )
     told = (
         f"{found.levels:,} level{'' if found.levels == 1 else 's'}, one after another: {found.latest_h:,} hours at the"
         " latest, if no request fails, expires or is repaired."
     )
-    lines = [*grid(columns, width), *wrap(localized(told), width)]
+    lines = [*table_lines(Table(columns), width), *wrap(localized(told), width)]
     if found.live:
         lines += wrap(
             localized(f"Live, beside the batches: {found.live:,} call{'' if found.live == 1 else 's'}."), width

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from tripos.cli.context import open_store
 from tripos.cli.init import STATEMENT_NAME, add_to_spec, apply_insertions, insert_below, own_sources
-from tripos.cli.tables import table_lines, text_columns
+from tripos.cli.tables import printed_lines
 from tripos.importing.logs.opening import find_logs, open_logs, source_of
 from tripos.importing.logs.runs import CollectedLog, LogCollector, LogRecorder
 from tripos.importing.logs.spec_text import identifier, spec_of
@@ -55,6 +55,7 @@ from tripos_compiler.library.functions.trees import ParsedTree
 from tripos_compiler.lowering.declarations import DRAFT
 from tripos_warehouse.report.remarks import own_figure_text
 from tripos_warehouse.store.locks import IMPORT, Locks, lock_offset
+from tripos_warehouse.tables.model import Column
 
 if TYPE_CHECKING:
     from tripos.importing.datasets import ProposedDataset
@@ -854,9 +855,10 @@ def _write(folder: Path, imported: ImportedTask, *, replace: bool) -> None:
 
 
 def _print_task(imported: ImportedTask, spec: str) -> None:
-    rows = [(each.part, each.how, each.why) for each in imported.notes]
-    for line in table_lines(text_columns(("part", "translated", "remark"), rows, ("part", "translated", "remark"))):
-        show_text(line)
+    notes = imported.notes
+    told = (("part", [each.part for each in notes]), ("translated", [each.how for each in notes]))
+    columns = [Column(name, tuple(cells)) for name, cells in (*told, ("remark", [each.why for each in notes]))]
+    show_text(*printed_lines(*columns), sep="\n", styled=True)
     show_text("")
     show_message(f"{spec} is written" if imported.whole else f"{spec} is written, with holes: look for HOLE in it")
     if "hf://" in imported.text or "https://" in imported.text:

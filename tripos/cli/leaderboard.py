@@ -6,19 +6,16 @@ Ranks may be tied. The line of a measure over the runs is broken where its meani
 from __future__ import annotations
 
 import csv
-import io
 import math
 from argparse import Namespace
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.cells import cell_len
-
 from tripos.cli.context import open_store
-from tripos.cli.tables import output_format, show_tables, table_lines, text_columns
+from tripos.cli.tables import output_format, printed_lines, show_tables
 from tripos.settings.option import listed_names
 from tripos.settings.options import LeaderboardParameters, PromoteParameters
 from tripos.terminal import (
@@ -36,18 +33,19 @@ from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.plan_diff import are_comparable
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.measures.measure_rows import MeasureRow
-from tripos_warehouse.query.results import export_cell
 from tripos_warehouse.report.history import MeasureHistory, history_of
-from tripos_warehouse.report.leaderboard import Board, BoardEntry, board_notes, is_short, mean_win_rates
+from tripos_warehouse.report.leaderboard import Board, board_notes, mean_win_rates
 from tripos_warehouse.report.named_boards import named_board, promote, promotions, stored_leaderboard
-from tripos_warehouse.report.paper_tables import board_of_people, board_table
 from tripos_warehouse.report.remarks import STAND_IN_NOTE
 from tripos_warehouse.report.run_report import STAND_IN_PREFIXES
+from tripos_warehouse.report.tables import board_table, people_board_table, rank_text, value_decimals
 from tripos_warehouse.report.text import render_history
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.tables.model import PaperTable
-from tripos_warehouse.tables.text import TextColumn, fold, grid
+from tripos_warehouse.tables.data import to_csv
+from tripos_warehouse.tables.model import Cell, Column, Table
+from tripos_warehouse.tables.text import fits, fold, table_lines
+from tripos_warehouse.tables.values import fixed
 from tripos_warehouse.views.connect import connect
 
 COLUMNS = ("benchmark", "measure", "model", "value", "source")
@@ -111,20 +109,10 @@ def sources_of(figures: Sequence[Published]) -> str:
     return "; ".join(dict.fromkeys(each.source for each in figures))
 
 
-NOTHING = "—"
 RATES = "mean win rate: the share of other models that rank below, shared ranks one half; mean over benchmarks"
 LETTERS = "ranks: = is shared; models that share a letter cannot be told apart (Holm, 5 %)"
-CSV_COLUMNS = (
-    *("benchmark", "version", "measure", "rank", "tied", "letters", "model", "value", "low", "high"),
-    *("items", "n", "total", "coverage", "lower_is_better", "of", "notes"),
-)
-"""The columns of the CSV output."""
 NOTE_SEPARATOR = " | "
 """The separator of notes in a CSV cell."""
-WIDEST_MODEL = 32
-"""The maximum width of a model's name in a text, in columns. Longer names are folded."""
-
-
 WIDEST_TITLE, WIDEST_OF_MANY = 34, 18
 """The maximum widths in the overview: of the name of a board, and of a model in a column heading."""
 
@@ -160,7 +148,7 @@ def main(options: Namespace) -> ExitCode:
         data = {"format": "tripos.leaderboard/1", "boards": shown, "mean_win_rates": mean_win_rates(boards)}
         print_json(data)
     elif form == "csv":
-        show_output(_csv(boards, published))
+        show_output(to_csv([_board_rows(boards, published)]))
     elif form != "text":
         show_tables([each for board in boards for each in _tables_of(board, published)], form, options)
     else:
@@ -171,9 +159,10 @@ def main(options: Namespace) -> ExitCode:
 def _text(boards: Sequence[Board], width: int, published: Sequence[Published]) -> list[str]:
     lines = _caution_lines(boards, width)
     for board in boards:
-        lines += [*fold(_title(board), width), *_table(_rows(board, published)), ""]
+        table = board_table(board, published=_figures_of(board, published))
+        lines += [*fold(_title(board), width), *table_lines(table, table_width()), ""]
         if board.by_people:
-            lines += [*fold(_people_title(board), width), *_table(_people_rows(board), left=(0,), names=0), ""]
+            lines += [*fold(_people_title(board), width), *table_lines(people_board_table(board), table_width()), ""]
         notes = _notes(board, published)
         lines += [part for note in notes for part in _note(note, width)]
         lines += [""] if notes else []
@@ -207,41 +196,8 @@ def _people_title(board: Board) -> str:
     return escape_controls(localized(f"{board.measure.name} of people, who are apart: {', '.join(board.people)}"))
 
 
-def _people_rows(board: Board) -> list[list[str]]:
-    return [
-        [*map(localized, ("model", "value", "95 % interval", "items", "n"))],
-        *([row.model, *_figures(board, row), f"{row.n:,}"] for row in board.by_people),
-    ]
-
-
-def _rows(board: Board, published: Sequence[Published]) -> list[list[str]]:
-    head = [*map(localized, ("rank", "model", "value", "95 % interval", "items", "group"))]
-    show = _value_formatter(board)
-    beside = [
-        [NOTHING, each.model, show(each.value), NOTHING, NOTHING, MARK] for each in published_on(published, board)
-    ]
-    ranked = [[_rank(each), each.model, *_figures(board, each), each.letters] for each in board.entries]
-    return [head, *ranked, *beside]
-
-
-def _figures(board: Board, each: BoardEntry | MeasureRow) -> list[str]:
-    show = _value_formatter(board)
-    low, high = (each.low, each.high) if isinstance(each, BoardEntry) else (each.interval_low, each.interval_high)
-    interval = NOTHING if low is None or high is None else f"{show(low)}{localized(' to ')}{show(high)}"
-    value = NOTHING if each.value is None else show(each.value)
-    value_text = localized(f"{value} on {each.n:,} of {each.total:,}") if is_short(each) else value
-    return [value_text, interval, f"{each.items:,}"]
-
-
-def _rank(each: BoardEntry) -> str:
-    return f"{each.rank}{'=' if each.tied else ''}"
-
-
-def _value_formatter(board: Board) -> Callable[[float], str]:
-    """Return a function that formats values: with three decimals on a scale of length 1 or less, or else two."""
-    measure = board.measure
-    narrow = measure.low is not None and measure.high is not None and measure.high - measure.low <= 1
-    return "{:.3f}".format if narrow else "{:.2f}".format
+def _figures_of(board: Board, published: Sequence[Published]) -> list[tuple[str, float]]:
+    return [(each.model, each.value) for each in published_on(published, board)]
 
 
 def _notes(board: Board, published: Sequence[Published]) -> list[str]:
@@ -261,16 +217,6 @@ def _plain_notes(board: Board, published: Sequence[Published]) -> list[str]:
     return [note.removeprefix("! ").strip() for note in _notes(board, published)] + caution
 
 
-def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5), names: int = 1) -> list[str]:
-    """Return a table whose first row is the heading. Long names of models, in the column `names`, are folded."""
-    head, *others = [[escape_controls(text) for text in row] for row in rows]
-    cells = list(zip(*others, strict=True)) or [()] * len(head)
-    return grid(
-        [TextColumn(head[at], tuple(texts), right=at not in left, most=WIDEST_MODEL) for at, texts in enumerate(cells)],
-        table_width(),
-    )
-
-
 def _overview_lines(boards: Sequence[Board], width: int) -> list[str]:
     """Return a table with one line for each board, and the value and rank of each model in columns.
 
@@ -278,69 +224,73 @@ def _overview_lines(boards: Sequence[Board], width: int) -> list[str]:
     benchmarks.
     """
     models = list(dict.fromkeys(each.model for board in boards for each in board.entries))
-    titles = [_title(board) for board in boards]
-    standings = [{each.model: each for each in board.entries} for board in boards]
     rates = mean_win_rates(boards)
-    names = tuple([*titles, localized("mean win rate")] if rates else titles)
-    columns = []
-    for model in models:
-        cells = [
-            f"{_value_formatter(board)(each.value)} ({_rank(each)})" if (each := of.get(model)) else NOTHING
-            for board, of in zip(boards, standings, strict=True)
-        ]
-        columns.append([*cells, f"{rates[model]:.3f}" if model in rates else NOTHING] if rates else cells)
-    first = min(max(map(cell_len, names)), WIDEST_TITLE)
-    sizes = [
-        max(min(cell_len(escape_controls(model)), WIDEST_OF_MANY), *map(len, cells))
-        for model, cells in zip(models, columns, strict=True)
+    titles = (*map(_title, boards), *([localized("mean win rate")] if rates else []))
+    labels = Column("board", titles, max_width=WIDEST_TITLE)
+    columns = [
+        Column(model, _ranks(model, boards, rates), right=True, heading=model, is_name=True, max_width=WIDEST_OF_MANY)
+        for model in models
     ]
     lines = fold(localized("all boards, with ranks (= is shared):"), width)
-    at = 0
-    while at < len(models):
-        end, used = at + 1, first + 2 + sizes[at]
-        while end < len(models) and used + 2 + sizes[end] <= width:
-            used += 2 + sizes[end]
-            end += 1
-        model_columns = [
-            TextColumn(escape_controls(models[i]), tuple(columns[i]), right=True, most=WIDEST_OF_MANY)
-            for i in range(at, end)
-        ]
-        lines += ["", *grid([TextColumn(localized("board"), names, most=WIDEST_TITLE), *model_columns], table_width())]
-        at = end
+    while columns:
+        shown = next(
+            (count for count in range(len(columns), 1, -1) if fits(Table((labels, *columns[:count])), width)), 1
+        )
+        lines += ["", *table_lines(Table((labels, *columns[:shown])), table_width())]
+        columns = columns[shown:]
     if rates:
         lines += ["", *fold(localized(RATES), width)]
     return lines
 
 
-def _csv(boards: Sequence[Board], published: Sequence[Published]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
+def _ranks(model: str, boards: Sequence[Board], rates: Mapping[str, float]) -> tuple[str | None, ...]:
+    """Return the value and the rank of a model on every board, and its mean win rate if there are such rates."""
+    cells: list[str | None] = []
     for board in boards:
-        lower, notes = str(board.measure.lower_is_better).lower(), NOTE_SEPARATOR.join(_plain_notes(board, published))
-        for each in board.entries:
-            place = [each.rank, str(each.tied).lower(), each.letters, each.model]
-            figures = [each.value, each.low, each.high, each.items, each.n, each.total, each.coverage]
-            row = [board.benchmark, board.version, board.measure.name, *place, *figures, lower, "models", notes]
-            writer.writerow(map(export_cell, row))
-        people = f"people: {', '.join(board.people)}"
-        for person in board.by_people:
-            figures = [person.value, person.interval_low, person.interval_high, person.items, person.n, person.total]
-            place = ["", "", "", person.model, *figures, person.coverage, lower, people, notes]
-            writer.writerow(map(export_cell, [board.benchmark, board.version, board.measure.name, *place]))
+        entry = next((each for each in board.entries if each.model == model), None)
+        decimals = value_decimals(board.measure)
+        value = None if entry is None else entry.value
+        cells.append(None if entry is None or value is None else f"{fixed(value, decimals)} ({rank_text(entry)})")
+    return (*cells, *([f"{rates[model]:.3f}" if model in rates else None] if rates else []))
+
+
+BOARD_FIELDS = ("items", "n", "total", "coverage")
+BOARD_COLUMNS = (
+    *("benchmark", "version", "measure", "rank", "tied", "letters", "model", "value"),
+    *(*BOARD_FIELDS, "lower_is_better", "of", "notes"),
+)
+"""The columns of boards in CSV; the value has further columns with its ends."""
+
+
+def _board_rows(boards: Sequence[Board], published: Sequence[Published]) -> Table:
+    """Return the rows of all boards as one table for CSV."""
+    rows: list[dict[str, Cell]] = []
+    for board in boards:
+        notes = NOTE_SEPARATOR.join(_plain_notes(board, published))
+        shared: dict[str, Cell] = {"lower_is_better": board.measure.lower_is_better, "notes": notes}
+        named: dict[str, Cell] = {
+            "benchmark": board.benchmark,
+            "version": board.version,
+            "measure": board.measure.name,
+            **shared,
+        }
+        for entry in board.entries:
+            place: dict[str, Cell] = {"rank": entry.rank, "tied": entry.tied, "letters": entry.letters, "of": "models"}
+            rows.append({**named, **place, "model": entry.model, "value": entry, **entry.to_json(*BOARD_FIELDS)})
+        for row in board.by_people:
+            people: dict[str, Cell] = {"of": f"people: {', '.join(board.people)}", "model": row.model, "value": row}
+            rows.append({**named, **people, **row.to_json(*BOARD_FIELDS)})
         for figure in published_on(published, board):
-            place = ["", "", MARK, figure.model, figure.value]
-            row = [board.benchmark, board.version, board.measure.name, *place, *[""] * 6, lower, MARK, notes]
-            writer.writerow(map(export_cell, row))
-    return out.getvalue()
+            value = Estimate(figure.value, "a published figure")
+            rows.append({**named, "letters": MARK, "of": MARK, "model": figure.model, "value": value})
+    return Table(tuple(Column(name, tuple(row.get(name) for row in rows)) for name in BOARD_COLUMNS))
 
 
-def _tables_of(board: Board, published: Sequence[Published]) -> list[PaperTable]:
+def _tables_of(board: Board, published: Sequence[Published]) -> list[Table]:
     """Return a board as a table with its notes and the meaning of ranks, and the table of people if there are any."""
-    others = [(each.model, each.value) for each in published_on(published, board)]
     notes = _plain_notes(board, published)
-    people = [board_of_people(board)] if board.by_people else []
-    return [board_table(board, [*notes, LETTERS], others), *people]
+    people = [people_board_table(board)] if board.by_people else []
+    return [board_table(board, [*notes, LETTERS], _figures_of(board, published)), *people]
 
 
 # Named boards of published runs
@@ -377,18 +327,15 @@ def _list(store: Store, options: Namespace) -> ExitCode:
     if not promoted:
         show_message("no run was promoted yet")
         return ExitCode.SUCCESS
-    rows = [
-        (
-            each.board,
-            each.run_id,
-            localized(each.state) + ("" if each.stands else localized(", until later")),
-            f"{each.created_at:%Y-%m-%d %H:%M}",
-            each.reason or "",
-        )
-        for each in promoted
-    ]
-    headings = ("board", "run", "state", "when", "reason")
-    show_text(*table_lines(text_columns(headings, rows, left=headings)), sep="\n", styled=True)
+    states = [localized(each.state) + ("" if each.stands else localized(", until later")) for each in promoted]
+    columns = (
+        Column("board", tuple(each.board for each in promoted)),
+        Column("run", tuple(each.run_id for each in promoted)),
+        Column("state", tuple(states)),
+        Column("when", tuple(f"{each.created_at:%Y-%m-%d %H:%M}" for each in promoted)),
+        Column("reason", tuple(each.reason or "" for each in promoted)),
+    )
+    show_text(*printed_lines(*columns), sep="\n", styled=True)
     return ExitCode.SUCCESS
 
 

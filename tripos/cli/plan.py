@@ -17,7 +17,7 @@ import orjson
 
 from tripos.cli.benchmarks import run_each
 from tripos.cli.context import compile_command_spec, warning_printer
-from tripos.cli.tables import table_lines, text_columns
+from tripos.cli.tables import printed_lines
 from tripos.releases.frozen import withheld_note
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.early_stopping import EarlyStoppingForecast
@@ -55,7 +55,9 @@ from tripos_runtime.models.base import TOOL
 from tripos_warehouse.measures.study_design import MeasureComponents
 from tripos_warehouse.statistics.power import detectable_difference, least_shown_mean, least_shown_share
 from tripos_warehouse.statistics.variance import CORRELATION
-from tripos_warehouse.tables.text import TextColumn, fold
+from tripos_warehouse.tables.model import Column, Table
+from tripos_warehouse.tables.text import fits, fold
+from tripos_warehouse.tables.values import decimals_of
 
 if TYPE_CHECKING:
     from tripos.runs.planning import RunPreview
@@ -270,8 +272,8 @@ class PlanLine:
     """A line of the table: its label, its counts, and the steps whose calls it counts."""
 
     label: str
-    contexts: str = ""
-    items: str = ""
+    contexts: int | str = ""
+    items: int | str = ""
     steps: tuple[PlannedStepCalls, ...] | None = None
     total: bool = False
 
@@ -306,7 +308,7 @@ def show_plan(
         roles = [role.name for role in plan.roles if any(each.role == role.name for each in planned)]
         lines = list(_lines(plan, planned, items, slots))
         table = _columns_by_role(lines, roles) if len(roles) <= MOST_COLUMNS else _lines_by_role(lines, roles)
-        for line in table_lines(table, sums=True):
+        for line in printed_lines(*table, totals=frozenset([len(table[0].cells) - 1])):
             console.print(Text.from_ansi(line), soft_wrap=True)
         filled = ", ".join(localized(f"{models.get(role, 1)} for {role}") for role in roles)
         say(localized(f"Calls for this many models: {filled}. A reply that cannot be read is asked for once more."))
@@ -345,7 +347,7 @@ def _lines(
     shown = [scenario for scenario in plan.scenarios if scenario.name in items]
     for scenario in shown:
         own = tuple(each for each in planned if each.place == scenario.name)
-        numbers = (f"{scenario.cells:,}", f"{items[scenario.name]:,}")
+        numbers = (scenario.cells, items[scenario.name])
         groups = _by_arms(own, scenario)
         if len(groups) == 1:
             yield PlanLine(scenario.name, *numbers, own)
@@ -354,36 +356,37 @@ def _lines(
         for label, steps in groups.items():
             yield PlanLine(f"  {label}", steps=tuple(steps))
     cells = sum(scenario.cells for scenario in shown)
-    yield PlanLine(localized("total"), f"{cells:,}", f"{sum(items.values()):,}", tuple(planned), total=True)
+    yield PlanLine(localized("total"), cells, sum(items.values()), tuple(planned), total=True)
 
 
-def _columns_by_role(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[TextColumn]:
+def _columns_by_role(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[Column]:
     """Return one column for each role. A heading takes two lines if that saves width; numbers are never broken."""
-    rows = [
-        (
-            line.label,
-            line.contexts,
-            line.items,
-            *(_span(line.steps, role) if line.steps is not None else "" for role in roles),
-        )
-        for line in lines
-    ]
-    heads = ["scenario", "contexts", "items", *(f"{role} calls" for role in roles)]
-    needed = sum(max(map(len, cells)) for cells in zip(heads, *rows, strict=True)) + 2 * (len(heads) - 1)
-    if needed > terminal_width():
-        heads = [*heads[:3], *(f"{role}\ncalls" for role in roles)]
-    return text_columns(heads, rows, left=("scenario",))
+    spans = {role: tuple("" if line.steps is None else _span(line.steps, role) for line in lines) for role in roles}
+    wide, narrow = (
+        [*_counts(lines), *(Column(f"{role}{gap}calls", cells, right=True) for role, cells in spans.items())]
+        for gap in (" ", "\n")
+    )
+    return wide if fits(Table(tuple(wide)), terminal_width()) else narrow
 
 
-def _lines_by_role(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[TextColumn]:
+def _lines_by_role(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[Column]:
     """Return one line for each role, for tables whose columns would not fit."""
-    rows = []
+    shown: list[PlanLine] = []
+    calls: list[tuple[str, str]] = []
     for line in lines:
-        own = [role for role in roles if any(each.role == role for each in line.steps or ())]
-        first = own[0] if own else ""
-        rows.append((line.label, line.contexts, line.items, first, _span(line.steps, first)))
-        rows += [("", "", "", role, _span(line.steps, role)) for role in own[1:]]
-    return text_columns(("scenario", "contexts", "items", "role", "calls"), rows, left=("scenario", "role"))
+        own = [role for role in roles if any(each.role == role for each in line.steps or ())] or [""]
+        shown += [line, *(PlanLine("") for _ in own[1:])]
+        calls += [(role, _span(line.steps, role)) for role in own]
+    by_role = Column("role", tuple(role for role, _ in calls))
+    return [*_counts(shown), by_role, Column("calls", tuple(span for _, span in calls), right=True)]
+
+
+def _counts(lines: Sequence[PlanLine]) -> list[Column]:
+    return [
+        Column("scenario", tuple(line.label for line in lines)),
+        Column("contexts", tuple(line.contexts for line in lines), "count"),
+        Column("items", tuple(line.items for line in lines), "count"),
+    ]
 
 
 def _span(steps: Sequence[PlannedStepCalls] | None, role: str) -> str:
@@ -475,33 +478,25 @@ def _title(plan: DesignPlan) -> str:
 
 def _table(plan: DesignPlan) -> list[str]:
     shown = plan.designs[:SHOWN]
-    repeats = any(each.design.levers.repeats > 1 for each in shown)
-    batches = any(each.design.levers.batch for each in shown)
-    labels = any(each.design.labels for each in shown)
-    heads = ["design", "items", "samples", "judges", "repeats", "labels", "asked", plan.unit, "detects"]
-    rows = [
-        [
-            localized(each.label),
-            f"{each.design.items:,}",
-            str(each.design.levers.samples),
-            str(len(each.judges) or "—"),
-            str(each.design.levers.repeats),
-            f"{each.design.labels:,}" if each.design.labels else "—",
-            localized("in batches" if each.design.levers.batch else "live"),
-            usd(each.design.cost) if plan.unit == "USD" else f"{each.design.cost:,.0f}",
-            f"{each.design.detects:.3g}" if math.isfinite(each.design.detects) else "—",
-        ]
-        for each in shown
-    ]
-    told = {"repeats": repeats, "labels": labels, "asked": batches}
-    left_out = {name for name, is_there in told.items() if not is_there}
-    places = [place for place, head in enumerate(heads) if head not in left_out]
-    return list(
-        table_lines(
-            text_columns([heads[place] for place in places], [[row[place] for place in places] for row in rows],
-                       left=("design", "asked"))
-        )
-    )  # fmt: skip
+    designs = [each.design for each in shown]
+    optional = {
+        "repeats": any(each.levers.repeats > 1 for each in designs),
+        "labels": any(each.labels for each in designs),
+        "asked": any(each.levers.batch for each in designs),
+    }
+    detects = [each.detects if math.isfinite(each.detects) else None for each in designs]
+    columns = (
+        Column("design", tuple(localized(each.label) for each in shown)),
+        Column("items", tuple(each.items for each in designs), "count"),
+        Column("samples", tuple(each.levers.samples for each in designs), "count"),
+        Column("judges", tuple(len(each.judges) or None for each in shown), "count"),
+        Column("repeats", tuple(each.levers.repeats for each in designs), "count"),
+        Column("labels", tuple(each.labels or None for each in designs), "count"),
+        Column("asked", tuple(localized("in batches" if each.levers.batch else "live") for each in designs)),
+        Column(plan.unit, tuple(each.cost for each in designs), "money" if plan.unit == "USD" else "count"),
+        Column("detects", tuple(detects), "number", decimals=decimals_of(detects)),
+    )
+    return list(printed_lines(*(column for column in columns if optional.get(column.key, True))))
 
 
 def _notes(plan: DesignPlan, path: str, pilot: int) -> Iterator[str]:

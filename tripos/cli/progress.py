@@ -52,6 +52,8 @@ from tripos_runtime.asking.progress import RunProgress
 from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.calling import Lane
 from tripos_runtime.scheduling.endpoint import Snapshot
+from tripos_warehouse.tables.model import Column, Table
+from tripos_warehouse.tables.text import UNBOUNDED, lay_out
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -224,7 +226,6 @@ class ProgressSnapshot:
 def live_view(moment: ProgressSnapshot, height: int) -> RenderableType:
     """Return the live view for a terminal of `height` lines. It takes fewer lines than that."""
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
     tally = moment.tally
@@ -232,23 +233,25 @@ def live_view(moment: ProgressSnapshot, height: int) -> RenderableType:
     room = max(FEWEST, height - RESERVED_LINES - max(0, len(under) - USUAL_FOOTER))
     lanes, more = shown_lanes(tally, moment.pace, room)
     done = done_by_lane(tally)
-    table = Table(box=None, pad_edge=False, header_style="dim", show_edge=False, expand=False)
-    table.add_column(localized("role"), no_wrap=True, overflow="ellipsis", max_width=18)
-    table.add_column(localized("scenario"), no_wrap=True, overflow="ellipsis", max_width=24)
-    for name in ("done", "planned", "", "reused", "failed"):
-        table.add_column(localized(name), justify="right", no_wrap=True)
-    for lane in lanes:
-        planned, failed = tally.planned[lane], tally.failed[lane]
-        table.add_row(
-            *lane,
-            f"{done[lane]:,}",
-            f"{planned:,}" if planned else "",
-            percent(done[lane], planned),
-            f"{tally.reused[lane]:,}" if tally.reused[lane] else "",
-            Text(f"{failed:,}" if failed else "", style="red"),
-            style="dim" if planned and done[lane] >= planned else "",
-        )
-    parts: list[Text | Table] = [Text(overall_line(moment), overflow="ellipsis", no_wrap=True), table]
+    planned, failed = ([counts[lane] for lane in lanes] for counts in (tally.planned, tally.failed))
+    shares = [percent(done[lane], count) for lane, count in zip(lanes, planned, strict=True)]
+    columns = (
+        Column("role", tuple(role for role, _ in lanes), wraps=False, max_width=18),
+        Column("scenario", tuple(scenario for _, scenario in lanes), wraps=False, max_width=24),
+        Column("done", tuple(done[lane] for lane in lanes), "count"),
+        Column("planned", tuple(count or "" for count in planned), "count"),
+        Column("share", tuple(shares), heading="", right=True),
+        Column("reused", tuple(tally.reused[lane] or "" for lane in lanes), "count"),
+        Column("failed", tuple(count or "" for count in failed), "count"),
+    )
+    shown = lay_out(Table(columns), UNBOUNDED)
+    parts = [Text(line, overflow="ellipsis", no_wrap=True) for line in (overall_line(moment), *shown.head[:-1])]
+    parts[1].style = "dim"
+    for lane, count, bad, (line,) in zip(lanes, planned, failed, shown.rows, strict=True):
+        row = Text(line, "dim" if count and done[lane] >= count else "", overflow="ellipsis", no_wrap=True)
+        if bad:
+            row.stylize("red", len(line) - len(f"{bad:,}"))
+        parts.append(row)
     if more:
         parts.append(Text(localized(f"and {more:,} more"), style="dim"))
     parts += [Text(line, overflow="ellipsis", no_wrap=True) for line in under]

@@ -6,12 +6,11 @@ import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tripos.cli.context import open_store
-from tripos.cli.tables import PAPER_FORMATS, output_format, show_tables, table_lines, text_columns
+from tripos.cli.tables import PAPER_FORMATS, output_format, printed_lines, show_tables
 from tripos.settings.options import ONLY, PROFILE, SQL, STORE, CompareParameters, ReportParameters
 from tripos.terminal import (
     is_colored,
@@ -24,17 +23,25 @@ from tripos.terminal import (
     terminal_width,
 )
 from tripos_compiler.diagnostics.i18n import localized
-from tripos_compiler.diagnostics.text_format import display_width, percent
+from tripos_compiler.diagnostics.text_format import display_width
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.contexts import select_treatments
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures.confusion import FigureTable, figure_tables, tables_json, tables_text
-from tripos_warehouse.measures.items import AnalysedItem, analysed_items, items_json, items_text
+from tripos_warehouse.measures.confusion import FigureTable, figure_tables, tables_json
+from tripos_warehouse.measures.items import AnalysedItem, analysed_items, items_json
 from tripos_warehouse.query.results import encode_answer
-from tripos_warehouse.report.paper_tables import BestValue, best_values, report_tables
+from tripos_warehouse.report.best_values import best_values
 from tripos_warehouse.report.run_report import Report, report as report_of
-from tripos_warehouse.report.text import further_query, render_headline, render_report
+from tripos_warehouse.report.tables import BestValue, report_tables
+from tripos_warehouse.report.text import (
+    figure_tables_text,
+    further_query,
+    items_text,
+    render_headline,
+    render_report,
+)
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.tables.model import Column
 from tripos_warehouse.views.connect import connect, connect_run
 from tripos_warehouse.views.runs import RunRecord, get_selected, list_runs
 
@@ -48,27 +55,27 @@ def list_main(options: Namespace) -> ExitCode:
     if options.json:
         print_json(rows)
         return ExitCode.SUCCESS
-    people = any(row["people_scores"] for row in rows)
-    shown = []
-    for row in rows:
-        share = row["scored_share"]
-        scored = "—" if share is None else percent(share)
-        name = f"{row['benchmark']} {row['version']}"
-        status = localized(row["status"])
-        status += localized(f", shard {row['shard']}") if row["shard"] else ""
-        status += localized(f", {row['withheld']:,} items withheld") if row["withheld"] else ""
-        counts = (
-            f"{row['samples']:,}",
-            f"{row['scores']:,}",
-            scored,
-            *([f"{row['people_scores']:,}"] if people else []),
-        )
-        shown.append((row["run_id"], name, ", ".join(row["models"]), *counts, status))
-    counted = ("samples", "scores", "scored", *(["by people"] if people else []))
-    headings = ("run", "benchmark", "models", *counted, "status")
-    run, *others = text_columns(headings, shown, left=("run", "benchmark", "models", "status"))
-    show_text(*table_lines([replace(run, whole=True), *others]), sep="\n", styled=True)
+    columns = [
+        Column("run", tuple(row["run_id"] for row in rows), shrinks="last"),
+        Column("benchmark", tuple(f"{row['benchmark']} {row['version']}" for row in rows)),
+        Column("models", tuple(", ".join(row["models"]) for row in rows)),
+        Column("samples", tuple(row["samples"] for row in rows), "count"),
+        Column("scores", tuple(row["scores"] for row in rows), "count"),
+        Column("scored", tuple(row["scored_share"] for row in rows), "share"),
+        Column("by people", tuple(row["people_scores"] for row in rows), "count"),
+        Column("status", tuple(map(_status, rows))),
+    ]
+    if not any(row["people_scores"] for row in rows):
+        columns = [column for column in columns if column.key != "by people"]
+    show_text(*printed_lines(*columns), sep="\n", styled=True)
     return ExitCode.SUCCESS
+
+
+def _status(row: Mapping[str, Any]) -> str:
+    """Return the status of a run in words, with its shard and the number of items withheld."""
+    status = localized(row["status"])
+    status += localized(f", shard {row['shard']}") if row["shard"] else ""
+    return status + (localized(f", {row['withheld']:,} items withheld") if row["withheld"] else "")
 
 
 def main(options: Namespace) -> ExitCode:
@@ -121,7 +128,7 @@ def main(options: Namespace) -> ExitCode:
     else:
         show_report(report, sql=options.sql, options=options)
         if options.confusion:
-            show_text("", tables_text(tables, table_width()).rstrip("\n") or localized(NO_TABLES), sep="\n")
+            show_text("", figure_tables_text(tables, table_width()).rstrip("\n") or localized(NO_TABLES), sep="\n")
         if options.items:
             told = items_text(items, report.run.benchmark, table_width()).rstrip("\n")
             show_text("", told or localized(NO_ITEMS), sep="\n")

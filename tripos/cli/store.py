@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tripos.cli.context import open_store
-from tripos.cli.tables import table_lines, text_columns
+from tripos.cli.tables import printed_lines
 from tripos.runs.records import BatchesUnderWay, BatchUnderWay
 from tripos.settings.options import StoreMergeParameters
 from tripos.terminal import print_json, show_diagnostic, show_message, show_text
@@ -17,6 +17,7 @@ from tripos_compiler.diagnostics.text_format import counted, file_size
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.tables.model import Column
 
 if TYPE_CHECKING:
     from tripos_warehouse.maintenance.merging import Merged
@@ -142,18 +143,15 @@ def _check(store: Store, options: Namespace) -> ExitCode:
     if options.json:
         print_json({**asdict(damaged_parts), "whole": not damaged_parts.damages})
         return ExitCode.SOME_FAILED if damaged_parts.damages else ExitCode.SUCCESS
-    rows = [
-        (
-            each.table,
-            f"{each.parts:,}",
-            f"{each.rows:,}",
-            f"{each.doubles:,}",
-            "—" if each.digest is None else each.digest[:32],
-        )
-        for each in damaged_parts.tables
-    ]
-    headings = ("table", "parts", "rows", "doubles", "content")
-    show_text(*table_lines(text_columns(headings, rows, left=("table", "content"))), sep="\n", styled=True)
+    tables = damaged_parts.tables
+    columns = (
+        Column("table", tuple(each.table for each in tables)),
+        Column("parts", tuple(each.parts for each in tables), "count"),
+        Column("rows", tuple(each.rows for each in tables), "count"),
+        Column("doubles", tuple(each.doubles for each in tables), "count"),
+        Column("content", tuple(None if each.digest is None else each.digest[:32] for each in tables)),
+    )
+    show_text(*printed_lines(*columns), sep="\n", styled=True)
     replaced = f", and {damaged_parts.replaced:,} that were compacted" if damaged_parts.replaced else ""
     show_message(f"\n{counted(damaged_parts.commits, 'commit')}{replaced}")
     if damaged_parts.live:
@@ -184,13 +182,14 @@ def show_batches(store: Store, options: Namespace) -> ExitCode:
         if not uncollected:
             show_message("no batch is under way")
             return ExitCode.SUCCESS
-        rows = [
-            (each.batch, each.model, f"{each.requests:,}", f"{each.made_at:%Y-%m-%d %H:%M}", _left(each.expires_at))
-            for each in uncollected
-        ]
-        headings = ("batch", "model", "requests", "made (UTC)", "expires")
-        columns = text_columns(headings, rows, left=("batch", "model", "made (UTC)", "expires"))
-        show_text(*table_lines(columns), sep="\n", styled=True)
+        columns = (
+            Column("batch", tuple(each.batch for each in uncollected)),
+            Column("model", tuple(each.model for each in uncollected)),
+            Column("requests", tuple(each.requests for each in uncollected), "count"),
+            Column("made_at", tuple(f"{each.made_at:%Y-%m-%d %H:%M}" for each in uncollected), heading="made (UTC)"),
+            Column("expires", tuple(_left(each.expires_at) for each in uncollected)),
+        )
+        show_text(*printed_lines(*columns), sep="\n", styled=True)
         return ExitCode.SUCCESS
     given_up = next((each for each in uncollected if each.batch == options.give_up), None)
     if given_up is None:

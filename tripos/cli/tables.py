@@ -11,37 +11,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tripos.settings.options import FORMAT, INTERVAL, JSON
-from tripos.terminal import escape_controls, is_colored, show_output, show_text, table_width
-from tripos_compiler.diagnostics.i18n import localized
+from tripos.terminal import is_colored, show_output, show_text, table_width
 from tripos_compiler.errors import TriposError
-from tripos_warehouse.tables.markup import WRITERS
-from tripos_warehouse.tables.model import PaperTable
-from tripos_warehouse.tables.text import TextColumn, grid_parts
+from tripos_warehouse.tables.model import Column, Table
+from tripos_warehouse.tables.render import RENDERERS, RenderOptions
+from tripos_warehouse.tables.text import lay_out
 
 
-def table_lines(columns: Sequence[TextColumn], *, sums: bool = False) -> Iterator[str]:
-    """Yield the lines of a table for standard output. With `sums`, the last row holds totals. The heading and the
-    totals are bold if colours are on."""
-    head, body = grid_parts(columns, table_width(), rule=False)
-    colored = is_colored(sys.stdout)
-    for at, line in enumerate([*head, *body], 1):
-        bold = colored and (at <= len(head) or (sums and bool(head) and at == len(head) + len(body)))
-        yield f"\x1b[1m{line}\x1b[0m" if bold else line
-
-
-def text_columns(headings: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str]) -> list[TextColumn]:
-    """Return the columns of a table of rows. Columns whose headings are in `left` hold texts; the others hold
-    numbers."""
-    cells = list(zip(*rows, strict=True)) or [()] * len(headings)
-    return [
-        TextColumn(
-            escape_controls(localized(heading)),
-            tuple(map(escape_controls, texts)),
-            right=heading not in left,
-            fold=heading in left,
-        )
-        for heading, texts in zip(headings, cells, strict=True)
-    ]
+def printed_lines(*columns: Column, totals: frozenset[int] = frozenset()) -> Iterator[str]:
+    """Yield the lines of a table for standard output. The heading and the rows of totals are bold if colours are
+    on."""
+    shown = lay_out(Table(columns, totals=totals), table_width())
+    bold = "\x1b[1m{}\x1b[0m".format if is_colored(sys.stdout) else str
+    yield from map(bold, shown.head[:-1])  # without the rule
+    for row, lines in enumerate(shown.rows):
+        yield from map(bold, lines) if shown.head and row in totals else lines
+    yield from shown.notes
 
 
 PAPER_FORMATS = ("md", "latex", "html")
@@ -65,9 +50,13 @@ def output_format(options: Namespace, *, text_only: Mapping[str, bool] = {}) -> 
     return form
 
 
-def show_tables(tables: Sequence[PaperTable], form: str, options: Namespace) -> None:
-    """Print tables in one of the formats of `PAPER_FORMATS`."""
-    show_text(WRITERS[form](tables, INTERVAL.of(options) or "ci"), end="")
+def show_tables(tables: Sequence[Table], form: str, options: Namespace) -> None:
+    """Print tables in one of the formats of `RENDERERS`."""
+    rendered = RENDERERS[form](tables, RenderOptions(INTERVAL.of(options) or "ci", table_width()))
+    if form in ("csv", "json"):
+        show_output(rendered)
+    else:
+        show_text(rendered, end="")
 
 
 def show_rows(rows: Sequence[Mapping[str, Any]]) -> None:

@@ -18,7 +18,9 @@ from tripos.training.reward_learners import RewardRecipe
 from tripos_compiler.diagnostics.text_format import counted, duration
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.plan import Pairing, Plan
-from tripos_warehouse.tables.text import TextColumn, grid
+from tripos_warehouse.statistics.estimate import Estimate
+from tripos_warehouse.tables.model import Column, Table
+from tripos_warehouse.tables.text import table_lines
 
 
 def summary_lines(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
@@ -147,17 +149,8 @@ def reward_summary_lines(report: Mapping[str, Any], folder: Path) -> Iterator[st
         some = f"{counted(left['pairs'], 'pair')} of {counted(left['topics'], 'topic')}"
         yield f"not tested, for their topics were learned: {some}"
     yield ""
-    rows = [_variant(each) for each in audit["variants"]]
-    rows += [(name, "", f"{value:.3f}", "", "", "") for name, value in audit["rules"].items()]
     null = audit["shuffled_labels"]
-    if null["values"]:
-        spread = "" if null["deviation"] is None else f"sd {null['deviation']:.3f}"
-        rows.append((f"shuffled labels, {len(null['values'])} times", "", f"{null['mean']:.3f}", spread, "", ""))
-    heads = ("learned", "pairs", "right", "95 %", "bag of words", "criteria")
-    cells = list(zip(*rows, strict=True))
-    shown = [place for place in range(len(heads)) if place < 5 or any(cells[place])]
-    columns = [TextColumn(heads[place], cells[place], right=place > 0) for place in shown]
-    yield from grid(columns, WIDTH)
+    yield from table_lines(_audit_table(audit), WIDTH)
     yield ""
     if null["p"] is not None:
         yield f"p = {null['p']:.3f}: so often shuffled labels reach as much"
@@ -176,14 +169,41 @@ def reward_summary_lines(report: Mapping[str, Any], folder: Path) -> Iterator[st
     yield f"a scorer's role takes it: {ROLE} ROLE=reward/{folder}"
 
 
-def _variant(each: Mapping[str, Any]) -> tuple[str, str, str, str, str, str]:
-    model = each["model"]
+def _audit_table(audit: Mapping[str, Any]) -> Table:
+    """Return how often each variant of the model prefers the better reply, beside simple rules and shuffled labels."""
+    variants, rules, null = audit["variants"], audit["rules"], audit["shuffled_labels"]
+    shuffled = [f"shuffled labels, {len(null['values'])} times"] if null["values"] else []
+    more = [None] * (len(rules) + len(shuffled))
+    right = [
+        *(_estimate(each["model"]["mean"], each["model"]["interval"]) for each in variants),
+        *(Estimate(value, "a rule") for value in rules.values()),
+        *(Estimate(null["mean"], "shuffled labels") for _ in shuffled),
+    ]
+    columns = (
+        Column("learned", (*map(_variant, variants), *rules, *shuffled)),
+        Column("pairs", (*(each["pairs"] for each in variants), *more), "count"),
+        Column("right", tuple(right), "number", decimals=3),
+        Column(
+            "SD", (*[None] * (len(variants) + len(rules)), *(null["deviation"] for _ in shuffled)), "number", decimals=3
+        ),
+        Column("bag of words", (*(each["bag_of_words"]["mean"] for each in variants), *more), "number", decimals=3),
+        Column("criteria", (*(_mean(each["criteria"]) for each in variants), *more), "number", decimals=3),
+    )
+    optional = ("SD", "criteria")
+    return Table(tuple(each for each in columns if each.key not in optional or any(c is not None for c in each.cells)))
+
+
+def _estimate(mean: float, interval: Sequence[float] | None) -> Estimate:
+    return Estimate(mean, "one seed") if interval is None else Estimate(mean, low=interval[0], high=interval[1])
+
+
+def _mean(figures: Mapping[str, float] | None) -> float | None:
+    return None if figures is None else figures["mean"]
+
+
+def _variant(each: Mapping[str, Any]) -> str:
     source = each["source"]
-    name = "all" if source is None else f"without {source}" if each["learned"] == "without" else f"{source} alone"
-    interval = "" if model["interval"] is None else f"{model['interval'][0]:.3f} to {model['interval'][1]:.3f}"
-    criteria = "" if each["criteria"] is None else f"{each['criteria']['mean']:.3f}"
-    words = f"{each['bag_of_words']['mean']:.3f}"
-    return name, f"{each['pairs']:,}", f"{model['mean']:.3f}", interval, words, criteria
+    return "all" if source is None else f"without {source}" if each["learned"] == "without" else f"{source} alone"
 
 
 TEST = "data.test.jsonl"

@@ -30,8 +30,9 @@ from tripos.plots.picture import (
 from tripos.settings.options import PlotParameters
 from tripos.view.tables import grid_means
 from tripos_compiler.plan import Figure, Formula, Measure, Measured, Plan
-from tripos_warehouse.report.paper_tables import counts_of
+from tripos_warehouse.report.tables import counts_of
 from tripos_warehouse.tables.text import fold
+from tripos_warehouse.tables.values import count_range
 from tripos_warehouse.views.dimensions import dimension_place
 
 
@@ -55,8 +56,7 @@ def heatmap_picture(source: PictureSource) -> Picture:
     across = [source.label("metric", name) for name in _in_order(source, found, "metric")]
     down = [source.label("scenario", name) for name in _in_order(source, found, "scenario")]
     shown = [model for model in models if any(row["model"] == model for row in rows)]
-    least, most = min(row["n"] for row in rows), max(row["n"] for row in rows)
-    n = f"{least:,}" if least == most else f"{least:,}–{most:,}"
+    n = count_range([row["n"] for row in rows])
 
     def draws(width: float, style: Style) -> AnyChart:
         plots = [(model, _grid(source, rows, model, across, down, width, style, model == shown[-1])) for model in shown]
@@ -135,18 +135,15 @@ def radar_picture(source: PictureSource) -> Picture:
         assert row.value is not None
         low, high = _ends(source, measure, str(row.by[0]))
         at = spokes.index(str(row.by[0]))
-        placed = [
-            None if end is None else (end - low) / (high - low)
-            for end in (row.value, row.interval_low, row.interval_high)
-        ]
+        placed = [None if end is None else (end - low) / (high - low) for end in (row.value, row.low, row.high)]
         rows.append(
             {
                 "spoke": at,
                 name: source.label(name, row.by[0]),
                 "model": row.model,
                 "value": row.value,
-                "low": row.interval_low,
-                "high": row.interval_high,
+                "low": row.low,
+                "high": row.high,
                 "place": placed[0],
                 "place_low": placed[1],
                 "place_high": placed[2],
@@ -329,8 +326,8 @@ def gain_picture(source: PictureSource) -> Picture:
             "row": source.label(measure.by[-1], row.by[-1]) if measure.by else row.model,
             **({"part": source.label(measure.by[0], row.by[0])} if len(measure.by) == 2 else {}),
             "value": row.value,
-            "low": row.interval_low,
-            "high": row.interval_high,
+            "low": row.low,
+            "high": row.high,
             "items": row.items,
             "n": row.n,
         }

@@ -33,7 +33,7 @@ from tripos_warehouse.measures.differences import ModelSide, jackknife_pair_diff
 from tripos_warehouse.query.results import run_query
 from tripos_warehouse.report.history import history_of
 from tripos_warehouse.report.leaderboard import Board, board_notes, headlines, items_by_model
-from tripos_warehouse.report.paper_tables import counts_of
+from tripos_warehouse.report.tables import counts_of
 from tripos_warehouse.statistics.power import detectable_difference, paired_variance, power_of
 from tripos_warehouse.store.store import Store
 

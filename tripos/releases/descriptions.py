@@ -26,6 +26,8 @@ from tripos.releases.manifest import (
 from tripos.settings.options import DATA, MODEL
 from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Plan, Scenario
+from tripos_warehouse.tables.markup import to_markdown
+from tripos_warehouse.tables.model import Column, Table
 
 CROISSANT = "croissant.json"
 CONFORMS_TO = "http://mlcommons.org/croissant/1.1"
@@ -231,12 +233,14 @@ def _body(
     yield from (f"# {benchmark.title} {benchmark.version}", "", describe_measures(plan, about), "")
     yield from ("```console", f"$ tripos verify {benchmark.name}-{benchmark.version}")
     yield from (f"$ tripos run {benchmark.name}-{benchmark.version} {MODEL} PROVIDER/MODEL", "```", "")
-    yield from ("## Items", "", "| scenario | items | what is asked |", "| --- | ---: | --- |")
+    yield from ("## Items", "")
     titles = {scenario.name: _scenario_title(plan, scenario) for scenario in plan.scenarios}
-    for each in items:
-        hidden = f" ({len(each.withheld):,} withheld)" if each.withheld else ""
-        held = hidden if each.path is not None else " (not in this folder)"
-        yield f"| `{each.scenario}` | {each.rows:,}{held} | {_cell(titles[each.scenario])} |"
+    columns = (
+        Column("scenario", tuple(f"`{each.scenario}`" for each in items), has_code=True),
+        Column("items", tuple(map(_item_count, items)), right=True),
+        Column("what is asked", tuple(titles[each.scenario] for each in items)),
+    )
+    yield from to_markdown([Table(columns)]).splitlines()
     yield from ("", "## Measures", "")
     for measure in plan.measures:
         by = f" by {', '.join(measure.by)}" if measure.by else ""
@@ -285,5 +289,7 @@ def _list(title: str, entries: Sequence[str], nothing: str) -> Iterator[str]:
     yield from ([f"- {each}" for each in entries] or [nothing])
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+def _item_count(items: ReleasedItems) -> str:
+    """Return the number of items of a scenario, and how many of them are not published."""
+    hidden = f" ({len(items.withheld):,} withheld)" if items.withheld else ""
+    return f"{items.rows:,}{hidden if items.path is not None else ' (not in this folder)'}"

@@ -72,6 +72,7 @@ from tripos_warehouse.statistics.power import (
     sharpest,
 )
 from tripos_warehouse.statistics.variance import CORRELATION as VARIANCE_CORRELATION, DifferenceComponents, NotEstimable
+from tripos_warehouse.tables.values import count_range
 from tripos_warehouse.views.connect import connect
 from tripos_warehouse.views.runs import all_runs, get_selected
 
@@ -252,8 +253,7 @@ def _number(value: float) -> str:
 
 
 def _listed(sizes: Sequence[int]) -> str:
-    told = [f"{size:,}" for size in sorted(sizes)]
-    return f"{told[0]}–{told[-1]}" if len(told) > MOST_SIZES else ", ".join(told)
+    return count_range(sizes) if len(sizes) > MOST_SIZES else ", ".join(f"{size:,}" for size in sorted(sizes))
 
 
 def independent_items(items: Mapping[str, int], clusterings: Sequence[Clustering]) -> dict[str, int]:

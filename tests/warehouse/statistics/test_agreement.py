@@ -25,7 +25,7 @@ from tripos_warehouse.statistics.agreement import (
     percent_agreement,
     spearman_rho,
 )
-from tripos_warehouse.statistics.result import Estimate
+from tripos_warehouse.statistics.estimate import Estimate
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 FORMS = ("1,1", "2,1", "3,1", "1,k", "2,k", "3,k")

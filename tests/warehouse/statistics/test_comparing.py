@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from tests.lengths import sized
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.multiple_tests import (
     Test,
     benjamini_hochberg,
@@ -20,7 +21,6 @@ from tripos_warehouse.statistics.multiple_tests import (
     rank_by,
     rank_groups,
 )
-from tripos_warehouse.statistics.result import Estimate
 
 PAIRS = np.random.default_rng(8).normal(0.4, 1, (2, 25))
 FIRST, SECOND = (dict(enumerate(values.tolist())) for values in PAIRS)

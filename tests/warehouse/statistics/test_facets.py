@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from tests.lengths import sized
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import generalized, mean_of_cells
-from tripos_warehouse.statistics.result import Estimate
 
 DRAWS = sized(200, 2000)
 LEAST = float(stats.binom.ppf(0.001, DRAWS, 0.94)) / DRAWS

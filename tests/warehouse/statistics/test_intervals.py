@@ -13,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from tests.lengths import sized
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import bootstrap, bootstrap_mean, clopper_pearson, jackknife, mean, wilson
 from tripos_warehouse.statistics.metrics import mean_pass_at_k, mean_pass_hat_k, pass_at_k, pass_hat_k
 from tripos_warehouse.statistics.power import (
@@ -22,7 +23,6 @@ from tripos_warehouse.statistics.power import (
     paired_variance,
     power_of,
 )
-from tripos_warehouse.statistics.result import Estimate
 
 numbers = st.lists(st.integers(-20, 20), min_size=2, max_size=12).filter(lambda values: len(set(values)) > 1)
 

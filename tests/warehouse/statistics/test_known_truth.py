@@ -23,6 +23,7 @@ from tripos_warehouse.statistics.agreement import (
     percent_agreement,
     spearman_rho,
 )
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import bootstrap_mean, clopper_pearson, jackknife, mean, wilson
 from tripos_warehouse.statistics.metrics import mean_pass_at_k
 from tripos_warehouse.statistics.multiple_tests import compare_paired
@@ -35,7 +36,6 @@ from tripos_warehouse.statistics.preferences import (
     self_preference,
     win_rate,
 )
-from tripos_warehouse.statistics.result import Estimate
 
 REPETITIONS = sized(100, 200)
 Random = np.random.Generator

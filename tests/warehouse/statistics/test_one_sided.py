@@ -11,8 +11,8 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from tests.lengths import sized
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import mean_of_cells, negated, p_value_above, upper_bound
-from tripos_warehouse.statistics.result import Estimate
 
 FIGURES = st.builds(
     Estimate,

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from tripos_warehouse.statistics.result import Estimate
+from tripos_warehouse.statistics.estimate import Estimate
 
 PAGES = Path(__file__).parents[3] / "docs/reference/statistics"
 PAGE = "\n".join(path.read_text("utf-8") for path in sorted(PAGES.glob("*.md")))

@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings, strategies as st
 
 from tests.lengths import sized
 from tests.unit_errors import Value, figure, leaf, turned_round
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import mean, mean_of_cells
-from tripos_warehouse.statistics.result import Estimate
 
 Row = tuple[int, int, float, float]
 """The unit, the cell, the value and the weight of a row."""

@@ -20,6 +20,7 @@ from tripos_warehouse.statistics.agreement import (
     percent_agreement,
     spearman_rho,
 )
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import (
     bootstrap,
     bootstrap_mean,
@@ -43,7 +44,6 @@ from tripos_warehouse.statistics.preferences import (
     self_preference_in_grades,
     win_rate,
 )
-from tripos_warehouse.statistics.result import Estimate
 from tripos_warehouse.statistics.validity import (
     RepeatedVerdict,
     calibrate,

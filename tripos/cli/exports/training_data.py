@@ -37,9 +37,10 @@ from tripos_warehouse.exports.training import (
 from tripos_warehouse.files import provenance_path, write_lines
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.report.run_report import STAND_IN_PREFIXES
-from tripos_warehouse.tables.text import TextColumn, decimals_of, grid
+from tripos_warehouse.report.tables import label_columns
+from tripos_warehouse.tables.model import Column, Table
+from tripos_warehouse.tables.text import table_lines
 from tripos_warehouse.views.connect import connect_run
-from tripos_warehouse.views.dimensions import dimension_label
 from tripos_warehouse.views.runs import RunRecord, get_plan
 
 
@@ -212,22 +213,17 @@ def _summary_lines(plan: Plan, query: ReplyQuery, training: TrainingSet, path: P
     yield f"{len(training.examples):,} {noun} by {query.by}, written to {path}"
     if training.best:
         yield ""
-        figures = decimals_of([each.value for each in training.best])
-        labels = [
-            TextColumn(name, tuple(dimension_label(plan, name, each.cell[index]) for each in training.best))
-            for index, name in enumerate(query.per)
-        ]
         models = tuple(
             each.model + (f" (tied with {', '.join(each.ties)})" if each.ties else "") for each in training.best
         )
-        values = tuple(f"{each.value:.{figures}f}" for each in training.best)
-        yield from grid(
-            [*labels, TextColumn("best", models, whole=True), TextColumn("value", values, right=True)], table_width()
-        )
+        values = tuple(each.value for each in training.best)
+        labels = label_columns(plan, query.per, [each.cell for each in training.best], None)
+        columns = (*labels, Column("best", models, shrinks="last"), Column("value", values, "number"))
+        yield from table_lines(Table(columns), table_width())
     yield ""
     found = counts(plan, training)
-    cells = tuple(f"{count:,}" for count in found.values())
-    yield from grid([TextColumn("scenario", tuple(found)), TextColumn(noun, cells, right=True)], table_width())
+    columns = (Column("scenario", tuple(found)), Column(noun, tuple(found.values()), "count"))
+    yield from table_lines(Table(columns), table_width())
     held = [*training.held.subsets, *training.held.runs]
     if held:
         yield ""

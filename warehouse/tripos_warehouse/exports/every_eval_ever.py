@@ -162,7 +162,7 @@ def _measured(plan: Plan, run: RunRecord, measure: Measure, row: MeasureRow, val
     }
     bounds = (measure.low, measure.high)
     method = row.method or "t"
-    details = _score(value, row.standard_error, row.interval_low, row.interval_high, row.n, bounds, method)
+    details = _score(value, row.standard_error, row.low, row.high, row.n, bounds, method)
     details["details"] = {"items": str(row.items), "scores": str(row.n), "expected": str(row.total)}
     source = {"dataset_name": run.benchmark, "source_type": "other"}
     return {

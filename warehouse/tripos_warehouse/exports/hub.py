@@ -20,6 +20,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.units import ExportedFigure, measure_figures
 from tripos_warehouse.files import export_path
 from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.tables.values import interval_text
 from tripos_warehouse.views.runs import RunRecord
 
 DOCUMENTED = "hub-docs 064c7548"
@@ -132,8 +133,8 @@ def _entry(run: RunRecord, figure: ExportedFigure, task: str, source: HubSource)
 def notes_of(run: RunRecord, figure: ExportedFigure) -> str:
     """Return notes on a figure: its interval, the numbers of scores and items, and its run."""
     told = []
-    if figure.low is not None and figure.high is not None:
-        told.append(f"95 % interval {figure.low:.6g} to {figure.high:.6g}")
+    if interval := interval_text(figure, "{:.6g}".format):
+        told.append(f"95 % interval {interval}")
     told.append(f"{figure.n:,} scores of {figure.items:,} items")
     if figure.without_value:
         told.append(f"{figure.without_value:,} scores without a value")

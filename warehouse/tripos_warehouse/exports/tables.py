@@ -31,7 +31,7 @@ from tripos_warehouse.files import export_path
 from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.measure_rows import with_sequential_intervals
 from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.query.results import cell, export_cell
+from tripos_warehouse.tables.data import csv_cell, export_cell
 from tripos_warehouse.views.dimensions import arm_columns
 from tripos_warehouse.views.runs import RunRecord
 
@@ -173,7 +173,7 @@ def write_csv(source: TableSource, path: Path, raw: bool) -> WrittenTable:
         for batch in source.batches:
             columns = []
             for values in batch.columns:
-                cells = [cell(value) for value in values.to_pylist()]
+                cells = [csv_cell(value) for value in values.to_pylist()]
                 if not raw and pa.types.is_string(values.type):
                     safe = [export_cell(text) for text in cells]
                     marked += sum(one is not two for one, two in zip(cells, safe, strict=True))
@@ -282,7 +282,7 @@ def _write(book: Workbook, source: TableSource, path: Path, longest: dict[str, i
                 sheet, row = _sheet(book, source.name if sheets == 1 else f"{source.name} {sheets}", titles), 1
             cells: list[Any] = []
             for name, value in zip(source.schema.names, values, strict=True):
-                pieces = split(cell(value)) if isinstance(value, str | dict | list) else [value]
+                pieces = split(csv_cell(value)) if isinstance(value, str | dict | list) else [value]
                 cut += len(pieces) > 1
                 cells += [_cell(sheet, piece) for piece in pieces] + [None] * (parts[name] - len(pieces))
             sheet.append(cells)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import KW_ONLY, field
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -29,7 +29,9 @@ from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.measure_rows import mean_of_run, with_sequential_intervals
 from tripos_warehouse.measures.study_design import lower_scores
 from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import mean_of_cells
+from tripos_warehouse.statistics.result import CONFIDENCE
 from tripos_warehouse.views.benchmark_views import axis_columns
 from tripos_warehouse.views.dimensions import LANGUAGE, arm_columns
 from tripos_warehouse.views.runs import RunRecord
@@ -405,23 +407,16 @@ def _written(made: ChatCall) -> str:
 
 # Figures
 @dataclass(frozen=True)
-class ExportedFigure:
-    """A figure of one model: a value of a measure, or the mean of one score."""
+class ExportedFigure(Estimate):
+    """The estimate of one model: a value of a measure, or the mean of one score. `n` is the number of scores."""
 
+    _: KW_ONLY
     name: str
     source: str
     """The measure, or the scorer."""
-    value: float | None
-    standard_error: float | None
-    low: float | None
-    high: float | None
-    n: int
     items: int
     without_value: int
     """The number of expected scores without a value."""
-    reason: str | None
-    """The reason for a missing value or interval."""
-    method: str | None = None
     lower_is_better: bool = False
     metric: str | None = None
     """The metric of a mean; `None` for a measure."""
@@ -445,14 +440,9 @@ class ExportedFigure:
         """Return the facts for which other tools have no field, as JSON values."""
         told = {
             "kind": "measure" if self.is_measure else "mean of scores",
-            "low": self.low,
-            "high": self.high,
-            "confidence": None if self.low is None else 0.95,
-            "n": self.n,
-            "items": self.items,
-            "without_value": self.without_value,
-            "method": self.method,
-            "reason": self.reason,
+            **self.to_json("low", "high"),
+            "confidence": None if self.low is None else CONFIDENCE,
+            **self.to_json("n", "items", "without_value", "method", "reason"),
             "scenario": self.scenario,
             "metric": self.metric,
             "evaluator": self.evaluator,
@@ -520,14 +510,10 @@ class ScoreMeans:
             yield ExportedFigure(
                 name=each.name,
                 source=each.first.scorer,
-                value=found.value,
-                standard_error=found.standard_error,
-                low=found.low,
-                high=found.high,
+                **found.to_json("value", "standard_error", "low", "high", "reason"),
                 n=len(each.values),
                 items=len(set(each.clusters)),
                 without_value=each.without,
-                reason=found.reason,
                 lower_is_better=(each.unit.scenario, each.first.metric) in lower,
                 metric=each.first.metric,
                 scenario=each.unit.scenario,
@@ -548,15 +534,8 @@ def measure_figures(connection: Connection, plan: Plan, run: RunRecord, model: s
             figure = ExportedFigure(
                 name=measure.name + (f" [{cell}]" if cell else ""),
                 source=measure.name,
-                value=row.value,
-                standard_error=row.standard_error,
-                low=row.interval_low,
-                high=row.interval_high,
-                n=row.n,
-                items=row.items,
+                **row.to_json("value", "standard_error", "low", "high", "n", "items", "method", "reason"),
                 without_value=max(row.total - row.n, 0),
-                reason=row.reason,
-                method=row.method,
                 lower_is_better=measure.lower_is_better,
                 by=by,
             )

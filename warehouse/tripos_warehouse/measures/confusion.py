@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.language.aggregates import declared_aggregate
 from tripos_compiler.language.figures import aggregates_of, measures_of
 from tripos_compiler.language.scored_values import ScoredStep, scored_inputs, scored_values_of
@@ -17,7 +16,6 @@ from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.figure_sql import pairs_sql
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.results import run_query
-from tripos_warehouse.tables.text import TextColumn, grid, wrapped
 
 KINDS = ("choice", "bool", "integer", "text")
 MOST_CLASSES = 12
@@ -25,7 +23,6 @@ MOST_CLASSES = 12
 BINS = 10
 UNEVEN = 0.001
 """The p-value below which the letters of the right answers are not uniformly distributed."""
-MISSING, ALL = "no value", "all"
 
 
 @dataclass(frozen=True)
@@ -176,49 +173,3 @@ def tables_json(tables: Sequence[FigureTable]) -> dict[str, Any]:
         if isinstance(each, ReliabilityTable)
     ]
     return {"confusion": confusion, "reliability": reliability}
-
-
-def tables_text(tables: Sequence[FigureTable], width: int) -> str:
-    """Return the tables as text, `width` cells wide."""
-    blocks = [
-        _confusion_lines(each, width) if isinstance(each, ConfusionTable) else _bin_lines(each, width)
-        for each in tables
-    ]
-    return "\n".join("\n".join(lines) + "\n" for lines in blocks)
-
-
-def _confusion_lines(table: ConfusionTable, width: int) -> list[str]:
-    head = wrapped(
-        localized(f"{table.measure}, {table.model}: what is right (rows), and what was said (columns)"), width
-    )
-    if not table.counts:
-        return [head, localized(f"{len(table.classes):,} classes are too many for a table")]
-    counts = np.array(table.counts)
-    lacking = bool(counts[:, -1].sum())
-    names = [*table.classes, *([localized(MISSING)] if lacking else [])]
-    columns = [TextColumn("", (*table.classes, localized(ALL)))]
-    for place, name in enumerate(names):
-        cells = [*counts[:, place].tolist(), int(counts[:, place].sum())]
-        columns.append(TextColumn(name, tuple(f"{each:,}" for each in cells), right=True))
-    totals = [*counts.sum(axis=1).tolist(), int(counts.sum())]
-    columns.append(TextColumn(localized(ALL), tuple(f"{each:,}" for each in totals), right=True))
-    remark = [wrapped(localized(table.uneven), width)] if table.uneven else []
-    return [head, *grid(columns, width), *remark]
-
-
-def _bin_lines(table: ReliabilityTable, width: int) -> list[str]:
-    head = wrapped(localized(f"{table.measure}, {table.model}: probabilities, and the share that came true"), width)
-    if not table.bins:
-        return [head, localized("nothing has a value")]
-    cells = [(f"{low:g}–{high:g}", f"{n:,}", f"{mean:.3f}", f"{share:.3f}") for low, high, n, mean, share in table.bins]
-    names = ("bin", "n", "mean", "true")
-    return [
-        head,
-        *grid(
-            [
-                TextColumn(localized(name), column, name != "bin")
-                for name, column in zip(names, zip(*cells, strict=True), strict=True)
-            ],
-            width,
-        ),
-    ]

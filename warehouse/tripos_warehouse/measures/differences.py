@@ -58,6 +58,7 @@ from tripos_warehouse.measures.random_facets import faceted_differences
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.resampling import join_texts
 from tripos_warehouse.query.results import run_query
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import (
     NO_SPREAD,
     ROUNDING,
@@ -68,7 +69,7 @@ from tripos_warehouse.statistics.intervals import (
     with_test,
 )
 from tripos_warehouse.statistics.prediction_powered import InfluencedEstimate
-from tripos_warehouse.statistics.result import Estimate, Floats
+from tripos_warehouse.statistics.result import Floats
 from tripos_warehouse.views.benchmark_views import axis_columns, clusters_of, counts_in_figures
 from tripos_warehouse.views.derived import score_sums_by
 from tripos_warehouse.views.dimensions import LANGUAGE, arm_columns, dimension_label

@@ -41,6 +41,7 @@ from tripos_warehouse.measures.query import Query, has_separate_scores, query_in
 from tripos_warehouse.measures.random_facets import generalized_rows
 from tripos_warehouse.query.connection import Connection, StoreConnection, duckdb
 from tripos_warehouse.query.results import query_rows, run_query
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import (
     ROUNDING,
     SINGLE_CLUSTER,
@@ -58,7 +59,7 @@ from tripos_warehouse.statistics.prediction_powered import (
     expected_half_width,
     prediction_powered_estimate,
 )
-from tripos_warehouse.statistics.result import CONFIDENCE, Estimate, Floats, t_quantile, two_sided
+from tripos_warehouse.statistics.result import CONFIDENCE, Floats, t_quantile, two_sided
 from tripos_warehouse.views.derived import score_sums_by
 from tripos_warehouse.views.dimensions import dimension_place
 
@@ -121,40 +122,22 @@ def corrected_rows(
     by_cell = {(str(each["model"]), tuple(each[name] for name in measure.by)): each for each in records}
     for own in judged:
         each = by_cell.get((own.model, own.by))
-        bare = replace(
-            own,
-            value=None,
-            standard_error=None,
-            interval_low=None,
-            interval_high=None,
-            half_width=None,
-            method=None,
-            items=0,
-            n=0,
-            total=0,
-            coverage=None,
-            judged=own,
-        )
-        if each is None:
-            yield replace(bare, reason="nothing has a value")
-            continue
-        three, why = read_corrected_inputs(each)
+        three, why = (None, "nothing has a value") if each is None else read_corrected_inputs(each)
         if three is None:
-            yield replace(bare, reason=why)
+            yield MeasureRow(None, why, model=own.model, by=own.by, judged=own)
             continue
         result, power = three.corrected(_ends(measure))
-        reach = None if result.low is None or result.high is None else (result.low, result.high)
-        yield replace(
-            bare,
-            value=result.value,
-            standard_error=result.standard_error,
-            interval_low=result.low,
-            interval_high=result.high,
-            half_width=None
-            if reach is None or result.value is None
-            else max(result.value - reach[0], reach[1] - result.value),
-            method=None if reach is None else "corrected",
-            reason=None if reach is not None else result.reason or "nothing shows the error",
+        has_interval = result.low is not None and result.high is not None
+        yield MeasureRow(
+            result.value,
+            None if has_interval else result.reason or "nothing shows the error",
+            result.low,
+            result.high,
+            result.standard_error,
+            method="corrected" if has_interval else None,
+            model=own.model,
+            by=own.by,
+            judged=own,
             items=three.items,
             n=three.n,
             total=three.n,
@@ -312,31 +295,21 @@ def _transform_intervals(
 def _transformed_row(row: MeasureRow, whole: MeasureRow | None, curve: Curve) -> MeasureRow:
     if row.value is None or whole is None:
         return row
-    if whole.interval_low is None or whole.interval_high is None:
-        bare = replace(row, interval_low=None, interval_high=None, half_width=None, method=None)
-        return replace(bare, reason=whole.reason or row.reason)
-    low, high = sorted((curve(whole.interval_low), curve(whole.interval_high)))
+    if whole.low is None or whole.high is None:
+        return row.without_interval(whole.reason or row.reason)
+    low, high = sorted((curve(whole.low), curve(whole.high)))
     if not (in_bounds(low) and in_bounds(high)):
         return row
-    reach = _longer_side(row.value, low, high)
-    return replace(row, interval_low=low, interval_high=high, half_width=reach, method=whole.method, reason=None)
+    return replace(row, low=low, high=high, method=whole.method, reason=None)
 
 
 def _clamped_row(row: MeasureRow, whole: MeasureRow | None, least: float, most: float) -> MeasureRow:
     if row.value is None or whole is None:
         return row
-    if whole.interval_low is None or whole.interval_high is None:
-        return row if row.interval_low is not None else replace(row, reason=whole.reason)
-    low, high = (min(max(end, least), most) for end in (whole.interval_low, whole.interval_high))
-    return replace(
-        row,
-        standard_error=whole.standard_error,
-        interval_low=low,
-        interval_high=high,
-        half_width=_longer_side(row.value, low, high),
-        method="cut",
-        reason=None,
-    )
+    if whole.low is None or whole.high is None:
+        return row if row.low is not None else replace(row, reason=whole.reason)
+    low, high = (min(max(end, least), most) for end in (whole.low, whole.high))
+    return replace(row, standard_error=whole.standard_error, low=low, high=high, method="cut", reason=None)
 
 
 def _failed(connection: Connection, plan: Plan, measure: Measure, row: MeasureRow) -> MeasureRow:
@@ -379,13 +352,12 @@ def _row(measure: Measure, record: dict[str, Any], bounds_if_alike: bool) -> Mea
     excess = record.get("its excess") or 0.0
     if low is not None and high is not None:
         low, high = low - BIAS_FACTOR * max(excess, 0.0), high - BIAS_FACTOR * min(excess, 0.0)
-    half = _longer_side(value, low, high)
     if low is not None and high is not None:
         low = low if ends[0] is None else max(low, ends[0])
         high = high if ends[1] is None else min(high, ends[1])
     past = _out_of_range(record, value, low, high)
     if past is not None:
-        low = high = half = None
+        low = high = None
     reason = None if low is not None else past or _reason(value, error, items, record)
     by = tuple(record[name] for name in measure.by)
     coverage = n / total if total else None
@@ -394,13 +366,12 @@ def _row(measure: Measure, record: dict[str, Any], bounds_if_alike: bool) -> Mea
         by=by,
         value=value,
         standard_error=None if value is None else error,
-        interval_low=low,
-        interval_high=high,
+        low=low,
+        high=high,
         items=items,
         n=n,
         total=total,
         coverage=coverage,
-        half_width=half,
         method=method if low is not None else None,
         reason=reason,
         unseen=math.sqrt(max(0.0, (error or 0.0) ** 2 - float(record.get("shown") or 0.0) ** 2))
@@ -519,11 +490,6 @@ def _reason(value: float | None, error: float | None, items: int, record: Mappin
     if _bounded(record["low"]) is None:
         return "too many draws of the items have no value: nothing shows the error"
     return "all draws of the items give the same value: nothing shows the error"
-
-
-def _longer_side(value: float | None, low: float | None, high: float | None) -> float | None:
-    """Return the distance to the farther end of an interval that is not symmetric."""
-    return None if value is None or low is None or high is None else max(value - low, high - value)
 
 
 def _half_width(standard_error: float | None, df: float) -> float | None:

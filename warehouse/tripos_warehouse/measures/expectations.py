@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from tripos_compiler.plan import Expectation, Measure, Plan
@@ -19,20 +18,7 @@ from tripos_warehouse.views.runs import RunRecord
 
 CLOSE = 1e-9
 """Figures closer than this are equal; the difference is rounding."""
-NOT_TAKEN = MeasureRow(
-    model="",
-    by=(),
-    value=None,
-    standard_error=None,
-    interval_low=None,
-    interval_high=None,
-    items=0,
-    n=0,
-    total=0,
-    coverage=None,
-    half_width=None,
-    reason="nothing was scored",
-)
+NOTHING_SCORED = "nothing was scored"
 
 
 @dataclass(frozen=True)
@@ -92,9 +78,7 @@ class CheckedExpectation:
                     "model": outcome.row.model,
                     **dict(zip(expected.by, outcome.row.by, strict=True)),
                     "held": outcome.held,
-                    "value": outcome.row.value,
-                    "low": outcome.row.interval_low,
-                    "high": outcome.row.interval_high,
+                    **outcome.row.to_json("value", "low", "high"),
                     "margin": outcome.margin,
                     "n": outcome.scored_row.n,
                     "total": outcome.scored_row.total,
@@ -118,8 +102,8 @@ def check_expectation(
     rows = [row for row in table.rows if row.model in models]
     found = {row.model for row in rows}
     nothing = tuple([None] * len(expectation.by))
-    reason = NOT_TAKEN.reason if table.error is None else table.error
-    rows += [replace(NOT_TAKEN, model=model, by=nothing, reason=reason) for model in models if model not in found]
+    reason = NOTHING_SCORED if table.error is None else table.error
+    rows += [MeasureRow(None, reason, model=model, by=nothing) for model in models if model not in found]
     return CheckedExpectation(expectation, tuple(outcome_of(expectation, row) for row in rows), table.error is not None)
 
 
@@ -139,7 +123,7 @@ def expectation_measure(expectation: Expectation) -> Measure:
 
 def outcome_of(expectation: Expectation, row: MeasureRow) -> ExpectationOutcome:
     """Check an expectation for one row of its figure."""
-    compared = {None: row.value, "lower": row.interval_low, "upper": row.interval_high}[expectation.end]
+    compared = {None: row.value, "lower": row.low, "upper": row.high}[expectation.end]
     if row.value is None or compared is None:
         return ExpectationOutcome(row, False, None)
     held, margin = holds(expectation.operator, compared, expectation.value)
@@ -174,38 +158,21 @@ BASELINE = "baseline/"
 """The prefix of the names of baselines."""
 
 
-class ModelEstimate(NamedTuple):
-    """A figure of a model, with the ends of its interval if it has one."""
-
-    model: str
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
-class BelowBaseline:
-    """A figure of a model that is not better than the best baseline in the same cell of a measure: its interval reaches
-    the baseline, or without an interval the value is no better."""
+class BelowBaseline(NamedTuple):
+    """A row that is not better than the best baseline in the same cell of its measure: its interval reaches the
+    baseline, or without an interval the value is no better."""
 
     measure: str
-    by: tuple[Any, ...]
-    model: str
-    value: float
-    low: float | None
-    high: float | None
+    row: MeasureRow
     baseline: str
     baseline_value: float
 
     def to_json(self, dimensions: Sequence[str]) -> dict[str, Any]:
-        """Return it as JSON values; `dimensions` are the names of `by`."""
+        """Return it as JSON values; `dimensions` are those of the measure."""
         return {
             "measure": self.measure,
-            **dict(zip(dimensions, self.by, strict=True)),
-            "model": self.model,
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
+            **dict(zip(dimensions, self.row.by, strict=True)),
+            **self.row.to_json("model", "value", "low", "high"),
             "baseline": self.baseline,
             "baseline_value": self.baseline_value,
         }
@@ -225,26 +192,24 @@ def below_baseline(table: MeasureTable) -> tuple[BelowBaseline, ...]:
 
     Higher is better unless the measure says that lower is better. If it has no direction, the reader must know.
     """
-    cells: dict[tuple[Any, ...], list[ModelEstimate]] = {}
+    cells: dict[tuple[Any, ...], list[MeasureRow]] = {}
     for row in table.rows:
-        cells.setdefault(row.by, []).append(ModelEstimate(row.model, row.value, row.interval_low, row.interval_high))
+        cells.setdefault(row.by, []).append(row)
     lower = table.measure.lower_is_better
     floors = {by: models_below_baseline(rows, lower_is_better=lower) for by, rows in cells.items()}
     return tuple(
-        BelowBaseline(table.measure.name, row.by, row.model, row.value, row.interval_low, row.interval_high, *floor)
+        BelowBaseline(table.measure.name, row, *floor)
         for row in table.rows
         if (floor := floors[row.by].get(row.model)) is not None and row.value is not None
     )
 
 
-def models_below_baseline(
-    rows: Iterable[ModelEstimate], *, lower_is_better: bool = False
-) -> dict[str, tuple[str, float]]:
+def models_below_baseline(rows: Iterable[MeasureRow], *, lower_is_better: bool = False) -> dict[str, tuple[str, float]]:
     """Return the models that are not better than the best baseline of a cell, with the name and the value of that
     baseline.
 
-    >>> rows = [ModelEstimate("baseline/echo", 0.5, 0.3, 0.7), ModelEstimate("a", 0.8, 0.6, 0.9), ModelEstimate("b",
-    ... 0.6, 0.4, 0.8)]
+    >>> ends = {"baseline/echo": (0.5, 0.3, 0.7), "a": (0.8, 0.6, 0.9), "b": (0.6, 0.4, 0.8)}
+    >>> rows = [MeasureRow(value, low=low, high=high, model=name) for name, (value, low, high) in ends.items()]
     >>> models_below_baseline(rows)
     {'b': ('baseline/echo', 0.5)}
     """

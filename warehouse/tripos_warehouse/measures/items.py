@@ -17,7 +17,6 @@ from typing import Any
 import orjson
 
 from tripos_compiler.diagnostics.i18n import localized
-from tripos_compiler.diagnostics.text_format import counted
 from tripos_compiler.language.evaluation import InternalError, Unavailable, evaluate
 from tripos_compiler.language.references import subexpressions
 from tripos_compiler.library.calls import is_call
@@ -28,7 +27,6 @@ from tripos_warehouse import sql
 from tripos_warehouse.measures.confusion import UNEVEN
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.statistics.validity import negative_discrimination, tested_correlation
-from tripos_warehouse.tables.text import TextColumn, grid, wrapped
 from tripos_warehouse.views.derived import analysis_of
 
 FEWEST = 5
@@ -251,10 +249,10 @@ def items_json(items: Sequence[AnalysedItem], most: int | None = None) -> dict[s
         shown[item.metric] += 1
         if most is None or shown[item.metric] <= most:
             rows.append({**asdict(item), "split": item.split})
-    return {"items": rows, "item_counts": [_counts(items, metric) for metric in dict.fromkeys(shown)]}
+    return {"items": rows, "item_counts": [item_counts(items, metric) for metric in dict.fromkeys(shown)]}
 
 
-def _counts(items: Sequence[AnalysedItem], metric: str) -> dict[str, Any]:
+def item_counts(items: Sequence[AnalysedItem], metric: str) -> dict[str, Any]:
     own = [item for item in items if item.metric == metric]
     solved = Counter(item.solved_by for item in own if item.models >= LEAST_MODELS)
     return {
@@ -266,66 +264,6 @@ def _counts(items: Sequence[AnalysedItem], metric: str) -> dict[str, Any]:
         "wrong_key": sum(item.wrong_key for item in own),
         "near": sum(item.near is not None for item in own),
     }
-
-
-def items_text(items: Sequence[AnalysedItem], benchmark: str, width: int) -> str:
-    """Return the items as text, `width` cells wide: a summary of each metric, and its first items as a table."""
-    blocks = []
-    for metric in dict.fromkeys(item.metric for item in items):
-        own = [item for item in items if item.metric == metric]
-        blocks.append("\n".join(_lines(metric, own, benchmark, width)) + "\n")
-    return "\n".join(blocks)
-
-
-def _lines(metric: str, items: Sequence[AnalysedItem], benchmark: str, width: int) -> Iterator[str]:
-    counts = _counts(items, metric)
-    told = localized(f"{metric}: {counted(len(items), 'item')}")
-    parts = {
-        "solved by every model": counts["every_model"],
-        "by no model": counts["no_model"],
-        "judges split": counts["split"],
-        "against the rest": counts["wrong_key"],
-        "nearly another": counts["near"],
-    }
-    yield wrapped("; ".join([told, *(f"{localized(name)} {many:,}" for name, many in parts.items() if many)]), width)
-    first = items[:SHOWN]
-    several = len({item.scenario for item in items}) > 1
-    cells = [
-        (
-            *((item.scenario,) if several else ()),
-            short_id(item.item_id),
-            item.text or "—",
-            _figure(item.share),
-            _figure(item.discrimination),
-            "—" if item.low is None or item.high is None else f"{item.low:.2f} – {item.high:.2f}",
-            _figure(item.apart),
-            ", ".join(item.remarks) or "—",
-        )
-        for item in first
-    ]
-    names = (
-        *(("scenario",) if several else ()),
-        "item",
-        "text",
-        "share",
-        "tells apart",
-        "95 % interval",
-        "judges",
-        "look at",
-    )
-    texts = ("scenario", "item", "text", "look at")
-    columns = [
-        TextColumn(localized(name), column, name not in texts, whole=name == "item", fold=name != "text")
-        for name, column in zip(names, zip(*cells, strict=True), strict=True)
-        if name in ("item", "share") or any(cell != "—" for cell in column)
-    ]
-    yield from grid(columns, width)
-    if len(items) > len(first):
-        yield localized(f"{len(items) - len(first):,} more: from {benchmark}.item_analysis()")
-
-
-def _figure(value: float | None) -> str:
-    return "—" if value is None else f"{value:.2f}"
 
 
 PLACES = (multiple_choice.shuffled_place, multiple_choice.key_place)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from statistics import fmean, stdev
 from typing import Any, NamedTuple, TypeVar
 
@@ -17,9 +17,9 @@ import orjson
 from tripos_compiler.plan import Grade, Plan, Scorer, Verdict
 from tripos_warehouse import sql
 from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import mean
 from tripos_warehouse.statistics.preferences import judge_severity
-from tripos_warehouse.statistics.result import Estimate
 from tripos_warehouse.statistics.validity import (
     Calibration,
     CorrectedPrevalence,
@@ -388,7 +388,24 @@ class JudgeReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values."""
-        return {"format": "tripos.judges/1", **asdict(self)}
+        return {"format": "tripos.judges/1", **as_json(self)}
+
+
+ESTIMATE_FIELDS = (
+    *("value", "reason", "low", "high", "standard_error", "statistic", "df", "p", "n", "clusters", "left_out"),
+)
+"""The fields of an estimate in the JSON of judges."""
+
+
+def as_json(value: Any) -> Any:
+    """Return a dataclass as JSON values, with the dataclasses in it."""
+    if isinstance(value, Estimate):
+        return value.to_json(*ESTIMATE_FIELDS)
+    if is_dataclass(value):
+        return {each.name: as_json(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: as_json(each) for name, each in value.items()}
+    return [as_json(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def report_judges(

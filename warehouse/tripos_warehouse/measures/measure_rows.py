@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Literal
+from dataclasses import KW_ONLY, replace
+from typing import Any, Literal, NamedTuple
 
 from tripos_compiler.plan import Measure
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.statistics.result import Estimate
+from tripos_warehouse.statistics.estimate import Estimate
+from tripos_warehouse.tables.values import Kind
 from tripos_warehouse.views.runs import RunRecord
 
 CLOSE = 1e-9
@@ -103,33 +104,54 @@ UNREAD_COLUMNS = {"unread": "int64", "if_wrong": "float64"}
 """The columns of a headline measure with unreadable replies, with their types."""
 
 
-@dataclass(frozen=True)
-class MeasureRow:
-    """One value of a measure, for one model and one value of each dimension.
+class RowColumn(NamedTuple):
+    """A column of every value of a measure: a property of `MeasureRow` with its type in JSON, CSV and Arrow.
 
-    `interval_low` and `interval_high` bound the 95 % interval. `items` is the number of independent items behind the
-    value, `n` the number of scores that count, and `total` the number that should count. `coverage` is `n / total`, and
-    `None` for an unfinished run: it should have more scores than were asked for.
+    Tables show the columns with `is_count` after the value, as numbers of this `kind`.
     """
 
+    key: str
+    type: str
+    kind: Kind = "number"
+    is_count: bool = False
+
+    def of(self, row: MeasureRow) -> Any:
+        """Return its value in a row."""
+        return getattr(row, self.key)
+
+
+ROW_COLUMNS = (
+    RowColumn("value", "float64"),
+    RowColumn("standard_error", "float64"),
+    RowColumn("low", "float64"),
+    RowColumn("high", "float64"),
+    RowColumn("items", "int64", "count", is_count=True),
+    RowColumn("n", "int64", "count", is_count=True),
+    RowColumn("total", "int64", "count"),
+    RowColumn("coverage", "float64", "share", is_count=True),
+    RowColumn("method", "string", "text"),
+    RowColumn("reason", "string", "text"),
+)
+"""The columns of a value: one more here is in the JSON, the CSV and the Arrow table of a report, and with `is_count` in
+its tables for the terminal and for papers."""
+
+
+@dataclass(frozen=True)
+class MeasureRow(Estimate):
+    """The estimate of a measure for one model and one value of each dimension.
+
+    `items` is the number of independent items behind the value, `n` the number of scores that count, and `total` the
+    number that should count. `coverage` is `n / total`, and `None` for an unfinished run: it should have more scores
+    than were asked for. `method` is `exact`, `logit`, `log`, `t`, `jackknife`, `bootstrap`, `cut`, `corrected`,
+    `generalized` or `sequence`.
+    """
+
+    _: KW_ONLY
     model: str
-    by: tuple[Any, ...]
-    value: float | None
-    standard_error: float | None
-    interval_low: float | None
-    interval_high: float | None
-    items: int
-    n: int
-    total: int
-    coverage: float | None
-    half_width: float | None
-    """The distance from the value to the farther end of the interval; for the method `t`, before the end of the scale
-    cuts it."""
-    method: str | None = None
-    """The method of the interval: `exact`, `logit`, `log`, `t`, `jackknife`, `bootstrap`, `cut`, `corrected` or
-    `generalized`."""
-    reason: str | None = None
-    """Why there is no value, or no interval."""
+    by: tuple[Any, ...] = ()
+    items: int = 0
+    total: int = 0
+    coverage: float | None = None
     judged: MeasureRow | None = None
     """For a measure that people correct: the figure of the judge alone, with an interval for the judge. `items` and `n`
     of the corrected row count what people graded."""
@@ -150,23 +172,14 @@ class MeasureRow:
         if self.judged is None:
             return {}
         own = self.judged
-        values = (own.value, own.interval_low, own.interval_high, self.power)
+        values = (own.value, own.low, own.high, self.power)
         return dict(zip(CORRECTION_COLUMNS, values, strict=True))
 
     @property
     def numbers(self) -> dict[str, Any]:
         """Return the value with its error, interval and counts, as in JSON."""
         return {
-            "value": self.value,
-            "standard_error": self.standard_error,
-            "low": self.interval_low,
-            "high": self.interval_high,
-            "items": self.items,
-            "n": self.n,
-            "total": self.total,
-            "coverage": self.coverage,
-            "method": self.method,
-            "reason": self.reason,
+            **self.to_json(*(each.key for each in ROW_COLUMNS)),
             **({} if self.tried is None else dict(zip(TRY_COLUMNS, self.tried, strict=True))),
             **self.beside,
             **({} if self.unread is None else {"unread": self.unread.count, "if_wrong": self.unread.figure}),
@@ -233,22 +246,11 @@ def with_sequential_intervals(
 
 
 def _row(row: MeasureRow, followed: Mapping[str, Any] | None) -> MeasureRow:
-    bare = replace(
-        row,
-        standard_error=None,
-        interval_low=None,
-        interval_high=None,
-        half_width=None,
-        method=None,
-        coverage=None,
-    )
-    if followed is None:
-        return replace(bare, reason=row.reason or UNFOLLOWED)
-    if row.value is None:
+    bare = replace(row.without_interval(row.reason or UNFOLLOWED), standard_error=None, coverage=None)
+    if followed is None or row.value is None:
         return bare
     low, high, mean = followed["low"], followed["high"], followed["value"]
     if mean is None or abs(row.value - mean) > ROUNDING * max(1.0, abs(mean)):
         told = "the value is no mean of the items as the run read them: scores differ in number or came later"
         return replace(bare, reason=told)
-    half = max(row.value - low, high - row.value)
-    return replace(bare, interval_low=low, interval_high=high, half_width=half, method=SEQUENCE, reason=None)
+    return replace(bare, low=low, high=high, method=SEQUENCE, reason=None)

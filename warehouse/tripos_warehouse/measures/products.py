@@ -99,7 +99,7 @@ def rows_of_cells(plan: Plan, measure: Measure, rows: Sequence[MeasureRow], eval
 def _as_cell(row: MeasureRow, cell: MeasureRow | None) -> MeasureRow:
     if row.value is None or cell is None or cell.value is None or not math.isclose(row.value, cell.value):
         return row
-    ends = {name: getattr(cell, name) for name in ("interval_low", "interval_high", "half_width", "method")}
+    ends = {name: getattr(cell, name) for name in ("low", "high", "method")}
     return replace(row, **ends, reason=cell.reason)
 
 
@@ -230,10 +230,10 @@ def _row_of(
     methods: set[str | None] = set()
     for places, found, power in tables:
         part = found.get((row.model, *(row.by[place] for place in places)))
-        if part is None or part.value is None or part.interval_low is None or part.interval_high is None:
+        if part is None or part.value is None or part.low is None or part.high is None:
             return row
         methods.add(part.method)
-        factors.append(Factor(part.value, part.interval_low, part.interval_high, part.standard_error, power))
+        factors.append(Factor(part.value, part.low, part.high, part.standard_error, power))
     if "bootstrap" in methods:
         return row
     try:
@@ -243,15 +243,13 @@ def _row_of(
     if interval is None:
         return row
     if isinstance(interval, str):
-        bare = replace(row, interval_low=None, interval_high=None, half_width=None, method=None)
-        return replace(bare, reason=interval)
+        return row.without_interval(interval)
     low = interval[0] if ends[0] is None else max(interval[0], ends[0])
     high = interval[1] if ends[1] is None else min(interval[1], ends[1])
     if not (in_bounds(low) and in_bounds(high)):
         return row
-    reach = max(row.value - low, high - row.value)
     method = methods.pop() if len(factors) == 1 else "log"
-    return replace(row, interval_low=low, interval_high=high, half_width=reach, method=method, reason=None)
+    return replace(row, low=low, high=high, method=method, reason=None)
 
 
 def dims_of(plan: Plan, figure: Figure, by: tuple[str, ...]) -> tuple[str, ...]:

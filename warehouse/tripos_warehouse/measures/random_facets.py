@@ -19,8 +19,9 @@ from tripos_warehouse.measures.figure_sql import keys_of_scores, scores_sql
 from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.results import query_rows
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import ROUNDING, SINGLE_ITEM_CELL, generalized, mean_of_cells
-from tripos_warehouse.statistics.result import Estimate, Floats, Ints
+from tripos_warehouse.statistics.result import Floats, Ints
 
 Cell = tuple[Any, ...]
 Key = tuple[Any, ...]
@@ -75,21 +76,11 @@ def generalized_rows(
 def _row(plan: Plan, measure: Measure, row: MeasureRow, scores: FacetedScores | None) -> MeasureRow:
     if row.value is None or scores is None:
         return row
-    items = Estimate(
-        row.value, row.reason, low=row.interval_low, high=row.interval_high, standard_error=row.standard_error
-    )
-    wide = generalized(items, scores.facets(plan), ends=_ends(measure))
+    wide = generalized(row, scores.facets(plan), ends=_ends(measure))
     if wide.low is None or wide.high is None:
-        return replace(row, interval_low=None, interval_high=None, half_width=None, method=None, reason=wide.reason)
-    return replace(
-        row,
-        standard_error=wide.standard_error,
-        interval_low=wide.low,
-        interval_high=wide.high,
-        half_width=max(row.value - wide.low, wide.high - row.value),
-        method="generalized",
-        reason=None,
-    )
+        return row.without_interval(wide.reason)
+    bare = replace(row, standard_error=wide.standard_error, method="generalized", reason=None)
+    return replace(bare, low=wide.low, high=wide.high)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from tripos_warehouse.tables.model import PaperTable
+    from tripos_warehouse.tables.model import Table as ShownTable
 
 
 SHOWN = 20
@@ -50,7 +50,7 @@ class Table(duckdb.DuckDBPyRelation):
         return {"text/plain": str(self), "text/html": to_html(shown), "text/markdown": to_markdown(shown)}
 
 
-def preview(relation: duckdb.DuckDBPyRelation, name: str = "answer") -> PaperTable:
+def preview(relation: duckdb.DuckDBPyRelation, name: str = "answer") -> ShownTable:
     """Return the first rows of a relation as a table, with long texts cut.
 
     >>> table = preview(duckdb.sql("select range as n, repeat('a', 100) as long from range(30)"))

@@ -7,16 +7,13 @@ prevents accidents and foreign SQL; a user who can run Python can write files wi
 
 from __future__ import annotations
 
-import csv
 import io
-import re
 from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -24,7 +21,8 @@ from tripos_compiler.files import write_atomically
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.statements import statements_of, translate_errors
-from tripos_warehouse.tables.text import values_of
+from tripos_warehouse.tables.data import csv_text, json_text
+from tripos_warehouse.tables.values import values_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -112,44 +110,9 @@ def encode_answer(table: pa.Table, form: str) -> str:
 
 
 def _csv(table: pa.Table) -> bytes:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.column_names)
-    for batch in table.to_batches():
-        for row in zip(*(values_of(column, maps=None) for column in batch.columns), strict=True):
-            writer.writerow([export_cell(value) for value in row])
-    return text.getvalue().encode()
-
-
-RISKY = ("=", "+", "-", "@", "\t", "\r")
-"""Beginnings of a text that a spreadsheet may read as a formula when it opens a CSV file (OWASP, CSV injection)."""
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-
-
-def export_cell(value: Any) -> Any:
-    """Return a value as a CSV cell that no spreadsheet reads as a formula: a text that begins like one is prefixed with
-    an apostrophe; a number is not.
-
-    >>> export_cell("=1+1"), export_cell("-5"), export_cell("- one"), export_cell(-5), export_cell(None)
-    ("'=1+1", '-5', "'- one", -5, '')
-    """
-    written = cell(value)
-    if not isinstance(written, str):
-        return written
-    marked = f"'{written}" if written.startswith(RISKY) and not _NUMBER.fullmatch(written) else written
-    # Before Python 3.13 a carriage return is not quoted, so the rest of the text would begin a new row.
-    return marked.replace("\r\n", "\n").replace("\r", "\n") if "\r" in marked else marked
-
-
-def cell(value: Any) -> Any:
-    """Return a value as a CSV cell: empty for null, `true` and `false`, and JSON for a nested value.
-
-    >>> cell(None), cell(True), cell(["a"]), cell(1.5)
-    ('', 'true', '["a"]', 1.5)
-    """
-    if isinstance(value, dict | list):
-        return _json_text(value)
-    return {None: "", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else value
+    batches = ([values_of(column, maps=None) for column in batch.columns] for batch in table.to_batches())
+    rows = (row for columns in batches for row in zip(*columns, strict=True))
+    return csv_text(table.column_names, rows).encode()
 
 
 def _parquet(table: pa.Table) -> bytes:
@@ -163,30 +126,17 @@ def _parquet(table: pa.Table) -> bytes:
 
 
 def _json(table: pa.Table) -> bytes:
-    lines = [_json_text(row) for row in _records(table)]
+    lines = [json_text(row) for row in _records(table)]
     return ("[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n").encode()
 
 
 def _jsonl(table: pa.Table) -> bytes:
-    return "".join(_json_text(row) + "\n" for row in _records(table)).encode()
+    return "".join(json_text(row) + "\n" for row in _records(table)).encode()
 
 
 def _records(table: pa.Table) -> list[dict[str, Any]]:
     columns = [values_of(column) for column in table.columns]
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def _json_text(value: Any) -> str:
-    options = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z
-    return orjson.dumps(value, default=_json_number, option=options).decode()
-
-
-def _json_number(value: Any) -> Any:
-    from decimal import Decimal
-
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() and abs(value) < 2**53 else float(value)
-    return str(value)
 
 
 _FORMS: dict[str, Callable[[pa.Table], bytes]] = {".csv": _csv, ".parquet": _parquet, ".json": _json, ".jsonl": _jsonl}

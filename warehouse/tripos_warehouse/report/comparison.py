@@ -20,7 +20,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tripos_compiler.diagnostics.diagnostic import suggest
-from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.language.aggregates import is_of_all_models
 from tripos_compiler.language.contexts import Clustering
 from tripos_compiler.language.figures import aggregates_of, measures_of
@@ -53,6 +52,7 @@ from tripos_warehouse.measures.measure_rows import (
     followed_difference,
 )
 from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import (
     NO_SPREAD,
     ROUNDING,
@@ -64,8 +64,7 @@ from tripos_warehouse.statistics.intervals import (
     upper_bound,
 )
 from tripos_warehouse.statistics.multiple_tests import benjamini_hochberg, fixed_sequence
-from tripos_warehouse.statistics.result import Estimate
-from tripos_warehouse.tables.text import NULL_TEXT, TextColumn, decimals_of, grid
+from tripos_warehouse.tables.values import estimate_text, interval_text
 from tripos_warehouse.views.benchmark_views import axis_columns, clusterings_of, counts_in_figures, separate_people
 from tripos_warehouse.views.dimensions import LANGUAGE, arm_columns, dimension_label, dimension_place
 from tripos_warehouse.views.runs import RunRecord
@@ -847,15 +846,15 @@ def verdict(row: ComparedRow, tests: int = 1, decimals: int = 2) -> str:
     """Return the verdict of a row, in words; it is one of `tests` tests.
 
     >>> from dataclasses import replace
-    >>> from tripos_warehouse.statistics.result import Estimate
+    >>> from tripos_warehouse.statistics.estimate import Estimate
     >>> found = Estimate(0.31, low=0.12, high=0.5, standard_error=0.09, df=40, p=0.002, n=41, clusters=41)
     >>> made = ComparedRow("RIGHT", "", 7, 7.31, found, 0.004, True)
     >>> verdict(made)
-    'B is better by 0.31 (0.12 to 0.50)'
+    'B is better by 0.31 [0.12, 0.50]'
     >>> verdict(ComparedRow("OFF", "", 7, 7.31, found, 0.004, True, lower_is_better=True))
-    'A is better by 0.31 (0.12 to 0.50)'
+    'A is better by 0.31 [0.12, 0.50]'
     >>> verdict(replace(made, p=0.08, equivalence=Equivalence(0.4, 0.16, 0.46, 0.16, 0.001, "not worse")))
-    'B is not worse by 0.4 or more (0.16 to 0.46)'
+    'B is not worse by 0.4 or more [0.16, 0.46]'
     """
     difference = row.difference
     if difference.value is None:
@@ -876,7 +875,8 @@ def verdict(row: ComparedRow, tests: int = 1, decimals: int = 2) -> str:
     # From the side of the higher value, so that the interval matches the sentence.
     low, high = (difference.low, difference.high) if apart > 0 else (-difference.high, -difference.low)
     within = None if row.equivalence is None else _margin_verdict(row.equivalence, decimals)
-    interval = f"{size} ({low:.{decimals}f} to {high:.{decimals}f})"
+    ahead = Estimate(abs(apart), low=low, high=high)
+    interval = estimate_text(ahead, f"{{:.{decimals}f}}".format)
     if row.is_apart:
         return f"{claim} {interval}" if within is None else f"{claim} {interval}; {within}"
     if within is not None:
@@ -898,16 +898,17 @@ def _margin_verdict(equivalence: Equivalence, decimals: int) -> str | None:
         return None
     margin = f"{equivalence.margin:g}"
     places = max(decimals, len(margin.partition(".")[2]) + 1)
-    interval = f"{equivalence.low:.{places}f} to {equivalence.high:.{places}f}"
+    ends = Estimate(0.0, low=equivalence.low, high=equivalence.high)
+    interval = interval_text(ends, f"{{:.{places}f}}".format)
     match equivalence.verdict:
         case "equivalent":
-            return f"equivalent within {margin} ({interval})"
+            return f"equivalent within {margin} {interval}"
         case "not worse":
-            return f"B is not worse by {margin} or more ({interval})"
+            return f"B is not worse by {margin} or more {interval}"
         case "different":
-            return f"not shown to be within {margin} ({interval})"
+            return f"not shown to be within {margin} {interval}"
         case "undecided":
-            return f"undecided within {margin} ({interval})"
+            return f"undecided within {margin} {interval}"
 
 
 def _rounded_up(bound: float, decimals: int) -> str:
@@ -924,36 +925,6 @@ def _rounded_up(bound: float, decimals: int) -> str:
 def verdicts(section: Section, tests: int, decimals: int = 2) -> list[str]:
     """Return the verdict of each row of a section; each is one of `tests` tests."""
     return [verdict(row, tests, decimals) for row in section.rows]
-
-
-def render_comparison(comparison: Comparison, width: int = 80) -> list[str]:
-    """Return the lines of a comparison: a table and the verdicts of every section, and what it leaves out."""
-    lines: list[str] = []
-    for section in comparison.sections:
-        if section.rows:
-            lines += ["", localized(TITLES[section.kind]), *_table(section, comparison.tests, width)]
-    lines += ["", *map(localized, notes_of(comparison))]
-    return lines
-
-
-def _table(section: Section, tests: int, width: int) -> Iterable[str]:
-    rows = section.rows
-    decimals = decimals_of([value for row in rows for value in (row.a, row.b)])
-    names = [f"{row.name} ({row.of})" if row.of else row.name for row in rows]
-    columns = [
-        TextColumn(localized(section.kind), tuple(names)),
-        TextColumn("A", tuple(f"{row.a:.{decimals}f}" for row in rows), right=True),
-        TextColumn("B", tuple(f"{row.b:.{decimals}f}" for row in rows), right=True),
-        TextColumn("B − A", tuple(_signed(row.difference.value, decimals) for row in rows), right=True),
-        TextColumn("error", tuple(_format_value(row.difference.standard_error, decimals) for row in rows), right=True),
-        TextColumn("p", tuple(_p(row.p) for row in rows), right=True),
-        TextColumn("q", tuple(_p(row.q) for row in rows), right=True),
-        TextColumn(localized("pairs"), tuple(f"{row.difference.n:,}" for row in rows), right=True),
-        TextColumn(localized("items"), tuple(f"{row.difference.clusters:,}" for row in rows), right=True),
-    ]
-    yield from grid(columns, width)
-    for name, told in zip(names, verdicts(section, tests, decimals), strict=True):
-        yield f"  {name}{localized(': ')}{localized(told)}"
 
 
 def notes_of(comparison: Comparison) -> Iterable[str]:
@@ -1015,18 +986,6 @@ def _corrected_measures(comparison: Comparison) -> tuple[str, ...]:
             and abs(row.difference.value - (row.b - row.a)) > ROUNDING
         )
     )
-
-
-def _signed(value: float | None, decimals: int) -> str:
-    return NULL_TEXT if value is None else f"{value:+z.{decimals}f}"
-
-
-def _format_value(value: float | None, decimals: int) -> str:
-    return NULL_TEXT if value is None else f"{value:.{decimals}f}"
-
-
-def _p(value: float | None) -> str:
-    return NULL_TEXT if value is None else "< .001" if value < 0.001 else f"{value:.3f}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -14,7 +14,9 @@ from xml.etree import ElementTree
 
 from tripos_warehouse.measures.expectations import CheckedExpectation, ExpectationOutcome
 from tripos_warehouse.report.comparison import ComparedRow, Comparison, Side, verdicts
-from tripos_warehouse.report.text import MOCKED, too_few, why_undecided
+from tripos_warehouse.report.tables import too_few
+from tripos_warehouse.report.text import MOCKED, why_undecided
+from tripos_warehouse.tables.values import estimate_text
 from tripos_warehouse.views.runs import RunRecord
 
 if TYPE_CHECKING:
@@ -116,11 +118,10 @@ def describe_outcome(gate: CheckedExpectation, outcome: ExpectationOutcome) -> s
         return f"there is no value: {row.reason}"
     if outcome.margin is None:
         return f"it is {row.value:.4g}, with {why_undecided(outcome)}"
-    interval = "" if row.interval_low is None else f" (95 % interval {row.interval_low:.4g} to {row.interval_high:.4g})"
     end = "" if gate.expectation.end is None else f"its {gate.expectation.end} end "
     off = "" if outcome.held else f", {end}off by {abs(outcome.margin):.4g}"
-    off = off if outcome.covered else f": {too_few(gate, outcome)}"
-    return f"it is {row.value:.4g}{interval}{off}"
+    off = off if outcome.covered else f": {too_few(gate.expectation, outcome)}"
+    return f"it is {estimate_text(row, '{:.4g}'.format)}{off}"
 
 
 def _replies(report: Report) -> ElementTree.Element:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import KW_ONLY, field, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -24,9 +24,8 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.training import metric_weights
 from tripos_warehouse.measures.differences import ModelSide, jackknife_pair_differences, paired_means
 from tripos_warehouse.measures.evaluation import evaluate, has_separate_people
-from tripos_warehouse.measures.expectations import ModelEstimate, models_below_baseline
+from tripos_warehouse.measures.expectations import models_below_baseline
 from tripos_warehouse.measures.measure_rows import (
-    CORRECTION_COLUMNS,
     EXAGGERATED_DIFFERENCES,
     INTERRUPTED,
     STOPPED_EARLY,
@@ -34,7 +33,6 @@ from tripos_warehouse.measures.measure_rows import (
     UNFOLLOWED,
     MeasureRow,
     MeasureTable,
-    UnreadScores,
     followed_difference,
     with_sequential_intervals,
 )
@@ -42,9 +40,9 @@ from tripos_warehouse.measures.unread import with_unread
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.report.comparison import spans_of
 from tripos_warehouse.report.remarks import selection_of, unread_sentence
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.multiple_tests import rank_by
-from tripos_warehouse.statistics.result import Estimate
-from tripos_warehouse.tables.text import decimals_of
+from tripos_warehouse.tables.values import decimals_of, estimate_text
 from tripos_warehouse.views.benchmark_views import (
     clusterings_of,
     clusters_of,
@@ -296,21 +294,14 @@ OTHER_ROLES = "others took part in its replies"
 
 
 @dataclass(frozen=True)
-class BoardEntry:
-    """The entry of a model: its value, the 95 % interval, and the number of items.
+class BoardEntry(MeasureRow):
+    """The row of a model, which has a value, with its place. `coverage` is known if all its runs finished.
 
-    `n` of `total` scores count, and `coverage` is their share, if all its runs finished. `rank` is 1 plus the number of
-    models that are significantly better; models that share one of the `letters` are not significantly different.
+    `rank` is 1 plus the number of models that are significantly better; models that share one of the `letters` are not
+    significantly different.
     """
 
-    model: str
-    value: float
-    low: float | None
-    high: float | None
-    items: int
-    n: int
-    total: int
-    coverage: float | None
+    _: KW_ONLY
     rank: int
     tied: bool
     letters: str
@@ -319,12 +310,6 @@ class BoardEntry:
     """The runs whose rows it has."""
     partner_models: tuple[str, ...] = ()
     """The models that filled other roles in its replies, as `role=model`."""
-    reason: str | None = None
-    """Why there is no interval."""
-    beside: Mapping[str, float | None] = field(default_factory=dict)
-    """For a measure that people correct: the judge's figure with its interval, and λ."""
-    unread: UnreadScores | None = None
-    """The scores whose reply could not be read, if there are any."""
 
 
 @dataclass(frozen=True)
@@ -368,8 +353,7 @@ class Board:
     @property
     def no_better_than(self) -> dict[str, tuple[str, float]]:
         """The models whose interval reaches the best baseline on the board, with its name and value."""
-        rows = [ModelEstimate(each.model, each.value, each.low, each.high) for each in self.entries]
-        return models_below_baseline(rows, lower_is_better=self.measure.lower_is_better)
+        return models_below_baseline(self.entries, lower_is_better=self.measure.lower_is_better)
 
     @property
     def graded_by_others(self) -> bool:
@@ -390,13 +374,7 @@ class Board:
                     "rank": each.rank,
                     "tied": each.tied,
                     "letters": each.letters,
-                    "value": each.value,
-                    "low": each.low,
-                    "high": each.high,
-                    "items": each.items,
-                    "n": each.n,
-                    "total": each.total,
-                    "coverage": each.coverage,
+                    **each.to_json("value", "low", "high", "items", "n", "total", "coverage"),
                     "graders": list(each.graders),
                     "runs": list(each.runs),
                     "company": list(each.partner_models),
@@ -421,19 +399,8 @@ class Board:
         }
 
     def _people(self) -> dict[str, Any]:
-        names = ("value", "items", "n", "total", "coverage", "reason")
-        return {
-            "evaluators": list(self.people),
-            "models": [
-                {
-                    "model": row.model,
-                    "low": row.interval_low,
-                    "high": row.interval_high,
-                    **{name: getattr(row, name) for name in names},
-                }
-                for row in self.by_people
-            ],
-        }
+        names = ("model", "low", "high", "value", "items", "n", "total", "coverage", "reason")
+        return {"evaluators": list(self.people), "models": [row.to_json(*names) for row in self.by_people]}
 
 
 def leaderboard(
@@ -516,30 +483,19 @@ def _board(
     often = [each.rank for each in ranks]
     standings = []
     for each in ranks:
-        row = rows_with_value[each.model]
-        assert row.value is not None
-        ends = row.interval_low, row.interval_high
-        of_it = graders.get(each.model, ())
-        tied = often.count(each.rank) > 1
-        beside = shown_runs.get(each.model, ()), company.get(each.model, ())
-        standing = BoardEntry(
-            each.model,
-            row.value,
-            *ends,
-            row.items,
-            row.n,
-            row.total,
-            None if stopped & set(shown_runs.get(each.model, ())) else row.coverage,
-            each.rank,
-            tied,
-            each.letters,
-            of_it,
-            *beside,
-            row.reason,
-            row.beside,
-            row.unread,
+        row, own_runs = rows_with_value[each.model], shown_runs.get(each.model, ())
+        if stopped & set(own_runs):
+            row = replace(row, coverage=None)
+        entry = BoardEntry(
+            **vars(row),
+            rank=each.rank,
+            tied=often.count(each.rank) > 1,
+            letters=each.letters,
+            graders=graders.get(each.model, ()),
+            runs=own_runs,
+            partner_models=company.get(each.model, ()),
         )
-        standings.append(standing)
+        standings.append(entry)
     return Board(
         newest.benchmark,
         newest.version,
@@ -655,7 +611,7 @@ WHOLE_COVERAGE = 0.995
 """With a lower coverage, a figure does not represent all scores."""
 
 
-def is_short(each: BoardEntry | MeasureRow) -> bool:
+def is_short(each: MeasureRow) -> bool:
     """Return true if the coverage is too low for the figure to represent all scores."""
     return each.total > 0 and each.n / each.total < WHOLE_COVERAGE
 
@@ -665,12 +621,9 @@ def board_notes(board: Board) -> list[BoardNote]:
     notes = [] if board.entries else [BoardNote("empty", "no model has a value", caution=False)]
     if board.measure.corrected:
         for each in board.entries:
-            judged, low, high = (each.beside.get(name) for name in CORRECTION_COLUMNS[:3])
-            if judged is not None:
-                ends = "" if low is None or high is None else f" ({low:.4g} – {high:.4g})"
-                text = (
-                    f"{each.model}: the judge alone has {judged:.4g}{ends}, an interval of the judge and not of people"
-                )
+            if each.judged is not None and each.judged.value is not None:
+                judged = estimate_text(each.judged, "{:.4g}".format)
+                text = f"{each.model}: the judge alone has {judged}, an interval of the judge and not of people"
                 notes.append(BoardNote("judged", text, caution=False))
     if board.measure.random:
         those = " * ".join(board.measure.random)

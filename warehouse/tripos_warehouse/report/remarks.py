@@ -30,9 +30,10 @@ from tripos_warehouse.measures.measure_rows import (
     UnreadScores,
 )
 from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.validity import judge_stability
 from tripos_warehouse.store.schemas import HUMAN
-from tripos_warehouse.tables.text import decimals_of
+from tripos_warehouse.tables.values import decimals_of, estimate_text
 from tripos_warehouse.views.benchmark_views import clusterings_of, lacks_clusters
 from tripos_warehouse.views.dimensions import shows_several_times
 from tripos_warehouse.views.runs import RunRecord
@@ -264,12 +265,12 @@ def _settled(run: RunRecord) -> Iterator[Remark]:
         first, other = (each["model"], each["other"]) if ahead else (each["other"], each["model"])
         ends = (each["low"], each["high"]) if ahead else (-each["high"], -each["low"])
         decimals = decimals_of([each["value"] or 0, *ends])
-        size, low, high = (f"{value:.{decimals}f}" for value in (abs(each["value"] or 0), *ends))
+        size = estimate_text(Estimate(abs(each["value"] or 0), low=ends[0], high=ends[1]), f"{{:.{decimals}f}}".format)
         many = each["items"]
         cell = ", ".join(f"{axis} {value}" for axis, value in (each.get("by") or {}).items())
         where = f"{each['name']} [{cell}]" if cell else each["name"]
         if each["settled"]:
-            told = f"{first} is above {other} by {size} ({low} to {high}) in {where}, after {many:,} items"
+            told = f"{first} is above {other} by {size} in {where}, after {many:,} items"
             yield Remark("settled", told)
         else:
             yield Remark("settled", f"{first} and {other} are not told apart in {where}, after {many:,} items")

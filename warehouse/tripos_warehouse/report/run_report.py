@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from tripos_compiler.diagnostics.i18n import localized, reader_language
-from tripos_compiler.diagnostics.text_format import percent, usd
+from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.diagnostics.text_format import usd
 from tripos_compiler.language.aggregates import declared_aggregate
 from tripos_compiler.language.contexts import ArmSelection, Clustering
 from tripos_compiler.language.figures import aggregates_of, measures_of
@@ -28,6 +28,7 @@ from tripos_warehouse.measures.figure_sql import sql_of
 from tripos_warehouse.measures.figures import MissingResults, find_missing, why_not_computed
 from tripos_warehouse.measures.measure_rows import (
     CORRECTION_COLUMNS,
+    ROW_COLUMNS,
     UNREAD_COLUMNS,
     MeasureTable,
     with_sequential_intervals,
@@ -38,10 +39,10 @@ from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.report.leaderboard import headlines
 from tripos_warehouse.report.remarks import STAND_IN_NOTE, Remark, cut_remarks, find_remarks, unread_remarks
 from tripos_warehouse.store.schemas import HUMAN
-from tripos_warehouse.tables.text import NULL_TEXT, TextColumn, grid, wrapped
+from tripos_warehouse.tables.values import NULL_TEXT
 from tripos_warehouse.views.benchmark_views import clusterings_of, separate_people
 from tripos_warehouse.views.connect import copied_scores
-from tripos_warehouse.views.dimensions import dimension_heading, dimension_label, shows_several_times
+from tripos_warehouse.views.dimensions import shows_several_times
 from tripos_warehouse.views.runs import RunRecord
 
 if TYPE_CHECKING:
@@ -49,9 +50,6 @@ if TYPE_CHECKING:
 
 
 LANGUAGE = "language"
-ALL = "all"
-MOST_VALUES = 8
-"""The printed report has axes with at most this many values; its JSON has all of them."""
 
 
 @dataclass(frozen=True)
@@ -115,66 +113,14 @@ def _of(connection: Connection, plan: Plan, run: RunRecord, made: GeneratedDatas
                 yield GenerationYield(made.name, axis, name, slots, filled, attempts, why)
 
 
-def yield_lines(plan: Plan, yields: tuple[GenerationYield, ...], width: int, table_width: int) -> list[str]:
-    """Return a table of yields, by axes of few values, and below it a line for each data set with rejected attempts."""
-    many = {axis.name for axis in plan.axes if len(axis.values) > MOST_VALUES}
-    yields = tuple(each for each in yields if each.by not in many)
-    heads, language = [each for each in yields if each.by is None], reader_language()
-    contexts = [
-        ALL
-        if each.by is None
-        else f"{dimension_heading(plan, each.by, language)} {dimension_label(plan, each.by, each.value, language)}"
-        for each in yields
-    ]
-    columns = [
-        TextColumn(localized("data set"), tuple(each.dataset if each.by is None else "" for each in yields)),
-        TextColumn("", tuple(contexts)),
-        TextColumn(localized("slots"), tuple(f"{each.slots:,}" for each in yields), right=True),
-        TextColumn(localized("made"), tuple(f"{each.made:,}" for each in yields), right=True),
-        TextColumn(localized("attempts"), tuple(f"{each.attempts:,}" for each in yields), right=True),
-        TextColumn(
-            localized("accepted"),
-            tuple(NULL_TEXT if each.rate is None else percent(each.rate) for each in yields),
-            right=True,
-        ),
-    ]
-    told = [_yield_line(each) for each in heads if each.reasons or each.made < each.slots]
-    return [*grid(columns, table_width), *(wrapped(line, width) for line in told)]
-
-
-def _yield_line(each: GenerationYield) -> str:
-    """Return why attempts were rejected, and the number of slots given up.
-
-    >>> _yield_line(GenerationYield("item", None, None, 4, 3, 6, {"verify": 2, "too_near": 1}))
-    'item: 1 given up; rejected: verify 2, too_near 1'
-    """
-    parts = [localized(f"{each.slots - each.made:,} given up")] if each.made < each.slots else []
-    if each.reasons:
-        parts.append(
-            localized("rejected")
-            + localized(": ")
-            + ", ".join(f"{reason} {count:,}" for reason, count in each.reasons.items())
-        )
-    return f"{each.dataset}: {'; '.join(parts)}"
-
-
 MOCK = "mock/"
 STAND_IN_PREFIXES = ("local/", MOCK)
 """Prefixes of stand-in models: their figures show that the pipeline works, and nothing about a model."""
 
+STORED = ("value", "standard_error", "low", "high", "items", "n", "total", "method", "reason")
+"""The fields of a row that the table `measures` of a store has."""
 _FIRST = {"measure": "string", "model": "string"}
-_LAST = {
-    "value": "float64",
-    "standard_error": "float64",
-    "low": "float64",
-    "high": "float64",
-    "items": "int64",
-    "n": "int64",
-    "total": "int64",
-    "coverage": "float64",
-    "method": "string",
-    "reason": "string",
-}
+_LAST = {each.key: each.type for each in ROW_COLUMNS}
 """The columns of measures before and after those of dimensions, with their types."""
 
 
@@ -333,7 +279,7 @@ class Report:
         people = replace(self, measures=tuple(self.by_people.values())).to_arrow()
         whole = pa.concat_tables([self.to_arrow(), people], promote_options="default")
         reached = {
-            (table.measure.name, each.by, each.model): each.baseline
+            (table.measure.name, each.row.by, each.row.model): each.baseline
             for table in self.measures
             for each in below_baseline(table)
         }
@@ -375,15 +321,7 @@ class Report:
                 "measure": table.measure.name,
                 "model": row.model,
                 "dims": orjson.dumps(dict(zip(table.measure.by, row.by, strict=True))).decode(),
-                "value": row.value,
-                "standard_error": row.standard_error,
-                "low": row.interval_low,
-                "high": row.interval_high,
-                "items": row.items,
-                "n": row.n,
-                "total": row.total,
-                "method": row.method,
-                "reason": row.reason,
+                **row.to_json(*STORED),
                 **row.beside,
             }
             for table in self.measures

@@ -1,49 +1,156 @@
-"""A measure as a pivot table with models, or pairs of evaluators, side by side, in any width."""
+"""Every result of a run as tables: measures, boards, comparisons, judges, histories, expectations and items.
+
+The same tables are rendered for the terminal, for papers and as data (`tables.render`). With a `language` they have the
+titles of that language; otherwise names as in the spec, and values in the first language of the benchmark.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from tripos_compiler.diagnostics.i18n import localized, reader_language
+from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import percent
 from tripos_compiler.language.aggregates import declared_aggregate, is_of_all_models
-from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measured, Plan
+from tripos_compiler.plan import Aggregate, Constant, Expectation, Figure, Formula, Measure, Measured, Plan
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
-from tripos_warehouse.tables.text import GAP, NULL_TEXT, TextColumn, decimals_of, grid
+from tripos_warehouse.measures.figure_sql import graders_of
+from tripos_warehouse.measures.measure_rows import ROW_COLUMNS, MeasureRow, MeasureTable
+from tripos_warehouse.report.remarks import STAND_IN_NOTE, unread_remarks
+from tripos_warehouse.statistics.estimate import Estimate
+from tripos_warehouse.tables.model import Cell, Column, Table, number_of
+from tripos_warehouse.tables.text import without_counts
+from tripos_warehouse.tables.values import Range, count_range, decimals_of, range_text, share_range
 from tripos_warehouse.views.dimensions import dimension_heading, dimension_label
 
+if TYPE_CHECKING:
+    from tripos_warehouse.measures.confusion import ConfusionTable, ReliabilityTable
+    from tripos_warehouse.measures.expectations import CheckedExpectation, ExpectationOutcome
+    from tripos_warehouse.measures.items import AnalysedItem
+    from tripos_warehouse.measures.judges import JudgedMetric
+    from tripos_warehouse.report.comparison import Comparison, Section
+    from tripos_warehouse.report.history import HistoryLine, HistoryPoint
+    from tripos_warehouse.report.leaderboard import Board, BoardEntry
+    from tripos_warehouse.report.run_report import GenerationYield, Report
 
-def with_interval(row: MeasureRow, figure: Callable[[float | None], str]) -> str:
-    """Return `value ±half` if the interval is symmetric, in the decimals that `figure` prints, otherwise the value with
-    its bounds: `3.00 (2.00–3.00)`; without an interval the value alone."""
-    value, low, high = row.value, row.interval_low, row.interval_high
-    if row.half_width is None or value is None:
-        return figure(value)
-    # An interval of `t` is symmetric until an end of the scale cuts it.
-    if row.method != "t" and low is not None and high is not None and figure(value - low) != figure(high - value):
-        return f"{figure(value)} ({figure(low)}–{figure(high)})"
-    return f"{figure(value)} ±{figure(row.half_width)}"
-
-
-LABEL_ROOM = 16
-"""The width below which a label would be cut, in cells."""
 PAIR = "pair"
-ALL = "all models"
+ALL_MODELS = "all models"
+MEAN = "mean"
+NO_SCORES = "no scores"
+JUDGE_INTERVAL = "the interval speaks of the judge, and not of people"
+BestValue = tuple[str, tuple[Any, ...], str]
+"""The name of a measure, a cell of it, and the best model there."""
+COUNT_COLUMNS = tuple(each for each in ROW_COLUMNS if each.is_count)
+"""The columns of a row that tables show after its value."""
 
-Cells = Mapping[str, MeasureRow]
-"""The values of a line, by heading."""
+
+# Measures
+def report_tables(report: Report, best: Collection[BestValue] = ()) -> list[Table]:
+    """Return a table for each measure that a report shows, and one for people who are kept separate."""
+    tables = []
+    for table in report.measures:
+        if has_one_evaluator(table):
+            continue
+        name, caption = f"{report.run.benchmark}-{table.measure.name}", title_of(table)
+        tables.append(_report_table(report, table, best, comparable_measures(report, table), name, caption))
+        if table.measure.corrected and table.rows:
+            caption = f"{title_of(table.judge_table)} of the judge alone: {JUDGE_INTERVAL}"
+            tables.append(_report_table(report, table.judge_table, (), (), f"{name}-judge", caption))
+        if (people := report.by_people.get(table.measure.name)) is not None:
+            caption = f"{title_of(people)}, of people: {', '.join(report.apart)}"
+            others = tuple(report.by_people.values())
+            tables.append(_report_table(report, people, (), others, f"{name}-people", caption))
+    return tables
 
 
-@dataclass(frozen=True)
-class PivotLine:
-    """A line of the table: its labels, and the values by heading. `keyed` if it is a cell of the measure, and not a
-    mean of cells."""
+def _report_table(
+    report: Report,
+    table: MeasureTable,
+    best: Collection[BestValue],
+    others: Sequence[MeasureTable],
+    name: str,
+    caption: str,
+) -> Table:
+    if table.error is not None:
+        return Table((), name, caption, (f"No values: {table.error}",))
+    if not table.rows:
+        why = report.not_computed.get(table.measure.name)
+        return Table((), name, caption, (f"{NO_SCORES}: {why}" if why else NO_SCORES,))
+    models = models_of(table, report.run.models)
+    chosen = {(cell, model) for named, cell, model in best if named == table.measure.name}
+    shown = pivot_table(report.plan, table, models, others, best=chosen)
+    shown = without_counts(shown) if shown is not None else rows_table(report.plan, table, models, best=chosen)
+    caution = (STAND_IN_NOTE,) if report.uses_stand_in_models else ()
+    notes = (*_reading_notes(table.rows), *_unread(table), *_missing_parts(report), *caution)
+    return replace(shown, name=name, caption=caption, notes=notes)
 
-    labels: tuple[str, ...]
-    cells: Cells
-    is_cell: bool = True
+
+def _unread(table: MeasureTable) -> Iterable[str]:
+    """Yield what values of a headline measure would be if unreadable replies counted as wrong."""
+    for remark in unread_remarks([table]):
+        yield f"{remark.text}."
+
+
+def _missing_parts(report: Report) -> Iterable[str]:
+    """Yield why figures do not cover everything that the benchmark plans."""
+    if not report.run.ended:
+        yield f"The run is {report.run.status}, so not all that was planned is here."
+    for remark in report.remarks:
+        if remark.kind == "selection":
+            yield f"{remark.text[:1].upper()}{remark.text[1:]}."
+        elif remark.kind == "settled":
+            yield f"{remark.text}."
+
+
+def _reading_notes(rows: Sequence[MeasureRow]) -> Iterable[str]:
+    """Yield the scores and items behind values, and why some values are missing."""
+    yield f"{counts_of(rows)}."
+    missing = [row for row in rows if row.value is None and row.reason]
+    for reason in dict.fromkeys(row.reason for row in missing):
+        yield f"No value: {reason}."
+
+
+COUNTS = "n = {n} scores of {items} items; coverage {coverage}"
+
+
+def counts_of(rows: Sequence[MeasureRow], form: str = COUNTS) -> str:
+    """Return the numbers of scores and items behind values, in the wording of `form`."""
+    coverage = share_range([row.coverage for row in rows])
+    return form.format(
+        n=count_range([row.n for row in rows]), items=count_range([row.items for row in rows]), coverage=coverage
+    )
+
+
+def title_of(table: MeasureTable) -> str:
+    """Return the name of a measure with its dimensions."""
+    by = ", ".join(table.measure.by)
+    named = f"{table.measure.name} by {by}" if by else table.measure.name
+    named += ", corrected by people" if table.measure.corrected else ""
+    named += f", across {' * '.join(table.measure.random)} as sample" if table.measure.random else ""
+    return f"{named} (lower is better)" if table.measure.lower_is_better else named
+
+
+def models_of(table: MeasureTable, order: Sequence[str]) -> list[str]:
+    """Return the models of a table: first those in `order`."""
+    models = [model for model in order if any(row.model == model for row in table.rows)]
+    return models + sorted({row.model for row in table.rows} - set(models))
+
+
+def comparable_measures(report: Report, table: MeasureTable) -> list[MeasureTable]:
+    """Return the measures that may be the mean of a table's cells: a measure without people is no mean of cells with
+    them."""
+    graders = graders_of(table.measure)
+    return [other for other in report.measures if not report.apart or graders_of(other.measure) == graders]
+
+
+def has_one_evaluator(table: MeasureTable) -> bool:
+    """Return true if a measure would put evaluators side by side, and there is only one."""
+    by = table.measure.by
+    if "evaluator" in by:
+        place = by.index("evaluator")
+        return len({row.by[place] for row in table.rows}) == 1
+    return PAIR in by and not table.rows and table.error is None
 
 
 def is_pooled(plan: Plan, figure: Figure) -> bool:
@@ -60,80 +167,140 @@ def is_pooled(plan: Plan, figure: Figure) -> bool:
     return True
 
 
-def pivoted(
+def rows_table(
+    plan: Plan,
+    table: MeasureTable,
+    models: Sequence[str],
+    *,
+    best: Collection[tuple[tuple[Any, ...], str]] = (),
+    language: str | None = None,
+) -> Table:
+    """Return a table with one row per model and value of the dimensions; without dimensions the best value comes
+    first. A figure of all models has one row per value."""
+    measure = table.measure
+    rows: list[MeasureRow] = [row for row in table.rows if row.model in models]
+    pooled = is_pooled(plan, measure.figure)
+    if pooled:
+        rows, models = [replace(row, model=ALL_MODELS) for row in rows if row.model == models[0]], [ALL_MODELS]
+    rows.sort(key=lambda row: models.index(row.model))
+    if measure.by:
+        order = list(dict.fromkeys(row.by for row in table.rows))
+        rows.sort(key=lambda row: order.index(row.by))
+    else:
+        rows = best_first(rows, lower_is_better=measure.lower_is_better)
+    columns = label_columns(plan, measure.by, [row.by for row in rows], language)
+    if len(models) > 1 or not measure.by:
+        columns.append(Column("model", tuple(row.model for row in rows), shrinks="last"))
+    emphasis = {place: 1 for place, row in enumerate(rows) if (row.by, row.model) in best}
+    return Table((*columns, value_column(rows, emphasis=emphasis), *count_columns([[row] for row in rows])))
+
+
+def best_first(rows: Sequence[MeasureRow], *, lower_is_better: bool) -> list[MeasureRow]:
+    """Return rows from the best value to the worst; those without a value are last."""
+    sign = 1.0 if lower_is_better else -1.0
+    return sorted(rows, key=lambda row: float("inf") if row.value is None else sign * row.value)
+
+
+def label_columns(
+    plan: Plan, names: Sequence[str], cells: Sequence[Sequence[Any]], language: str | None
+) -> list[Column]:
+    """Return the columns of dimensions, for rows with these values of them."""
+    return [
+        Column(
+            name,
+            tuple(dimension_label(plan, name, each[place], language) for each in cells),
+            **_heading(plan, name, language),
+            hides_repeats=True,
+        )
+        for place, name in enumerate(names)
+    ]
+
+
+def _heading(plan: Plan, name: str, language: str | None) -> dict[str, Any]:
+    heading = name.replace("_", " ") if language is None else dimension_heading(plan, name, language)
+    return {"heading": heading, "is_name": True}
+
+
+def value_column(
+    cells: Sequence[Estimate | None], key: str = "value", *, emphasis: Mapping[int, int] | None = None
+) -> Column:
+    """Return a column of estimates with the decimals that they need."""
+    decimals = decimals_of([None if each is None else each.value for each in cells])
+    return Column(key, tuple(cells), "number", decimals=decimals, emphasis=emphasis or {})
+
+
+def count_columns(rows: Sequence[Sequence[MeasureRow]]) -> list[Column]:
+    """Return the columns of counts, for the values of each line."""
+    return [
+        Column(each.key, tuple(_whole([each.of(row) for row in line]) for line in rows), each.kind, is_count=True)
+        for each in COUNT_COLUMNS
+    ]
+
+
+def _whole(numbers: Sequence[Any]) -> Cell:
+    """Return the only number of a line, or the range of several."""
+    ends = Range.of(numbers)
+    return None if ends is None else ends.low if ends.low == ends.high else ends
+
+
+# Models side by side
+@dataclass(frozen=True)
+class PivotLine:
+    """A line of a pivot table: its labels, and the values by heading. `is_cell` is true for a cell of the measure, and
+    false for a mean of cells."""
+
+    labels: tuple[str, ...]
+    cells: Mapping[str, MeasureRow]
+    is_cell: bool = True
+
+
+def pivot_table(
     plan: Plan,
     table: MeasureTable,
     models: Sequence[str],
     others: Sequence[MeasureTable],
+    *,
+    best: Collection[tuple[tuple[Any, ...], str]] = (),
     language: str | None = None,
-) -> tuple[tuple[str, ...], list[str], list[PivotLine]] | None:
-    """Return the dimensions of the lines, the models or pairs side by side, and the lines; None if there is nothing to
-    put side by side. Their means follow the cells, if one of `others` is such a mean. Values have their names in
-    `language`, or in the first language of the benchmark."""
+) -> Table | None:
+    """Return a table with models, or pairs of evaluators, side by side; None if there is nothing to put side by side.
+    Means of the cells follow them, if one of `others` is such a mean."""
     pooled = is_pooled(plan, table.measure.figure)
     rest = tuple(dim for dim in table.measure.by if dim != PAIR) if pooled else table.measure.by
     if not rest or (pooled and PAIR not in table.measure.by) or (not pooled and len(models) < 2):
         return None
     heads = [str(value) for value in _order(table, PAIR)] if pooled else list(models)
     means = [each for each in others if _is_mean(each, table)]
-    return rest, heads, list(_lines(plan, table, rest, means, models[0] if pooled else None, language))
-
-
-def side_by_side(
-    plan: Plan, table: MeasureTable, models: Sequence[str], others: Sequence[MeasureTable], width: int
-) -> list[str] | None:
-    """Return the lines of the table, at most `width` cells wide; None if there is nothing to put side by side, or no
-    room. Their means follow the cells, if one of `others` is such a mean.
-
-    If the table does not fit, it drops in this order: the columns of counts, which become a note; the names of columns,
-    which become letters; the intervals.
-    """
-    language = reader_language()
-    found = pivoted(plan, table, models, others, language)
-    if found is None:
-        return None
-    rest, heads, lines = found
-    rows = [row for line in lines for row in line.cells.values()]
-    decimals = decimals_of([row.value for row in rows])
-    titles = [dimension_heading(plan, each, language) for each in rest]
-    letters = [_letter(place) for place in range(len(heads))]
-    legend = [f"{letter}  {head}" for letter, head in zip(letters, heads, strict=True)]
-    counted = [line for line in lines if line.is_cell]
-    behind = _all(counted)
-    told = f"items {number_range([row.items for row in behind])}, n {number_range([row.n for row in behind])}"
-    told = localized(f"{told}, coverage {coverage(behind)}")
-    widest = max((row.half_width for row in rows if row.half_width is not None), default=None)
-    without = [] if widest is None else [localized(f"95 % intervals: at most ±{widest:.{decimals}f}")]
-    for names, counts, intervals, notes in (
-        (heads, True, True, []),
-        (heads, False, True, [told]),
-        (letters, False, True, [*legend, told]),
-        (letters, False, False, [*legend, told, *without]),
-    ):
-        columns = [
-            *_labels(titles, lines),
-            *_values(names, heads, lines, decimals, intervals),
-            *(counts_of([list(line.cells.values()) for line in lines]) if counts else []),
-        ]
-        needed = [column.width if column.right else min(column.width, LABEL_ROOM) for column in columns]
-        if sum(needed) + len(GAP) * (len(needed) - 1) <= width:
-            return [*grid(columns, width), *notes]
-    return None
-
-
-class HasCoverage(Protocol):
-    """A row of a measure or of a board."""
-
-    @property
-    def coverage(self) -> float | None:
-        """The share of the scores behind its value."""
-
-
-def coverage(rows: Sequence[HasCoverage]) -> str:
-    """Return the share of the scores behind values; for several, the lowest and the highest."""
-    shares = [row.coverage for row in rows if row.coverage is not None]
-    ends = dict.fromkeys(percent(share) for share in (min(shares), max(shares))) if shares else [NULL_TEXT]
-    return "–".join(ends).replace("%–", "–")
+    lines = list(_lines(plan, table, rest, means, models[0] if pooled else None, language))
+    decimals = decimals_of([row.value for line in lines for row in line.cells.values()])
+    labels = [
+        Column(
+            name,
+            tuple(line.labels[place] for line in lines),
+            **_heading(plan, name, language),
+            hides_repeats=True,
+        )
+        for place, name in enumerate(rest)
+    ]
+    values = [
+        Column(
+            head,
+            tuple(line.cells.get(head) for line in lines),
+            "number",
+            heading=head,
+            is_name=True,
+            decimals=decimals,
+            emphasis={
+                place: 1
+                for place, line in enumerate(lines)
+                if line.is_cell and (row := line.cells.get(head)) is not None and (row.by, row.model) in best
+            },
+        )
+        for head in heads
+    ]
+    counts = count_columns([list(line.cells.values()) for line in lines])
+    totals = frozenset(place for place, line in enumerate(lines) if not line.is_cell)
+    return Table((*labels, *values, *counts), totals=totals)
 
 
 def _is_mean(other: MeasureTable, table: MeasureTable) -> bool:
@@ -147,10 +314,12 @@ def _is_mean(other: MeasureTable, table: MeasureTable) -> bool:
         return False
     if figure.of != table.measure.figure.model_copy(update={"by": table.measure.by}):
         return False
-    own = tuple(dim for dim in table.measure.by if dim != PAIR)
+    dimensions = tuple(dim for dim in table.measure.by if dim != PAIR)
     kept = tuple(dim for dim in other.measure.by if dim != PAIR)
     return (
-        len(kept) < len(own) and own[: len(kept)] == kept and (PAIR in table.measure.by) == (PAIR in other.measure.by)
+        len(kept) < len(dimensions)
+        and dimensions[: len(kept)] == kept
+        and (PAIR in table.measure.by) == (PAIR in other.measure.by)
     )
 
 
@@ -163,23 +332,20 @@ def _lines(
     language: str | None,
 ) -> Iterator[PivotLine]:
     """Yield the lines, each mean after the cells that it averages."""
-    found = _by_key(table, rest, only)
+    cells = _by_key(table, rest, only)
     tables = [_by_key(each, tuple(d for d in each.measure.by if d != PAIR), only) for each in means]
-    keys = list(found)
-    before: tuple[Any, ...] = ()
+    keys = list(cells)
     for place, key in enumerate(keys):
-        labels = [dimension_label(plan, dim, value, language) for dim, value in zip(rest, key, strict=True)]
-        same = next((i for i, (one, other) in enumerate(zip(before, key, strict=False)) if one != other), 0)
-        yield PivotLine(tuple("" if i < same else label for i, label in enumerate(labels)), found[key])
-        before = key
+        labels = tuple(dimension_label(plan, dim, value, language) for dim, value in zip(rest, key, strict=True))
+        yield PivotLine(labels, cells[key])
         following = keys[place + 1] if place + 1 < len(keys) else None
         for values in sorted(tables, key=lambda each: -len(next(iter(each), ()))):
             length = len(next(iter(values), ()))
             ends = following is None or following[:length] != key[:length]
             if ends and key[:length] in values:
-                told = ["" for _ in rest]
-                told[length] = localized("mean", language or "en")
-                yield PivotLine(tuple(told), values[key[:length]], is_cell=False)
+                rest_of_it = [""] * (len(rest) - length - 1)
+                mean = (*labels[:length], localized(MEAN, language or "en"), *rest_of_it)
+                yield PivotLine(mean, values[key[:length]], is_cell=False)
 
 
 def _by_key(
@@ -187,13 +353,13 @@ def _by_key(
 ) -> dict[tuple[Any, ...], dict[str, MeasureRow]]:
     """Return the rows by their dimensions except that of pairs, and then by heading."""
     by = table.measure.by
-    found: dict[tuple[Any, ...], dict[str, MeasureRow]] = {}
+    rows: dict[tuple[Any, ...], dict[str, MeasureRow]] = {}
     for row in table.rows:
         if only is None or row.model == only:
             named = dict(zip(by, row.by, strict=True))
             key = tuple(named[dim] for dim in rest)
-            found.setdefault(key, {})[row.model if only is None else str(named[PAIR])] = row
-    return found
+            rows.setdefault(key, {})[row.model if only is None else str(named[PAIR])] = row
+    return rows
 
 
 def _order(table: MeasureTable, dim: str) -> list[Any]:
@@ -201,56 +367,378 @@ def _order(table: MeasureTable, dim: str) -> list[Any]:
     return sorted({row.by[place] for row in table.rows}, key=str)
 
 
-def _all(lines: Sequence[PivotLine]) -> list[MeasureRow]:
-    return [row for line in lines for row in line.cells.values()]
+# Headlines
+def measures_table(tables: Sequence[MeasureTable], models: Sequence[str]) -> Table:
+    """Return a table with a line for each measure without dimensions, and a column for each model; of a single model,
+    a column of values."""
+    rows = [{row.model: row for row in table.rows} for table in tables]
+    decimals = tuple(decimals_of([row.value for row in of.values()]) for of in rows)
+    several = len(models) > 1
+    values = [
+        Column(
+            model if several else "value",
+            tuple(of.get(model) for of in rows),
+            "number",
+            heading=model if several else None,
+            is_name=several,
+            decimals=decimals,
+        )
+        for model in models
+    ]
+    counts = count_columns([list(of.values()) for of in rows])
+    return Table((Column("measure", tuple(measure_title(table.measure) for table in tables)), *values, *counts))
 
 
-def _labels(titles: Sequence[str], lines: Sequence[PivotLine]) -> list[TextColumn]:
-    return [TextColumn(title, tuple(line.labels[place] for line in lines)) for place, title in enumerate(titles)]
+def models_table(tables: Sequence[MeasureTable], models: Sequence[str]) -> Table:
+    """Return a table with a line for each model, and a column for each measure without dimensions."""
+    columns = [Column("model", tuple(models))]
+    for table in tables:
+        rows = {row.model: row for row in table.rows}
+        column = value_column([rows.get(model) for model in models], table.measure.name)
+        decimals = decimals_of([row.value for row in table.rows])
+        title = measure_title(table.measure)
+        columns.append(replace(column, heading=title, is_name=True, breaks_heading=True, decimals=decimals))
+    return Table(tuple(columns))
 
 
-def _values(
-    names: Sequence[str], heads: Sequence[str], lines: Sequence[PivotLine], decimals: int, intervals: bool
-) -> list[TextColumn]:
-    def figure(value: float | None) -> str:
-        return NULL_TEXT if value is None else f"{value:.{decimals}f}"
+def measure_title(measure: Measure) -> str:
+    """Return the name of a measure, and whether lower values are better, in the reader's language."""
+    return measure.name + (localized(" (lower is better)") if measure.lower_is_better else "")
 
-    def cell(row: MeasureRow | None) -> str:
-        if row is None:
-            return NULL_TEXT
-        return with_interval(row, figure) if intervals else figure(row.value)
 
+# Boards
+def board_table(board: Board, notes: Sequence[str] = (), published: Sequence[tuple[str, float]] = ()) -> Table:
+    """Return a board, with `published` figures of other sources below its models. The first value stands out if the
+    model shares a letter with no other model."""
+    from tripos_warehouse.report.leaderboard import is_short
+
+    others = "".join(each.letters for each in board.entries[1:])
+    is_apart = bool(others) and not set(board.entries[0].letters) & set(others)
+    more: list[None] = [None] * len(published)
+    values = [*board.entries, *(Estimate(value, "a published figure") for _, value in published)]
+    coverage = [None if each.total == 0 else each.n / each.total for each in board.entries]
+    is_partial = any(map(is_short, board.entries))
+    columns = (
+        Column("rank", (*map(rank_text, board.entries), *more)),
+        Column("model", (*(each.model for each in board.entries), *(model for model, _ in published)), max_width=32),
+        Column(
+            "value",
+            tuple(values),
+            "number",
+            decimals=value_decimals(board.measure),
+            emphasis={0: 1} if is_apart else {},
+        ),
+        Column("items", (*(each.items for each in board.entries), *more), "count"),
+        Column("n", (*(each.n for each in board.entries), *more), "count"),
+        *([Column("coverage", (*coverage, *more), "share")] if is_partial else []),
+        Column("group", (*(each.letters for each in board.entries), *["published" for _ in more])),
+    )
+    turned = " (lower is better)" if board.measure.lower_is_better else ""
+    caption = f"{board.benchmark} {board.version}: {board.measure.name}{turned}"
+    return Table(columns, f"{board.benchmark}-{board.measure.name}", caption, tuple(notes))
+
+
+def value_decimals(measure: Measure) -> int:
+    """Return the decimals of the values of a board: three on a scale of length 1 or less, otherwise two."""
+    return 3 if measure.low is not None and measure.high is not None and measure.high - measure.low <= 1 else 2
+
+
+def rank_text(entry: BoardEntry) -> str:
+    """Return the rank of an entry of a board; `=` if it is shared."""
+    return f"{entry.rank}{'=' if entry.tied else ''}"
+
+
+def people_board_table(board: Board) -> Table:
+    """Return the values by people who are not part of a board."""
+    rows = board.by_people
+    columns = (
+        Column("model", tuple(row.model for row in rows), max_width=32),
+        value_column(rows),
+        *count_columns([[row] for row in rows]),
+    )
+    caption = f"{board.benchmark} {board.version}: {board.measure.name} of people: {', '.join(board.people)}"
+    return Table(columns, f"{board.benchmark}-{board.measure.name}-people", caption, tuple(_reading_notes(rows)))
+
+
+# Comparisons
+def comparison_tables(comparison: Comparison, caption: str, a: str, b: str) -> list[Table]:
+    """Return a table for each section of a comparison of the sides called `a` and `b`."""
+    from tripos_warehouse.report.comparison import TITLES, notes_of
+
+    notes = (f"A: {a}.", f"B: {b}.", *notes_of(comparison))
     return [
-        TextColumn(name, tuple(cell(line.cells.get(head)) for line in lines), right=True)
-        for name, head in zip(names, heads, strict=True)
+        replace(
+            section_table(section, comparison.tests),
+            name=f"comparison-{section.kind}",
+            caption=f"{caption}: {TITLES[section.kind]}",
+            notes=notes,
+        )
+        for section in comparison.sections
+        if section.rows
     ]
 
 
-def counts_of(rows: Sequence[Sequence[MeasureRow]]) -> list[TextColumn]:
-    """Return the columns of items, scores and coverage, for the values of each line."""
-    return [
-        TextColumn(localized("items"), tuple(number_range([row.items for row in each]) for each in rows), right=True),
-        TextColumn("n", tuple(number_range([row.n for row in each]) for each in rows), right=True),
-        TextColumn(localized("coverage"), tuple(coverage(each) for each in rows), right=True),
+def section_table(section: Section, tests: int) -> Table:
+    """Return the rows of a section of a comparison with their verdicts; each is one of `tests` tests."""
+    from tripos_warehouse.report.comparison import verdicts
+
+    rows = section.rows
+    decimals = decimals_of([value for row in rows for value in (row.a, row.b)])
+    differences = [row.difference for row in rows]
+    return Table((
+        Column(section.kind, tuple(f"{row.name} ({row.of})" if row.of else row.name for row in rows)),
+        Column("a", tuple(row.a for row in rows), "number", heading="A", decimals=decimals),
+        Column("b", tuple(row.b for row in rows), "number", heading="B", decimals=decimals),
+        Column("difference", tuple(differences), "number", heading="B − A", decimals=decimals, signed=True),
+        Column("p", tuple(row.p for row in rows), "p"),
+        Column("q", tuple(row.q for row in rows), "p"),
+        Column("pairs", tuple(each.n for each in differences), "count", is_count=True),
+        Column("items", tuple(each.clusters for each in differences), "count", is_count=True),
+        Column("verdict", tuple(verdicts(section, tests, decimals))),
+    ))  # fmt: skip
+
+
+# Expectations, generated data sets, histories
+def expectation_table(plan: Plan, gate: CheckedExpectation, language: str | None = None) -> Table:
+    """Return the outcomes of an expectation: each figure, and by how much it holds or misses."""
+    rows = [outcome.row for outcome in gate.outcomes]
+    ends = [end for row in rows for end in (row.value, row.low, row.high)]
+    key = "value" if gate.expectation.difference is None else "difference"
+    return Table((
+        Column("model", tuple(row.model for row in rows), shrinks="last"),
+        *label_columns(plan, gate.expectation.by, [row.by for row in rows], language),
+        Column(key, tuple(rows), "number", decimals=decimals_of(ends) + 1),
+        Column("outcome", tuple(map(_outcome_text, [gate.expectation] * len(rows), gate.outcomes)), heading=""),
+    ))  # fmt: skip
+
+
+def _outcome_text(expectation: Expectation, outcome: ExpectationOutcome) -> str:
+    if outcome.margin is None:
+        return localized("undefined" if outcome.row.value is None else "no interval")
+    if not outcome.covered:
+        return localized(too_few(expectation, outcome))
+    margin = localized(f"{'held by' if outcome.held else 'off by'} {abs(outcome.margin):.3g}")
+    end = expectation.end
+    return margin if end is None else f"{localized('lower end' if end == 'lower' else 'upper end')} {margin}"
+
+
+def too_few(expectation: Expectation, outcome: ExpectationOutcome) -> str:
+    """Return that a figure has fewer scores than the expectation asks for."""
+    row = outcome.scored_row
+    return f"{row.n:,} of {row.total:,} scores, below {percent(expectation.least_coverage)}"
+
+
+def yield_table(plan: Plan, yields: Sequence[GenerationYield], language: str | None = None) -> Table:
+    """Return the yields of generated data sets: in total, then by the axes of their contexts."""
+
+    def context(each: GenerationYield) -> str:
+        if each.by is None:
+            return "all"
+        heading = dimension_heading(plan, each.by, language or "en")
+        return f"{heading} {dimension_label(plan, each.by, each.value, language)}"
+
+    return Table((
+        Column("dataset", tuple(each.dataset for each in yields), heading="data set", hides_repeats=True),
+        Column("context", tuple(map(context, yields)), heading=""),
+        Column("slots", tuple(each.slots for each in yields), "count"),
+        Column("made", tuple(each.made for each in yields), "count"),
+        Column("attempts", tuple(each.attempts for each in yields), "count"),
+        Column("accepted", tuple(each.rate for each in yields), "share"),
+    ))  # fmt: skip
+
+
+def history_table(line: HistoryLine) -> Table:
+    """Return the values of a model over the runs, with sentences where the meaning of a value changes."""
+    rows = [point.row for point in line.points]
+    ends = [end for row in rows for end in (row.value, row.low, row.high)]
+    separators: dict[int, tuple[str, ...]] = {}
+    for place, point in enumerate(line.points):
+        separators[place] = (*separators.get(place, ()), *_causes(point))
+        separators[place + 1] = tuple(_remarks(point))
+    columns = (
+        Column("date", tuple(f"{point.run.started_at:%Y-%m-%d}" for point in line.points), wraps=False),
+        Column("version", tuple(map(_version, line.points)), wraps=False),
+        Column("run", tuple(point.run.run_id for point in line.points), wraps=False),
+        Column("value", tuple(rows), "number", decimals=decimals_of(ends)),
+        Column("items", tuple(row.items for row in rows), "count"),
+    )
+    return Table(columns, separators={place: sentences for place, sentences in separators.items() if sentences})
+
+
+def _causes(point: HistoryPoint) -> Iterator[str]:
+    """Yield what broke a line before this value."""
+    if point.causes:
+        yield "another meaning from here on:"
+        yield from (cause.text for cause in point.causes)
+
+
+def _remarks(point: HistoryPoint) -> Iterator[str]:
+    if not point.run.ended:
+        yield f"the run is {point.run.status}: it is no part of the line"
+    elif point.row.value is None and point.row.reason:
+        yield point.row.reason
+
+
+def _version(point: HistoryPoint) -> str:
+    release = point.run.release
+    return point.run.version if release is None else f"{point.run.version} ({release[:8]})"
+
+
+# Judges
+def judge_tables(metric: JudgedMetric) -> dict[str, Table]:
+    """Return what is known of the judges of a metric as tables, by subject; those without rows are left out."""
+    tables = {
+        "raters": _raters(metric),
+        "panel": _panel(metric),
+        "stability": _stability(metric),
+        "calibration": _calibration(metric),
+        "curves": _curves(metric),
+        "prevalences": _prevalences(metric),
+        "drifts": _drifts(metric),
+    }
+    return {name: replace(table, name=name) for name, table in tables.items() if table.height}
+
+
+def _raters(metric: JudgedMetric) -> Table:
+    raters = metric.raters
+    return Table((
+        Column("rater", tuple(each.rater for each in raters)),
+        Column("scores", tuple(each.n for each in raters), "count"),
+        Column("mean", tuple(each.mean for each in raters), "number", decimals=2),
+        Column("SD", tuple(each.deviation for each in raters), "number", decimals=2),
+        Column("lowest", tuple(each.lowest for each in raters), "share"),
+        Column("highest", tuple(each.highest for each in raters), "share"),
+        Column("severity", tuple(each.severity for each in raters), "number", decimals=2, signed=True),
+    ))  # fmt: skip
+
+
+def _panel(metric: JudgedMetric) -> Table:
+    """Return how dependable panels of several sizes are."""
+    designs = metric.panel.designs if metric.panel is not None and metric.panel.reason is None else ()
+    order, scores = "order of replies (G)", "scores themselves (D)"
+    return Table((
+        Column("judges", tuple(each.judges for each in designs), "count"),
+        Column("relative", tuple(each.relative for each in designs), "number", heading=order, decimals=2),
+        Column("absolute", tuple(each.absolute for each in designs), "number", heading=scores, decimals=2),
+    ))  # fmt: skip
+
+
+def _stability(metric: JudgedMetric) -> Table:
+    stability = metric.stability.values()
+    return Table((
+        Column("judge", tuple(metric.stability), heading="asked again"),
+        Column("replies", tuple(each.stable.n for each in stability), "count"),
+        Column("stable", tuple(each.stable for each in stability), "share", heading="always the same"),
+        Column("flips", tuple(each.flips for each in stability), "share", heading="two differ"),
+        Column("SD", tuple(each.spread for each in stability), "number", decimals=2),
+    ))  # fmt: skip
+
+
+def _calibration(metric: JudgedMetric) -> Table:
+    calibrations = metric.calibrations.values()
+    return Table((
+        Column("judge", tuple(metric.calibrations), heading="beside people"),
+        Column("replies", tuple(each.n for each in calibrations), "count"),
+        Column("bias", tuple(each.bias for each in calibrations), "number", decimals=2, signed=True),
+        Column("slope", tuple(each.slope for each in calibrations), "number", decimals=2),
+        Column("miscalibrated", tuple(each.miscalibration for each in calibrations), "number", decimals=2),
+        Column("tells", tuple(each.discrimination for each in calibrations), "number", decimals=2),
+        Column("of", tuple(each.uncertainty for each in calibrations), "number", decimals=2),
+    ))  # fmt: skip
+
+
+def _curves(metric: JudgedMetric) -> Table:
+    bins = [(judge, each) for judge, calibration in metric.calibrations.items() for each in calibration.bins]
+    said = [_range_of(each.low, each.high) for _, each in bins]
+    return Table((
+        Column("judge", tuple(judge for judge, _ in bins), hides_repeats=True),
+        Column("says", tuple(said), right=True),
+        Column("replies", tuple(each.graded.n for _, each in bins), "count"),
+        Column("graded", tuple(each.graded for _, each in bins), "number", heading="people say", decimals=2),
+    ))  # fmt: skip
+
+
+def _range_of(low: float, high: float) -> str:
+    """Return the scores of a bin, which have as many digits as they need."""
+    return range_text(Range(low, high), "{:.4g}".format)
+
+
+def _prevalences(metric: JudgedMetric) -> Table:
+    prevalences = metric.prevalences
+    return Table((
+        Column("judge", tuple(each.judge for each in prevalences)),
+        Column("model", tuple(each.model for each in prevalences)),
+        Column("judged", tuple(each.share.apparent for each in prevalences), "share"),
+        Column("sensitivity", tuple(each.share.sensitivity for each in prevalences), "share"),
+        Column("specificity", tuple(each.share.specificity for each in prevalences), "share"),
+        Column("corrected", tuple(each.share.result for each in prevalences), "share"),
+    ))  # fmt: skip
+
+
+def _drifts(metric: JudgedMetric) -> Table:
+    drifts = metric.drifts
+    return Table((
+        Column("before", tuple(each.before for each in drifts)),
+        Column("after", tuple(each.after for each in drifts)),
+        Column("replies", tuple(each.drift.difference.n for each in drifts), "count"),
+        Column("difference", tuple(each.drift.difference for each in drifts), "number", decimals=2, signed=True),
+        Column("changed", tuple(each.drift.changed for each in drifts), "share"),
+    ))  # fmt: skip
+
+
+# Behind figures
+MISSING = "no value"
+
+
+def confusion_table(confusion: ConfusionTable) -> Table:
+    """Return a confusion matrix: a row per right class, a column per class that a model gave, and sums."""
+    counts = [list(line) for line in confusion.counts]
+    if not any(line[-1] for line in counts):
+        counts = [line[:-1] for line in counts]
+    names = [*confusion.classes, localized(MISSING)][: len(counts[0]) if counts else 0]
+    rows = [*counts, [sum(column) for column in zip(*counts, strict=True)]]
+    columns = [
+        Column(name, tuple(row[place] for row in rows), "count", heading=name, is_name=True)
+        for place, name in enumerate(names)
     ]
+    right = Column("right", (*confusion.classes, localized("all")), heading="")
+    return Table((right, *columns, Column("all", tuple(map(sum, rows)), "count")), totals=frozenset([len(counts)]))
 
 
-def number_range(numbers: Sequence[int]) -> str:
-    """Return the smallest and the largest of some numbers, or the single value if all are equal.
-
-    >>> number_range([3, 1200]), number_range([3, 3]), number_range([])
-    ('3–1,200', '3', '—')
-    """
-    if not numbers:
-        return NULL_TEXT
-    low, high = min(numbers), max(numbers)
-    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+def reliability_table(reliability: ReliabilityTable) -> Table:
+    """Return a reliability diagram as a table: for each bin the mean probability, and the share that came true."""
+    return Table((
+        Column("bin", tuple(_range_of(low, high) for low, high, *_ in reliability.bins)),
+        Column("n", tuple(n for _, _, n, _, _ in reliability.bins), "count"),
+        Column("mean", tuple(mean for *_, mean, _ in reliability.bins), "number", decimals=3),
+        Column("true", tuple(share for *_, share in reliability.bins), "number", decimals=3),
+    ))  # fmt: skip
 
 
-def _letter(place: int) -> str:
-    """Return the letter of a column whose name has no room: A to Z, then AA.
+def item_table(items: Sequence[AnalysedItem]) -> Table:
+    """Return the statistics of items. A column without values is left out."""
+    from tripos_warehouse.measures.items import short_id
 
-    >>> _letter(0), _letter(25), _letter(26)
-    ('A', 'Z', 'AA')
-    """
-    return chr(ord("A") + place) if place < 26 else _letter(place // 26 - 1) + _letter(place % 26)
+    correlation = [Estimate(item.discrimination, "too few models", item.low, item.high) for item in items]
+    columns = (
+        Column("scenario", tuple(item.scenario for item in items)),
+        Column("item", tuple(short_id(item.item_id) for item in items), shrinks="last"),
+        Column("text", tuple(item.text or None for item in items), wraps=False),
+        Column("share", tuple(item.share for item in items), "number", decimals=2),
+        Column("discrimination", tuple(correlation), "number", heading="tells apart", decimals=2),
+        Column("apart", tuple(item.apart for item in items), "number", heading="judges", decimals=2),
+        Column("remarks", tuple(", ".join(item.remarks) or None for item in items), heading="look at"),
+    )
+    several = len({item.scenario for item in items}) > 1
+    return Table(
+        tuple(
+            column
+            for column in columns
+            if (column.key != "scenario" or several)
+            and (column.key in ("item", "share") or any(map(_has_content, column.cells)))
+        )
+    )
+
+
+def _has_content(cell: Cell) -> bool:
+    return isinstance(cell, str) or number_of(cell) is not None

@@ -7,18 +7,18 @@ report, and what a reader must know about them.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from tripos_compiler.diagnostics.i18n import localized, reader_language
-from tripos_compiler.diagnostics.text_format import percent, usd, wrap
+from tripos_compiler.diagnostics.text_format import counted, percent, usd, wrap
 from tripos_compiler.plan import Measure, Plan
+from tripos_warehouse.measures.confusion import ReliabilityTable
 from tripos_warehouse.measures.expectations import (
     BelowBaseline,
     CheckedExpectation,
@@ -27,28 +27,44 @@ from tripos_warehouse.measures.expectations import (
     expectation_measure,
     is_baseline,
 )
-from tripos_warehouse.measures.figure_sql import graders_of, sql_of
-from tripos_warehouse.measures.judges import CascadeUse, JudgedMetric, JudgeReport, ScorerThreshold
-from tripos_warehouse.measures.measure_rows import EXAGGERATED_DIFFERENCES, STOPPED_EARLY, MeasureRow, MeasureTable
-from tripos_warehouse.report.history import HistoryLine, HistoryPoint, LineBreak, MeasureHistory
+from tripos_warehouse.measures.figure_sql import sql_of
+from tripos_warehouse.measures.items import SHOWN, AnalysedItem, item_counts
+from tripos_warehouse.measures.measure_rows import EXAGGERATED_DIFFERENCES, STOPPED_EARLY, MeasureTable
+from tripos_warehouse.report.comparison import TITLES, notes_of
 from tripos_warehouse.report.leaderboard import headlines
 from tripos_warehouse.report.remarks import STAND_IN_NOTE
-from tripos_warehouse.report.run_report import yield_lines
 from tripos_warehouse.report.tables import (
-    ALL,
-    counts_of,
-    coverage,
+    JUDGE_INTERVAL,
+    NO_SCORES,
+    best_first,
+    comparable_measures,
+    confusion_table,
+    expectation_table,
+    has_one_evaluator,
+    history_table,
     is_pooled,
-    number_range,
-    side_by_side,
-    with_interval,
+    item_table,
+    judge_tables,
+    measures_table,
+    models_of,
+    models_table,
+    pivot_table,
+    reliability_table,
+    rows_table,
+    section_table,
+    too_few,
+    yield_table,
 )
-from tripos_warehouse.statistics.result import Estimate
-from tripos_warehouse.tables.text import GAP, NULL_TEXT, TextColumn, decimals_of, grid, grid_parts, wrapped
+from tripos_warehouse.tables.text import GAP, counts_note, fits, fitted, table_lines, without_counts, wrapped
+from tripos_warehouse.tables.values import decimals_of, estimate_text
 from tripos_warehouse.views.dimensions import dimension_heading, dimension_label
 
 if TYPE_CHECKING:
-    from tripos_warehouse.report.run_report import Report
+    from tripos_warehouse.measures.confusion import FigureTable
+    from tripos_warehouse.measures.judges import CascadeUse, JudgedMetric, JudgeReport, ScorerThreshold
+    from tripos_warehouse.report.comparison import Comparison
+    from tripos_warehouse.report.history import MeasureHistory
+    from tripos_warehouse.report.run_report import GenerationYield, Report
 
 
 MOCKED = "mock models took part: no expectation fails this run"
@@ -69,16 +85,10 @@ def partial_lines(gates: Sequence[CheckedExpectation]) -> list[str]:
     for gate in gates:
         n, total = gate.scores
         if n < total:
-            few = next((too_few(gate, outcome) for outcome in gate.outcomes if not outcome.covered), None)
+            few = next((too_few(gate.expectation, outcome) for outcome in gate.outcomes if not outcome.covered), None)
             line = f"{expectation_status(gate)}{localized(': ')}{gate.expectation.shown}"
             lines.append(line if few is None else f"{line} ({localized(few)})")
     return lines
-
-
-def too_few(gate: CheckedExpectation, outcome: ExpectationOutcome) -> str:
-    """Return that a figure has fewer scores than the expectation asks for."""
-    row = outcome.scored_row
-    return f"{row.n:,} of {row.total:,} scores, below {percent(gate.expectation.least_coverage)}"
 
 
 def why_undecided(outcome: ExpectationOutcome) -> str:
@@ -90,20 +100,18 @@ def baseline_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
     """Return a line for each model that is not better than a baseline: where, and which."""
     decimals = decimals_of([row.value for row in table.rows])
     lines: list[str] = []
-    for model in dict.fromkeys(each.model for each in below_baseline(table)):
-        told = [_expectation_line(plan, table, each, decimals) for each in below_baseline(table) if each.model == model]
+    below = below_baseline(table)
+    for model in dict.fromkeys(each.row.model for each in below):
+        told = [_expectation_line(plan, table, each, decimals) for each in below if each.row.model == model]
         lines.append(wrapped(localized(f"not clear of a baseline: {model}, {'; '.join(told)}"), width))
     return lines
 
 
 def _expectation_line(plan: Plan, table: MeasureTable, each: BelowBaseline, decimals: int) -> str:
-    cell = [
-        dimension_label(plan, name, value, reader_language())
-        for name, value in zip(table.measure.by, each.by, strict=True)
-    ]
+    row, language = each.row, reader_language()
+    cell = [dimension_label(plan, name, value, language) for name, value in zip(table.measure.by, row.by, strict=True)]
     where = f"{', '.join(cell)}: " if cell else ""
-    low, high = (None if end is None else f"{end:.{decimals}f}" for end in (each.low, each.high))
-    own = f"{each.value:.{decimals}f}" + (f" ({low} – {high})" if low is not None and high is not None else "")
+    own = estimate_text(row, f"{{:.{decimals}f}}".format)
     told = localized(f"{own} to {each.baseline_value:.{decimals}f} of {each.baseline}")
     return f"{where}{told}"
 
@@ -124,55 +132,15 @@ def expectation_lines(
         first, *more = wrap(words, width - 2)
         for line in (first, *(f"  {each}" for each in more)):
             yield line, STYLES[gate.held]
-        for line in grid(_columns(plan, gate), table_width - 2):
+        for line in table_lines(expectation_table(plan, gate, reader_language()), table_width - 2):
             yield f"  {line}", ""
         for told in dict.fromkeys(why_undecided(outcome) for outcome in gate.outcomes if outcome.margin is None):
             for line in wrap(localized(told), width - 2):
                 yield f"  {line}", ""
 
 
-def _columns(plan: Plan, gate: CheckedExpectation) -> list[TextColumn]:
-    outcomes, language = gate.outcomes, reader_language()
-    rows = [outcome.row for outcome in outcomes]
-    return [
-        TextColumn(localized("model"), tuple(row.model for row in rows), whole=True),
-        *(
-            TextColumn(
-                dimension_heading(plan, name, language),
-                tuple(dimension_label(plan, name, row.by[place], language) for row in rows),
-            )
-            for place, name in enumerate(gate.expectation.by)
-        ),
-        TextColumn(
-            localized("value" if gate.expectation.difference is None else "difference"),
-            tuple("—" if row.value is None else f"{row.value:.4g}" for row in rows),
-            right=True,
-        ),
-        TextColumn(
-            localized("95 % interval"),
-            tuple(
-                "—" if row.interval_low is None else f"{row.interval_low:.4g} – {row.interval_high:.4g}" for row in rows
-            ),
-            right=True,
-        ),
-        TextColumn("", tuple(_outcome_text(gate, outcome) for outcome in outcomes)),
-    ]
-
-
-def _outcome_text(gate: CheckedExpectation, outcome: ExpectationOutcome) -> str:
-    if outcome.margin is None:
-        return localized("undefined" if outcome.row.value is None else "no interval")
-    if not outcome.covered:
-        return localized(too_few(gate, outcome))
-    told = localized(f"{'held by' if outcome.held else 'off by'} {abs(outcome.margin):.3g}")
-    end = gate.expectation.end
-    return told if end is None else f"{localized('lower end' if end == 'lower' else 'upper end')} {told}"
-
-
-NO_SCORES = "no scores"
 LONGEST_ERROR = 240
 REPORT_IT = "please report it with the spec; the other measures do not rest on it"
-OF_JUDGE = "the interval speaks of the judge, and not of people"
 MOST_GAPS = 3
 """The most reasons printed for undefined scores, and for calls that were not made; `--json` has all."""
 
@@ -207,7 +175,7 @@ def render_report(
             text.append(line + "\n", style="yellow")
         if table.measure.corrected and table.rows:
             told = shown_title(report.plan, table.judge_table) + localized(" of the judge alone") + localized(": ")
-            text.append("\n" + wrapped(told + localized(OF_JUDGE), width) + "\n", style="bold")
+            text.append("\n" + wrapped(told + localized(JUDGE_INTERVAL), width) + "\n", style="bold")
             lines = measure_lines(report.plan, table.judge_table, report.run.models, (), table_width)
             text.append("\n".join([*lines, *reason_lines(report.plan, table.judge_table, width)]) + "\n")
         if (own := report.by_people.get(table.measure.name)) is not None:
@@ -232,22 +200,6 @@ def render_report(
     for line in _footer(report, sql, where):
         text.append(line + "\n", style="dim")
     return text
-
-
-def comparable_measures(report: Report, table: MeasureTable) -> list[MeasureTable]:
-    """Return the measures that may be the mean of a table's cells: a measure without people is no mean of cells with
-    them."""
-    own = graders_of(table.measure)
-    return [each for each in report.measures if not report.apart or graders_of(each.measure) == own]
-
-
-def has_one_evaluator(table: MeasureTable) -> bool:
-    """Return true if a measure would put evaluators side by side, and there is only one."""
-    by = table.measure.by
-    if "evaluator" in by:
-        place = by.index("evaluator")
-        return len({row.by[place] for row in table.rows}) == 1
-    return "pair" in by and not table.rows and table.error is None
 
 
 def _header(report: Report, width: int) -> list[str]:
@@ -317,14 +269,6 @@ def _statuses(counts: Mapping[str, int]) -> str:
     return f"{total:,}: {', '.join(parts)}"
 
 
-def title_of(table: MeasureTable) -> str:
-    by = ", ".join(table.measure.by)
-    named = f"{table.measure.name} by {by}" if by else table.measure.name
-    named += ", corrected by people" if table.measure.corrected else ""
-    named += f", across {' * '.join(table.measure.random)} as sample" if table.measure.random else ""
-    return f"{named} (lower is better)" if table.measure.lower_is_better else named
-
-
 def shown_title(plan: Plan, table: MeasureTable) -> str:
     """Return the title of a measure in the reader's language, with its name; or only its name if it has no title."""
     language = reader_language()
@@ -350,46 +294,11 @@ def measure_lines(
         ]
     if not table.rows:
         return [localized(NO_SCORES)]
-    shown = [model for model in models if any(row.model == model for row in table.rows)]
-    shown += sorted({row.model for row in table.rows} - set(shown))
-    lines = side_by_side(plan, table, shown, others, width)
-    if lines is not None:
-        return lines
-    if is_pooled(plan, table.measure.figure):
-        rows = tuple(replace(row, model=ALL) for row in table.rows if row.model == shown[0])
-        table, shown = replace(table, rows=rows), [ALL]
-    return grid(columns_below(plan, table, shown), width)
-
-
-def columns_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> list[TextColumn]:
-    """Return the columns of a table with one row per model and value of the dimensions; without dimensions the best
-    value first."""
-    rows = sorted(table.rows, key=lambda row: models.index(row.model))
-    if table.measure.by:
-        order = list(dict.fromkeys(row.by for row in table.rows))
-        rows.sort(key=lambda row: order.index(row.by))
-    else:
-        sign = 1.0 if table.measure.lower_is_better else -1.0
-        rows.sort(key=lambda row: sign * row.value if row.value is not None else float("inf"))
-    keys = [row.by for row in rows]
-    repeated = [index > 0 and keys[index - 1] == key for index, key in enumerate(keys)]
-    columns = [
-        replace(label, cells=tuple("" if again else cell for again, cell in zip(repeated, label.cells, strict=True)))
-        for label in _labels(plan, table, keys)
-    ]
-    if len(models) > 1 or not table.measure.by:
-        columns.append(TextColumn(localized("model"), tuple(row.model for row in rows), whole=True))
-    figure = figure_of(rows)
-    if table.measure.by and len(models) > 1:
-        columns.append(TextColumn(localized("value"), tuple(with_interval(row, figure) for row in rows), right=True))
-        return columns + counts_of([[row] for row in rows])
-    intervals = (
-        NULL_TEXT if row.interval_low is None else f"{figure(row.interval_low)} – {figure(row.interval_high)}"
-        for row in rows
-    )
-    columns.append(TextColumn(localized("value"), tuple(figure(row.value) for row in rows), right=True))
-    columns.append(TextColumn(localized("95 % interval"), tuple(intervals), right=True))
-    return columns + counts_of([[row] for row in rows])
+    shown, language = models_of(table, models), reader_language()
+    pivot = pivot_table(plan, table, shown, others, language=language)
+    if pivot is not None and (found := fitted(pivot, width)) is not None:
+        return found.lines()
+    return table_lines(rows_table(plan, table, shown, language=language), width)
 
 
 def reason_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
@@ -404,23 +313,6 @@ def reason_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
             found[told] = found.get(told, 0) + 1
     lines = (f"{told} ({count} cells)" if count > 1 else told for told, count in found.items())
     return [wrapped(localized(line), width) for line in lines]
-
-
-def _labels(plan: Plan, table: MeasureTable, keys: Sequence[tuple[Any, ...]]) -> list[TextColumn]:
-    language = reader_language()
-    return [
-        TextColumn(
-            dimension_heading(plan, name, language),
-            tuple(dimension_label(plan, name, key[index], language) for key in keys),
-        )
-        for index, name in enumerate(table.measure.by)
-    ]
-
-
-def figure_of(rows: Sequence[MeasureRow]) -> Callable[[float | None], str]:
-    """Return a function that prints a value of the table, with the decimals that all its values need."""
-    decimals = decimals_of([row.value for row in rows])
-    return lambda value: NULL_TEXT if value is None else f"{value:.{decimals}f}"
 
 
 def _footer(report: Report, sql: bool, where: str) -> list[str]:
@@ -474,8 +366,6 @@ FEW = 5
 MOST_NAMED = 3
 """The most expectations, and groups of models, that are named."""
 
-NARROW_HEADING = 14
-"""The width in cells at which the heading of a measure wraps."""
 TableLines = tuple[list[str], list[str]]
 """The lines of a table, and what is left out of it."""
 Block = tuple[list[str], str]
@@ -554,7 +444,7 @@ def _one_measure(
     report: Report, table: MeasureTable, models: Sequence[str], width: int, room: int
 ) -> tuple[list[str], list[str]]:
     """Return the table of a measure as in the report, without the last rows if they do not fit."""
-    if not table.measure.by and table.rows and not _fits(columns_below(report.plan, table, models), width):
+    if not table.measure.by and table.rows and not fits(rows_table(report.plan, table, models), width):
         return _matrix([table], models, width, room)
     ranked = _ranked(table, models)
     places = list(dict.fromkeys(row.by if table.measure.by else row.model for row in ranked.rows))
@@ -577,10 +467,8 @@ def _ranked(table: MeasureTable, models: Sequence[str]) -> MeasureTable:
     """Return a table with its best models first, so that the last ones are left out; unchanged if it has dimensions."""
     if table.measure.by:
         return table
-    sign = 1.0 if table.measure.lower_is_better else -1.0
-    last = float("inf")
     rows = sorted(table.rows, key=lambda row: models.index(row.model) if row.model in models else len(models))
-    return replace(table, rows=tuple(sorted(rows, key=lambda row: last if row.value is None else sign * row.value)))
+    return replace(table, rows=tuple(best_first(rows, lower_is_better=table.measure.lower_is_better)))
 
 
 def _required(report: Report, tables: Sequence[MeasureTable], width: int) -> Iterator[Block]:
@@ -631,7 +519,7 @@ def baseline_sentence(report: Report, tables: Sequence[MeasureTable], longest: i
     found = {table.measure.name: below_baseline(table) for table in report.measures}
     groups: dict[tuple[str, ...], list[str]] = {}
     for table in tables:
-        models = tuple(dict.fromkeys(each.model for each in found[table.measure.name]))
+        models = tuple(dict.fromkeys(each.row.model for each in found[table.measure.name]))
         if models:
             groups.setdefault(models, []).append(table.measure.name)
     names = [name for name, matches in found.items() if matches]
@@ -644,7 +532,7 @@ def baseline_sentence(report: Report, tables: Sequence[MeasureTable], longest: i
     told = localized(f"not clear of a baseline: {'; '.join(parts)}")
     if cell_len(told) <= longest:
         return told
-    below = {each.model for matches in found.values() for each in matches}
+    below = {each.row.model for matches in found.values() for each in matches}
     some = f"{len(below)} of {len(compared)} models in {len(names)} of {len(found)} measures"
     return localized(f"not clear of a baseline: {some}")
 
@@ -668,110 +556,39 @@ def _measures_below(tables: Sequence[MeasureTable], width: int, room: int) -> Ta
     fit."""
     count = len(tables)
     while True:
-        lines = grid(_of_one_model(tables[:count]), width)
+        models = [next((row.model for table in tables for row in table.rows), "")]
+        lines = table_lines(measures_table(tables[:count], models), width)
         if len(lines) <= room or count == 1:
             return lines, _left_out(len(tables) - count, "measure")
         count -= 1
 
 
-def _of_one_model(tables: Sequence[MeasureTable]) -> list[TextColumn]:
-    rows = [row for table in tables for row in table.rows[:1] or [None]]
-    figures = [figure_of([row]) if row is not None else str for row in rows]
-
-    def interval(row: MeasureRow | None, figure: Callable[[float | None], str]) -> str:
-        if row is None or row.interval_low is None:
-            return NULL_TEXT
-        return f"{figure(row.interval_low)} – {figure(row.interval_high)}"
-
-    pairs = list(zip(rows, figures, strict=True))
-    values = tuple(NULL_TEXT if row is None else figure(row.value) for row, figure in pairs)
-    there = [[row] if row is not None else [] for row in rows]
-    return [
-        TextColumn(localized("measure"), tuple(map(_name, tables))),
-        TextColumn(localized("value"), values, right=True),
-        TextColumn(localized("95 % interval"), tuple(interval(*pair) for pair in pairs), right=True),
-        *counts_of(there),
-    ]
-
-
 def _matrix(tables: Sequence[MeasureTable], models: Sequence[str], width: int, room: int) -> TableLines:
     """Return a table of several measures of several models, in at most `room` lines. Models are side by side if they
     fit, otherwise as many measures as fit; the best models by the first measure come first."""
-    rows = [row for table in tables for row in table.rows]
-    for counts, told in (True, []), (False, [_counted(rows)]):
-        columns = _models_beside(tables, models, counts)
-        if _fits(columns, width) and len(lines := [*grid(columns, width), *told]) <= room:
-            return lines, []
+    whole = measures_table(tables, models)
+    for table in (whole, without_counts(whole)):
+        if fits(table, width):
+            lines = [*table_lines(table, width), *([] if table is whole else [counts_note(whole)])]
+            if len(lines) <= room:
+                return lines, []
     ordered = _best_first(tables[0], models)
     shown = len(tables)
-    while shown > 1:
-        columns = _measures_beside(tables[:shown], ordered)
-        if _fits(columns, width):
-            break
+    while shown > 1 and not any(fits(models_table(tables[:shown], ordered), width, each) for each in ("ci", "pm")):
         shown -= 1
-    rows = [row for table in tables[:shown] for row in table.rows]
+    counted = counts_note(measures_table(tables[:shown], models))
     count = len(ordered)
     while True:
-        lines = [*grid(_measures_beside(tables[:shown], ordered[:count]), width), _counted(rows)]
+        lines = [*table_lines(models_table(tables[:shown], ordered[:count]), width), counted]
         if len(lines) <= room or count == 1:
             return lines, [*_left_out(len(ordered) - count, "model"), *_left_out(len(tables) - shown, "measure")]
         count -= 1
-
-
-def _counted(rows: Sequence[MeasureRow]) -> str:
-    return localized(f"n {number_range([row.n for row in rows])}, coverage {coverage(rows)}")
-
-
-def _models_beside(tables: Sequence[MeasureTable], models: Sequence[str], counts: bool) -> list[TextColumn]:
-    cells: dict[str, list[str]] = {model: [] for model in models}
-    for table in tables:
-        found = {row.model: row for row in table.rows}
-        figure = figure_of(table.rows)
-        for model in models:
-            cells[model].append(with_interval(found[model], figure) if model in found else NULL_TEXT)
-    return [
-        TextColumn(localized("measure"), tuple(map(_name, tables))),
-        *(TextColumn(model, tuple(texts), right=True) for model, texts in cells.items()),
-        *(counts_of([table.rows for table in tables])[1:] if counts else []),
-    ]
-
-
-def _measures_beside(tables: Sequence[MeasureTable], models: Sequence[str]) -> list[TextColumn]:
-    columns = [TextColumn(localized("model"), tuple(models))]
-    for table in tables:
-        found = {row.model: row for row in table.rows}
-        figure = figure_of(table.rows)
-        cells = tuple(with_interval(found[model], figure) if model in found else NULL_TEXT for model in models)
-        columns.append(TextColumn(_folded(_name(table)), cells, right=True))
-    return columns
 
 
 def _best_first(table: MeasureTable, models: Sequence[str]) -> list[str]:
     sign = 1.0 if table.measure.lower_is_better else -1.0
     values = {row.model: sign * row.value for row in table.rows if row.value is not None}
     return sorted(models, key=lambda model: values.get(model, float("inf")))
-
-
-def _fits(columns: Sequence[TextColumn], width: int) -> bool:
-    return sum(column.width for column in columns) + len(GAP) * (len(columns) - 1) <= width
-
-
-def _name(table: MeasureTable) -> str:
-    return table.measure.name + (localized(" (lower is better)") if table.measure.lower_is_better else "")
-
-
-def _folded(name: str) -> str:
-    """Return a name of several words on several narrow lines, for the heading of a column.
-
-    >>> _folded("solution_correctness.f1").split("\\n"), _folded("overall")
-    (['solution_', 'correctness.f1'], 'overall')
-    """
-    lines = [""]
-    for part in re.findall(r"[^._ ]*[._ ]?", name):
-        if lines[-1] and len(lines[-1]) + len(part) > NARROW_HEADING:
-            lines.append("")
-        lines[-1] += part
-    return "\n".join(line.strip() for line in lines)
 
 
 def _left_out(count: int, noun: str) -> list[str]:
@@ -788,7 +605,7 @@ def render_history(history: MeasureHistory, width: int = 80) -> list[str]:
     lines += wrap(localized(told), width)
     for each in history.lines:
         by = [f"{name} {value}" for name, value in zip(history.dimensions, each.by, strict=False)]
-        lines += ["", *wrap(", ".join([each.model, *by]), width), *_table(each, width)]
+        lines += ["", *wrap(", ".join([each.model, *by]), width), *table_lines(history_table(each), width)]
     if any(point.run.stopped_early for line in history.lines for point in line.points):
         lines += ["", *wrap(localized(STOPPED_EARLY), width), *wrap(localized(EXAGGERATED_DIFFERENCES), width)]
     if history.unread:
@@ -798,74 +615,19 @@ def render_history(history: MeasureHistory, width: int = 80) -> list[str]:
     return lines
 
 
-def _table(line: HistoryLine, width: int) -> Iterator[str]:
-    rows = [point.row for point in line.points]
-    decimals = decimals_of([value for row in rows for value in (row.value, row.interval_low, row.interval_high)])
-    columns = {
-        "date": tuple(f"{point.run.started_at:%Y-%m-%d}" for point in line.points),
-        "version": tuple(_version(point) for point in line.points),
-        "run": tuple(point.run.run_id for point in line.points),
-        "value": tuple(_figure(row.value, decimals) for row in rows),
-        "95 %": tuple(
-            NULL_TEXT
-            if row.interval_low is None or row.interval_high is None
-            else f"{_figure(row.interval_low, decimals)} – {_figure(row.interval_high, decimals)}"
-            for row in rows
-        ),
-        "items": tuple(f"{row.items:,}" for row in rows),
-    }
-    right = ("value", "95 %", "items")
-    made = [TextColumn(localized(name), texts, name in right, fold=False) for name, texts in columns.items()]
-    head, body = grid_parts(made, width)
-    if not head:  # one block of lines per row
-        yield from body
-        for point in line.points:
-            yield from _causes(point.causes, width)
-        return
-    rule, *told = body
-    yield from (*head, rule)
-    for point, text in zip(line.points, told, strict=True):
-        yield from _causes(point.causes, width)
-        yield text
-        if not point.run.ended:
-            yield from _indented(f"the run is {point.run.status}: it is no part of the line", width)
-        elif point.row.value is None and point.row.reason:
-            yield from _indented(point.row.reason, width)
-
-
-def _causes(causes: tuple[LineBreak, ...], width: int) -> Iterator[str]:
-    """Yield what broke a line, under a mark."""
-    if not causes:
-        return
-    yield f"-- {localized('another meaning from here on:')}"
-    for cause in causes:
-        first, *rest = wrap(localized(cause.text), width - 5)
-        yield from (f"   {first}", *(f"     {part}" for part in rest))
-
-
-def _indented(text: str, width: int) -> Iterator[str]:
-    yield from (f"  {part}" for part in wrap(localized(text), width - 2))
-
-
-def _version(point: HistoryPoint) -> str:
-    release = point.run.release
-    return point.run.version if release is None else f"{point.run.version} ({release[:8]})"
-
-
-def _figure(value: float | None, decimals: int) -> str:
-    return NULL_TEXT if value is None else f"{value:.{decimals}f}"
-
-
 def render_judges(report: JudgeReport, plan: Plan, width: int, table_width: int) -> list[str]:
     """Return the report on the judges of a run as lines, one part per metric."""
     lines: list[str] = []
     for metric in report.metrics:
         label = dimension_label(plan, "metric", metric.metric, reader_language())
         title = label if metric.metric == metric.scorer else f"{label} ({metric.scorer})"
-        lines += [*([""] if lines else []), title, *_raters(metric, table_width)]
-        for part in (_panel, _stability, _noise, _calibration, _curves, _prevalences, _drifts):
-            found = list(part(metric, table_width))
-            lines += ["", *found] if found else []
+        tables = judge_tables(metric)
+        lines += [*([""] if lines else []), title]
+        for name in JUDGE_PARTS:
+            found = [*_before(metric, name, table_width)]
+            found += table_lines(tables[name], table_width) if name in tables else []
+            found += [*_after(metric, name, table_width)]
+            lines += [*([""] if found and name != "raters" else []), *found]
     for use in report.cascades:
         lines += ["", *_cascade(use, width)]
     for each in report.thresholds:
@@ -878,26 +640,17 @@ def render_judges(report: JudgeReport, plan: Plan, width: int, table_width: int)
     return lines
 
 
-def _raters(metric: JudgedMetric, width: int) -> list[str]:
-    rows = [
-        (
-            each.rater,
-            f"{each.n:,}",
-            f"{each.mean:.2f}",
-            NULL_TEXT if each.deviation is None else f"{each.deviation:.2f}",
-            NULL_TEXT if each.lowest is None else percent(each.lowest),
-            NULL_TEXT if each.highest is None else percent(each.highest),
-            _interval(each.severity, signed=True),
-        )
-        for each in metric.raters
-    ]
-    return _judge_table(("rater", "scores", "mean", "SD", "lowest", "highest", "severity"), rows, width)
+JUDGE_PARTS = ("raters", "panel", "stability", "noise", "calibration", "curves", "prevalences", "drifts")
+"""The parts about the judges of a metric, in their order."""
 
 
-def _panel(metric: JudgedMetric, width: int) -> Iterator[str]:
-    """Yield how dependable panels of judges like these are, and the components of the variance of a score."""
+def _before(metric: JudgedMetric, part: str, width: int) -> Iterator[str]:
+    """Yield the sentences above the table of a part: the components of the variance of a score, and chance."""
+    if part == "noise" and metric.noise is not None and metric.noise.share.value is not None:
+        share = estimate_text(metric.noise.share, percent)
+        yield wrapped(localized(f"of the disagreement of judges, chance within a judge: {share}"), width)
     study = metric.panel
-    if study is None:
+    if part != "panel" or study is None:
         return
     if study.reason is not None:
         yield wrapped(localized(f"nothing is known of panels of judges like these: {study.reason}"), width)
@@ -905,103 +658,21 @@ def _panel(metric: JudgedMetric, width: int) -> Iterator[str]:
     whole = sum(study.components.values())
     if whole > 0:
         replies, judges, rest = (percent(each / whole) for each in study.components.values())
-        yield wrapped(
-            localized(f"of the variance of a score: replies {replies}, judges {judges}, the rest {rest}"), width
-        )
-    rows = [(f"{each.judges}", _interval(each.relative), _interval(each.absolute)) for each in study.designs]
-    yield from _judge_table(("judges", "order of replies (G)", "scores themselves (D)"), rows, width)
-    why = next((each.reason for each in (study.designs[0].relative, study.designs[0].absolute) if each.reason), None)
-    if why is not None:
-        yield wrapped(localized(f"an interval is missing: {why}"), width)
+        told = f"of the variance of a score: replies {replies}, judges {judges}, the rest {rest}"
+        yield wrapped(localized(told), width)
 
 
-def _stability(metric: JudgedMetric, width: int) -> list[str]:
-    rows = [
-        (
-            judge,
-            f"{each.stable.n:,}",
-            _interval(each.stable, share=True),
-            _interval(each.flips, share=True),
-            NULL_TEXT if each.spread is None else f"{each.spread:.2f}",
-        )
-        for judge, each in metric.stability.items()
-    ]
-    return _judge_table(("asked again", "replies", "always the same", "two differ", "SD"), rows, width) if rows else []
-
-
-def _noise(metric: JudgedMetric, width: int) -> Iterator[str]:
-    if metric.noise is not None and metric.noise.share.value is not None:
-        share = _interval(metric.noise.share, share=True)
-        yield wrapped(localized(f"of the disagreement of judges, chance within a judge: {share}"), width)
-
-
-def _calibration(metric: JudgedMetric, width: int) -> list[str]:
-    rows = [
-        (
-            judge,
-            f"{each.n:,}",
-            _interval(each.bias, signed=True),
-            _interval(each.slope),
-            *(
-                NULL_TEXT if value is None else f"{value:.2f}"
-                for value in (each.miscalibration, each.discrimination, each.uncertainty)
-            ),
-        )
-        for judge, each in metric.calibrations.items()
-    ]
-    headings = ("beside people", "replies", "bias", "slope", "miscalibrated", "tells", "of")
-    return _judge_table(headings, rows, width) if rows else []
-
-
-def _curves(metric: JudgedMetric, width: int) -> list[str]:
-    rows = [
-        (
-            judge if place == 0 else "",
-            f"{each.low:.4g}" if each.low == each.high else f"{each.low:.4g}–{each.high:.4g}",
-            f"{each.graded.n:,}",
-            _interval(each.graded),
-        )
-        for judge, found in metric.calibrations.items()
-        for place, each in enumerate(found.bins)
-    ]
-    return _judge_table(("judge", "says", "replies", "people say"), rows, width) if rows else []
-
-
-def _prevalences(metric: JudgedMetric, width: int) -> list[str]:
-    rows = [
-        (
-            each.judge,
-            each.model,
-            _interval(each.share.apparent, share=True),
-            _interval(each.share.sensitivity, share=True),
-            _interval(each.share.specificity, share=True),
-            _interval(each.share.result, share=True),
-        )
-        for each in metric.prevalences
-    ]
-    return (
-        _judge_table(("judge", "model", "judged", "sensitivity", "specificity", "corrected"), rows, width)
-        if rows
-        else []
-    )
-
-
-def _drifts(metric: JudgedMetric, width: int) -> list[str]:
-    rows = [
-        (
-            each.before,
-            each.after,
-            f"{each.drift.difference.n:,}",
-            _interval(each.drift.difference, signed=True),
-            _interval(each.drift.changed, share=True),
-        )
-        for each in metric.drifts
-    ]
-    return _judge_table(("before", "after", "replies", "difference", "changed"), rows, width) if rows else []
+def _after(metric: JudgedMetric, part: str, width: int) -> Iterator[str]:
+    """Yield why the table of panels has no intervals."""
+    if part == "panel" and metric.panel is not None and metric.panel.reason is None:
+        first = metric.panel.designs[0]
+        why = next((each.reason for each in (first.relative, first.absolute) if each.reason), None)
+        if why is not None:
+            yield wrapped(localized(f"an interval is missing: {why}"), width)
 
 
 def _cascade(use: CascadeUse, width: int) -> Iterator[str]:
-    share = _interval(use.escalated, share=True)
+    share = estimate_text(use.escalated, percent)
     told = f"{use.scorer}, unsure below {use.unsure_below:g}: {share} of {use.escalated.n:,} replies were escalated"
     yield wrapped(localized(told), width)
     known = use.cost_usd is not None and use.saved_usd is not None
@@ -1033,26 +704,93 @@ def _rounded_down(threshold: float) -> str:
     return f"{math.floor(threshold * 10_000 + 1e-9) / 10_000:g}"
 
 
-TEXTS = ("rater", "asked again", "beside people", "judge", "model", "before", "after")
-"""The headings of columns that hold names."""
+def render_comparison(comparison: Comparison, width: int = 80) -> list[str]:
+    """Return the lines of a comparison: a table and the verdicts of every section, and what it leaves out."""
+    lines: list[str] = []
+    for section in comparison.sections:
+        if section.rows:
+            table = section_table(section, comparison.tests)
+            *columns, told = table.columns
+            lines += ["", localized(TITLES[section.kind])]
+            lines += table_lines(replace(table, columns=tuple(columns)), width)
+            for name, verdict in zip(columns[0].cells, told.cells, strict=True):
+                lines.append(f"  {name}{localized(': ')}{localized(str(verdict))}")
+    lines += ["", *map(localized, notes_of(comparison))]
+    return lines
 
 
-def _judge_table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    columns = [
-        TextColumn(localized(heading), tuple(cells), right=heading not in TEXTS)
-        for heading, cells in zip(headings, zip(*rows, strict=True), strict=True)
-    ]
-    return grid(columns, width)
+MOST_VALUES = 8
+"""The printed report has axes with at most this many values; its JSON has all of them."""
 
 
-def _interval(result: Estimate, *, signed: bool = False, share: bool = False) -> str:
-    """Return a value with its interval; a share in percent."""
-    if result.value is None:
-        return NULL_TEXT
+def yield_lines(plan: Plan, yields: Sequence[GenerationYield], width: int, width_of_table: int) -> list[str]:
+    """Return a table of yields, by axes of few values, and below it a line for each data set with rejected attempts."""
+    many = {axis.name for axis in plan.axes if len(axis.values) > MOST_VALUES}
+    yields = [each for each in yields if each.by not in many]
+    told = [_yield_line(each) for each in yields if each.by is None and (each.reasons or each.made < each.slots)]
+    lines = table_lines(yield_table(plan, yields, reader_language()), width_of_table)
+    return [*lines, *(wrapped(line, width) for line in told)]
 
-    def told(value: float) -> str:
-        return percent(value) if share else f"{value:{'+' if signed else ''}.2f}"
 
-    if result.low is None or result.high is None:
-        return told(result.value)
-    return f"{told(result.value)} [{told(result.low)}, {told(result.high)}]"
+def _yield_line(each: GenerationYield) -> str:
+    """Return why attempts were rejected, and the number of slots given up.
+
+    >>> from tripos_warehouse.report.run_report import GenerationYield
+    >>> _yield_line(GenerationYield("item", None, None, 4, 3, 6, {"verify": 2, "too_near": 1}))
+    'item: 1 given up; rejected: verify 2, too_near 1'
+    """
+    parts = [localized(f"{each.slots - each.made:,} given up")] if each.made < each.slots else []
+    if each.reasons:
+        parts.append(
+            localized("rejected")
+            + localized(": ")
+            + ", ".join(f"{reason} {count:,}" for reason, count in each.reasons.items())
+        )
+    return f"{each.dataset}: {'; '.join(parts)}"
+
+
+def figure_tables_text(tables: Sequence[FigureTable], width: int) -> str:
+    """Return the tables behind figures as text, `width` cells wide."""
+    return "\n".join("".join(f"{line}\n" for line in _figure_table_lines(each, width)) for each in tables)
+
+
+def _figure_table_lines(table: FigureTable, width: int) -> Iterator[str]:
+    if isinstance(table, ReliabilityTable):
+        told = f"{table.measure}, {table.model}: probabilities, and the share that came true"
+        yield wrapped(localized(told), width)
+        yield from table_lines(reliability_table(table), width) if table.bins else [localized("nothing has a value")]
+        return
+    told = f"{table.measure}, {table.model}: what is right (rows), and what was said (columns)"
+    yield wrapped(localized(told), width)
+    if not table.counts:
+        yield localized(f"{len(table.classes):,} classes are too many for a table")
+        return
+    yield from table_lines(confusion_table(table), width)
+    if table.uneven:
+        yield wrapped(localized(table.uneven), width)
+
+
+def items_text(items: Sequence[AnalysedItem], benchmark: str, width: int) -> str:
+    """Return the items as text, `width` cells wide: a summary of each metric, and its first items as a table."""
+    blocks = []
+    for metric in dict.fromkeys(item.metric for item in items):
+        own = [item for item in items if item.metric == metric]
+        blocks.append("\n".join(_item_lines(metric, own, benchmark, width)) + "\n")
+    return "\n".join(blocks)
+
+
+def _item_lines(metric: str, items: Sequence[AnalysedItem], benchmark: str, width: int) -> Iterator[str]:
+    counts = item_counts(items, metric)
+    told = localized(f"{metric}: {counted(len(items), 'item')}")
+    parts = {
+        "solved by every model": counts["every_model"],
+        "by no model": counts["no_model"],
+        "judges split": counts["split"],
+        "against the rest": counts["wrong_key"],
+        "nearly another": counts["near"],
+    }
+    yield wrapped("; ".join([told, *(f"{localized(name)} {many:,}" for name, many in parts.items() if many)]), width)
+    first = items[:SHOWN]
+    yield from table_lines(item_table(first), width)
+    if len(items) > len(first):
+        yield localized(f"{len(items) - len(first):,} more: from {benchmark}.item_analysis()")

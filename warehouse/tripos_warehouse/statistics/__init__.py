@@ -1,11 +1,12 @@
 """Statistics that DuckDB lacks, as pure functions of numbers.
 
-Every function returns a `StatisticResult` (or a few): a value with its error, or the reason why there is none. Import
+Every function returns an `Estimate` (or a few): a value with its error, or the reason why there is none. Import
 from the module that is needed, so that a report does not load the others; scipy is imported on first use.
 
 | module | subject |
 | --- | --- |
-| `result` | the result of a statistic, and ratings as arrays |
+| `estimate` | the result of a statistic: a value with its ends, or the reason why there is none |
+| `result` | quantiles, and values, ratings and clusters as arrays |
 | `intervals` | shares, means, medians and any statistic, also of clustered rows |
 | `agreement` | Kendall's W, α, κ, AC1, ICC, rank correlations |
 | `multiple_tests` | two runs or many models on the same items |

@@ -14,10 +14,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import bootstrap, clopper_pearson, jackknife, mean
 from tripos_warehouse.statistics.result import (
     Clusters,
-    Estimate,
     Floats,
     Ints,
     Ratings,

@@ -77,9 +77,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.result import (
     Clusters,
-    Estimate,
     Floats,
     Ints,
     Values,

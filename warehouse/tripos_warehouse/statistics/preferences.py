@@ -15,10 +15,10 @@ from typing import Literal
 
 import numpy as np
 
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import clopper_pearson, mean
 from tripos_warehouse.statistics.result import (
     Clusters,
-    Estimate,
     Flags,
     Floats,
     Ints,

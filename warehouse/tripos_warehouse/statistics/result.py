@@ -1,5 +1,4 @@
-"""The result of a statistic: a value with its error, or the reason why there is none; and the arrays that it comes
-from.
+"""What statistics are computed from: quantiles, and values, ratings and clusters as arrays.
 
 Quantiles of z and t come from `scipy.special`, which loads faster than `scipy.stats`.
 """
@@ -8,64 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from statistics import NormalDist
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from tripos_compiler.source.data_classes import dataclass
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A statistic with its error. If it is undefined, `value` is `None` and `reason` says why; no field is ever NaN or
-    infinite.
-
-    `low` and `high` bound the interval. If a value has no interval, `low` is None and `reason` says why.
-
-    >>> Estimate(0.5, n=12).value, Estimate.undefined("no items").reason
-    (0.5, 'no items')
-    """
-
-    value: float | None
-    """The value, in the unit that the function documents."""
-    reason: str | None = None
-    """Why `value` is missing; if it is present, why its interval is missing."""
-    low: float | None = None
-    high: float | None = None
-    standard_error: float | None = None
-    statistic: float | None = None
-    """The test statistic: a t, z, χ² or F, as the function documents."""
-    df: float | None = None
-    """The degrees of freedom of `statistic` and of the interval."""
-    p: float | None = None
-    """The p-value of `statistic`, two-sided unless the function documents otherwise."""
-    n: int = 0
-    """The number of units that count: items, pairs or rows, as the function documents."""
-    clusters: int | None = None
-    """The number of independent groups of units."""
-    left_out: int = 0
-    """The number of units that do not count because something in them is missing."""
-
-    def __post_init__(self) -> None:
-        for name in ("value", "low", "high", "standard_error", "statistic", "df", "p"):
-            number = getattr(self, name)
-            if number is not None and not math.isfinite(number):
-                raise ValueError(f"`{name}` of a figure is {number}; what is undefined is None, with a reason")
-        if self.value is None and self.reason is None:
-            raise ValueError("a figure without a value needs a reason")
-
-    @classmethod
-    def undefined(cls, reason: str, *, n: int = 0, left_out: int = 0) -> Self:
-        """Return a result without a value, with the reason."""
-        return cls(None, reason, n=n, left_out=left_out)
-
-    def without_interval(self, reason: str) -> Self:
-        """Return the same value without `low` and `high`, with the reason."""
-        return replace(self, low=None, high=None, reason=reason)
-
 
 CONFIDENCE = 0.95
 """The confidence level of the intervals of measures."""

@@ -43,10 +43,10 @@ from statistics import fmean, variance
 import numpy as np
 
 from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import bounded, clopper_pearson, mean, with_t_interval
 from tripos_warehouse.statistics.result import (
     Clusters,
-    Estimate,
     Flags,
     Floats,
     Ints,

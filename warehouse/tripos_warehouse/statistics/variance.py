@@ -36,8 +36,8 @@ import numpy as np
 
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.statistics.agreement import intraclass
+from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.result import (
-    Estimate,
     Floats,
     Ints,
     Ratings,

@@ -1,1 +1,1 @@
-"""Tables for readers: one model, written as terminal text, Markdown, LaTeX or HTML."""
+"""Tables for readers: one model (`model`), how values are written (`values`), and a renderer for each format."""

@@ -6,46 +6,58 @@ import html
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from tripos_warehouse.tables.model import Cell, Interval, PaperColumn, PaperEstimate, PaperTable, plain
-from tripos_warehouse.tables.text import NULL_TEXT
+from tripos_warehouse.statistics.estimate import Estimate
+from tripos_warehouse.tables.model import Column, Table, number_of
+from tripos_warehouse.tables.values import Interval, fixed
+
+CODE = re.compile("`([^`]*)`")
+"""A name in backticks."""
 
 # HTML
 LEFT, RIGHT = "text-align:left", "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"
 
 
-def to_html(tables: Sequence[PaperTable], interval: Interval = "ci") -> str:
+def to_html(tables: Sequence[Table], interval: Interval = "ci") -> str:
     """Return tables with their captions and notes.
 
-    >>> "&lt;b&gt;" in to_html([PaperTable("t", "", (PaperColumn("model", ("<b>",)),))])
+    >>> "&lt;b&gt;" in to_html([Table((Column("model", ("<b>",)),))])
     True
     """
-    return "".join(_table(table, interval) for table in tables)
+    return "".join(_table(table.without_repeats(), interval) for table in tables)
 
 
-def _table(table: PaperTable, interval: Interval) -> str:
+def _table(table: Table, interval: Interval) -> str:
+    notes = table.reading_notes(interval, ("Bold", "Underlined"))
+    below = "".join(f"<p><small>{_text(note)}</small></p>\n" for note in notes)
+    if not table.columns:
+        return f"<p>{_text(table.caption)}</p>\n{below}"
     caption = f'<caption style="text-align:left">{_text(table.caption)}</caption>\n' if table.caption else ""
     head = "".join(
-        f'<th scope="col" style="{LEFT if column.is_text else RIGHT}">{_text(column.heading)}</th>'
+        f'<th scope="col" style="{LEFT if column.is_text else RIGHT}">{_text(column.title)}</th>'
         for column in table.columns
     )
-    rows = "".join(
-        f"<tr>{''.join(_cell(column, cell, interval) for column, cell in zip(table.columns, row, strict=True))}</tr>\n"
-        for row in table.rows
+    groups = "".join(
+        f'<th colspan="{count}" scope="colgroup" style="text-align:center">{_text(name or "")}</th>'
+        for name, count in table.groups
     )
-    notes = "".join(f"<p><small>{_text(note)}</small></p>\n" for note in table.notes_for(interval))
-    if not table.columns:
-        return f"<p>{_text(table.caption)}</p>\n{notes}"
-    return f"<table>\n{caption}<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n{notes}"
+    above = f"<tr>{groups}</tr>\n" if groups else ""
+    rows = ""
+    for row in range(table.height + 1):
+        for text in table.separators.get(row, ()):
+            rows += f'<tr><td colspan="{len(table.columns)}" style="{LEFT}"><em>{_text(text)}</em></td></tr>\n'
+        if row < table.height:
+            rows += f"<tr>{''.join(_cell(column, row, interval) for column in table.columns)}</tr>\n"
+    return f"<table>\n{caption}<thead>{above}<tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n{below}"
 
 
-def _cell(column: PaperColumn, cell: Cell, interval: Interval) -> str:
-    shown = _text(plain(column, cell, interval))
-    if isinstance(cell, PaperEstimate) and cell.best:
-        value, space, rest = shown.partition(" ")
-        shown = f"<strong>{value}</strong>{space}{rest}"
-    return f'<td style="{LEFT if column.is_text else RIGHT}">{shown}</td>'
+def _cell(column: Column, row: int, interval: Interval) -> str:
+    value, ends = map(_text, column.parts(row, interval))
+    value = CODE.sub(r"<code>\1</code>", value) if column.has_code else value
+    tag = {1: "strong", 2: "u"}.get(column.emphasis.get(row, 0))
+    value = f"<{tag}>{value}</{tag}>" if tag is not None else value
+    return f'<td style="{LEFT if column.is_text else RIGHT}">{f"{value} {ends}" if ends else value}</td>'
 
 
 def _text(text: str) -> str:
@@ -97,17 +109,17 @@ def latex_text(text: str) -> str:
     return _LIGATURE.sub(r"\g<0>{}", "".join(_SPELT.get(each, each) for each in " ".join(plain.split(" "))))
 
 
-def to_latex(tables: Sequence[PaperTable], interval: Interval = "ci") -> str:
+def to_latex(tables: Sequence[Table], interval: Interval = "ci") -> str:
     """Return each table as a float. A comment at the top lists what the document must load."""
     lines = [f"% {line}" for line in ("The document needs:", *PREAMBLE.splitlines())]
     if any(_has_wide(text) for table in tables for text in _texts(table)):
         lines.append(f"% {CHINESE}")
     for table in tables:
-        lines += ["", *_float(table, interval)]
+        lines += ["", *_float(table.without_repeats(), interval)]
     return "\n".join(lines) + "\n"
 
 
-def _float(table: PaperTable, interval: Interval) -> Iterator[str]:
+def _float(table: Table, interval: Interval) -> Iterator[str]:
     """Yield the lines of a table; for one without columns, its caption and notes as comments."""
     if not table.columns:
         yield from (f"% {' '.join(text.split())}" for text in (table.caption, *table.notes))
@@ -120,95 +132,113 @@ def _float(table: PaperTable, interval: Interval) -> Iterator[str]:
     yield f"  \\label{{tab:{re.sub(r'[^A-Za-z0-9-]+', '-', table.name).strip('-')}}}"
     yield f"  \\begin{{tabular}}{{{' '.join(part.specifier for part in parts)}}}"
     yield r"    \toprule"
+    yield from _group_lines(table, parts)
     yield f"    {' & '.join(part.heading for part in parts)} \\\\"
     yield r"    \midrule"
-    for row in table.rows:
-        yield f"    {' & '.join(part.cell(cell) for part, cell in zip(parts, row, strict=True))} \\\\"
+    width = sum(part.width for part in parts)
+    for row in range(table.height + 1):
+        for text in table.separators.get(row, ()):
+            yield f"    \\multicolumn{{{width}}}{{l}}{{\\emph{{{latex_text(text)}}}}} \\\\"
+        if row < table.height:
+            yield f"    {' & '.join(part.cell(row) for part in parts)} \\\\"
     yield r"    \bottomrule"
     yield r"  \end{tabular}"
-    if notes := table.notes_for(interval):
+    if notes := table.reading_notes(interval, ("Bold", "Underlined")):
         yield r"  \par\smallskip"
         yield f"  {{\\footnotesize {' '.join(map(latex_text, notes))}\\par}}"
     yield r"\end{table}"
 
 
-class _LatexColumn:
-    """A column in LaTeX; a column with interval ends takes two."""
+def _group_lines(table: Table, parts: Sequence[_LatexColumn]) -> Iterator[str]:
+    """Yield the headings above groups of columns, with a rule below each."""
+    cells, rules, at, first = [], [], 0, 1
+    for name, count in table.groups:
+        width = sum(part.width for part in parts[at : at + count])
+        cells.append(f"\\multicolumn{{{width}}}{{c}}{{{latex_text(name or '')}}}")
+        if name is not None:
+            rules.append(f"\\cmidrule(lr){{{first}-{first + width - 1}}}")
+        at, first = at + count, first + width
+    if cells:
+        yield f"    {' & '.join(cells)} \\\\"
+        yield f"    {' '.join(rules)}"
 
-    def __init__(self, column: PaperColumn, interval: Interval) -> None:
+
+class _LatexColumn:
+    """A column in LaTeX; a column with interval ends takes two. Numbers that siunitx cannot read are texts."""
+
+    def __init__(self, column: Column, interval: Interval) -> None:
         self._column = column
+        self._is_number = column.kind in ("count", "number") and not column.is_text
         self._wide = interval == "ci" and column.has_intervals
         self._even = interval == "pm" and column.has_intervals
+
+    @property
+    def width(self) -> int:
+        """The number of columns of `tabular` that it takes."""
+        return 2 if self._wide else 1
 
     @property
     def specifier(self) -> str:
         """Its part of the column specification of `tabular`."""
         if self._column.is_text:
             return "l"
-        numbers = f"S[table-format={self._format()}]"
+        numbers = f"S[table-format={self._format()}]" if self._is_number else "r"
         return f"{numbers}@{{\\ }}l" if self._wide else numbers
+
+    def _number(self, value: float, row: int) -> str:
+        """Return a number as siunitx reads it, without separators of thousands."""
+        return (
+            fixed(value, self._column.places(row)) if self._is_number else latex_text(self._column.number(value, row))
+        )
 
     def _format(self) -> str:
         """Return the siunitx format of the numbers: digits before and after the point, and of the value after `±`."""
-        values = [
-            value
-            for each in self._column.cells
-            for value in (_value(each),)
-            if value is not None and math.isfinite(value)
-        ]
-        shown = [self._column.number(value) for value in values] or ["0"]
+        column = self._column
+        shown = [
+            self._number(value, row)
+            for row, cell in enumerate(column.cells)
+            if (value := number_of(cell)) is not None and math.isfinite(value)
+        ] or ["0"]
         sign = "-" if any(each.startswith("-") for each in shown) else ""
         whole = max(len(each.removeprefix("-").partition(".")[0]) for each in shown)
-        places = self._column.places
+        places = max(len(each.partition(".")[2]) for each in shown)
         tail = f".{places}" if places else ""
-        halves = [each.half_width for each in self._column.cells if isinstance(each, PaperEstimate)]
+        halves = [each.half_width for each in column.cells if isinstance(each, Estimate)]
         widest = max((half for half in halves if half is not None), default=0.0)
-        error = len(self._column.number(widest).replace(".", "").lstrip("0")) or 1
+        error = len(fixed(widest, places).replace(".", "").lstrip("0")) or 1
         return f"{sign}{whole}{tail}({max(error, 1)})" if self._even else f"{sign}{whole}{tail}"
 
     @property
     def heading(self) -> str:
         """The heading, which spans both columns if there are two."""
-        text = latex_text(self._column.heading)
+        text = latex_text(self._column.title)
         return f"\\multicolumn{{2}}{{c}}{{{text}}}" if self._wide else text if self._column.is_text else f"{{{text}}}"
 
-    def cell(self, cell: Cell) -> str:
+    def cell(self, row: int) -> str:
         """Return a cell; both cells if the column takes two."""
+        cell = self._column.cells[row]
+        value = number_of(cell)
         if self._column.is_text:
-            return latex_text(_shown(self._column, cell))
-        value = _value(cell)
+            return latex_text(self._column.text(row, "none"))
         if value is None or not math.isfinite(value):
-            nothing = f"{{{latex_text(NULL_TEXT if value is None else str(value))}}}"
+            nothing = f"{{{latex_text(self._column.text(row, 'none'))}}}"
             return f"{nothing} &" if self._wide else nothing
-        best = "\\bfseries " if isinstance(cell, PaperEstimate) and cell.best else ""
-        number = f"{best}{self._column.number(value)}"
-        if not isinstance(cell, PaperEstimate) or cell.low is None or cell.high is None or cell.half_width is None:
+        number = self._number(value, row)
+        match self._column.emphasis.get(row):
+            case 1:
+                number = f"\\bfseries {number}"
+            case 2:
+                number = f"{{\\underline{{{number}}}}}"
+        if not isinstance(cell, Estimate) or cell.low is None or cell.high is None or cell.half_width is None:
             return f"{number} &" if self._wide else number
         if self._wide:
-            low, high = (self._column.number(end).replace("-", _SPELT["−"]) for end in (cell.low, cell.high))
+            low, high = (self._number(end, row).replace("-", _SPELT["−"]) for end in (cell.low, cell.high))
             return f"{number} & {{[}}{low}, {high}{{]}}"
-        return f"{number} \\pm {self._column.number(cell.half_width)}" if self._even else number
+        return f"{number} \\pm {self._number(cell.half_width, row)}" if self._even else number
 
 
-def _shown(column: PaperColumn, cell: Cell) -> str:
-    match cell:
-        case None:
-            return NULL_TEXT
-        case str():
-            return cell
-        case PaperEstimate(value=value):
-            return NULL_TEXT if value is None else column.number(value)
-    return column.number(cell)
-
-
-def _value(cell: Cell) -> float | None:
-    if isinstance(cell, PaperEstimate):
-        return cell.value
-    return None if cell is None or isinstance(cell, str) else float(cell)
-
-
-def _texts(table: PaperTable) -> Iterator[str]:
-    yield from (table.caption, *table.notes, *(column.heading for column in table.columns))
+def _texts(table: Table) -> Iterator[str]:
+    yield from (table.caption, *table.notes, *(column.title for column in table.columns))
     yield from (cell for column in table.columns for cell in column.cells if isinstance(cell, str))
 
 
@@ -227,14 +257,18 @@ def markdown_text(text: str) -> str:
     >>> markdown_text("a|b *c* <i> x_y _z_")
     'a\\\\|b \\\\*c\\\\* \\\\<i\\\\> x_y \\\\_z\\\\_'
     """
-    return _SPECIAL.sub(r"\\\g<0>", " ".join(text.split()))
+    return _escaped(" ".join(text.split()))
 
 
-def to_markdown(tables: Sequence[PaperTable], interval: Interval = "ci") -> str:
+def _escaped(line: str) -> str:
+    return _SPECIAL.sub(r"\\\g<0>", line)
+
+
+def to_markdown(tables: Sequence[Table], interval: Interval = "ci") -> str:
     """Return tables under their captions, with their notes as lists.
 
-    >>> column = PaperColumn("value", (PaperEstimate(0.5, 0.25, 0.75, best=True), None))
-    >>> print(to_markdown([PaperTable("t", "Shares", (PaperColumn("model", ("a", "b")), column))]))
+    >>> column = Column("value", (Estimate(0.5, low=0.25, high=0.75), None), "number", emphasis={0: 1})
+    >>> print(to_markdown([Table((Column("model", ("a", "b")), column), "t", "Shares")]))
     ### Shares
     <BLANKLINE>
     | model | value |
@@ -246,39 +280,44 @@ def to_markdown(tables: Sequence[PaperTable], interval: Interval = "ci") -> str:
     - Bold: better than every other model beyond error (5 %, Holm).
     <BLANKLINE>
     """
-    return "\n".join("".join(f"{line}\n" for line in _lines(table, interval)) for table in tables)
+    return "\n".join("".join(f"{line}\n" for line in _lines(table.without_repeats(), interval)) for table in tables)
 
 
-def _lines(table: PaperTable, interval: Interval) -> list[str]:
+def _lines(table: Table, interval: Interval) -> list[str]:
     caption = [f"### {markdown_text(table.caption)}", ""] if table.caption else []
-    notes = [f"- {markdown_text(note)}" for note in table.notes_for(interval)]
+    notes = [f"- {markdown_text(note)}" for note in table.reading_notes(interval, ("Bold", "Italic"))]
     if not table.columns:
         return [*caption, *notes]
-    head = _row([markdown_text(column.heading) for column in table.columns])
-    rule = _row([":--" if column.is_text else "--:" for column in table.columns])
-    rows = [
-        _row([_markdown_cell(column, cell, interval) for column, cell in zip(table.columns, row, strict=True)])
-        for row in table.rows
-    ]
-    return [*caption, head, rule, *rows, *([""] if notes else []), *notes]
+    headings = [column.title if column.group is None else f"{column.group}: {column.title}" for column in table.columns]
+    lines = [_row(list(map(markdown_text, headings)))]
+    lines.append(_row([":--" if column.is_text else "--:" for column in table.columns]))
+    for row in range(table.height + 1):
+        for text in table.separators.get(row, ()):
+            lines.append(_row([f"*{markdown_text(text)}*", *[""] * (len(table.columns) - 1)]))
+        if row < table.height:
+            lines.append(_row([_markdown_cell(column, row, interval) for column in table.columns]))
+    return [*caption, *lines, *([""] if notes else []), *notes]
+
+
+def _with_code(text: str) -> str:
+    """Return a text in which only what stands in backticks is syntax.
+
+    >>> print(_with_code("step `a_b|c` of *x*"))
+    step `a_b\\|c` of \\*x\\*
+    """
+    parts = CODE.split(" ".join(text.split()))
+    return "".join(
+        "`" + part.replace("|", "\\|") + "`" if place % 2 else _escaped(part) for place, part in enumerate(parts)
+    )
 
 
 def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _markdown_cell(column: PaperColumn, cell: Cell, interval: Interval) -> str:
-    shown = plain(column, cell, interval)
-    if isinstance(cell, str):
-        return markdown_text(shown)
-    if isinstance(cell, PaperEstimate) and cell.best:
-        value, space, rest = shown.partition(" ")
-        return f"**{value}**{space}{rest}"
-    return shown
-
-
-WRITERS: Mapping[str, Callable[[Sequence[PaperTable], Interval], str]] = {
-    "md": to_markdown,
-    "latex": to_latex,
-    "html": to_html,
-}
+def _markdown_cell(column: Column, row: int, interval: Interval) -> str:
+    value, ends = column.parts(row, interval)
+    if isinstance(column.cells[row], str):
+        value = _with_code(value) if column.has_code else markdown_text(value)
+    sign = {1: "**", 2: "*"}.get(column.emphasis.get(row, 0), "")
+    return f"{sign}{value}{sign} {ends}".rstrip()

@@ -1,166 +1,260 @@
-"""The table that every format is written from: columns of texts, numbers, or values with intervals."""
+"""The table that every format is written from: columns of texts, numbers, ranges and estimates, with notes.
+
+Who makes a table gives data: values, estimates, headings in English, and which rows or values stand out. Renderers
+write numbers and intervals, translate headings and cut columns to the width (`tables.render`).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, field, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 from tripos_compiler.source.data_classes import dataclass
-from tripos_warehouse.tables.text import NULL_TEXT, cell_text, decimals_of
+from tripos_warehouse.statistics.estimate import Estimate
+from tripos_warehouse.tables.values import (
+    FORMATS,
+    NULL_TEXT,
+    Interval,
+    Kind,
+    Range,
+    cell_text,
+    decimals_of,
+    fixed,
+    interval_text,
+    range_text,
+    values_of,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-Interval = Literal["ci", "pm", "none"]
-"""How an interval is shown: `ci`, its ends in brackets; `pm`, its half-width after `±`; `none`, not at all."""
-LARGE = 1e16
-"""Numbers from here on are written with an exponent."""
-NOTES: Mapping[Interval, str] = {
+Cell = str | bool | int | float | Range | Estimate | None
+INTERVAL_NOTES: Mapping[Interval, str] = {
     "ci": "In brackets: intervals of 95 %.",
     "pm": "±: how far the interval of 95 % reaches, on its longer side where it is uneven.",
     "none": "",
 }
-BEST = "Bold: better than every other model beyond error (5 %, Holm)."
+BETTER_THAN_ALL = "better than every other model beyond error (5 %, Holm)"
+"""The meaning of the first rank in reports and boards."""
 
 
 @dataclass(frozen=True)
-class PaperEstimate:
-    """A value with the ends of its interval, if it has one. `best`: it is significantly better than all others in its
-    comparison.
+class Column:
+    """A column of one kind of values. An estimate may stand in any column of numbers.
+
+    >>> shares = Column("value", (Estimate(0.875, low=0.473, high=0.997), Estimate(None, "no items")), "number")
+    >>> [shares.text(row) for row in range(2)]
+    ['0.875 [0.473, 0.997]', '—']
     """
 
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    best: bool = False
+    key: str
+    """The name in JSON, CSV and on the page, which is never translated."""
+    cells: tuple[Cell, ...]
+    kind: Kind = "text"
+    _: KW_ONLY
+    heading: str | None = None
+    """The heading in English; by default the key, with spaces for underscores."""
+    is_name: bool = False
+    """True if the heading is a name, such as that of a model: it is not translated, and a letter may stand for it."""
+    group: str | None = None
+    """The heading above this column and its neighbours of the same group."""
+    unit: str | None = None
+    decimals: int | Sequence[int] | None = None
+    """The decimals of all numbers, or those of each row; None for as many as the column needs."""
+    signed: bool = False
+    """True if positive numbers have a sign."""
+    emphasis: Mapping[int, int] = field(default_factory=dict)
+    """The rank of each row that stands out: 1 for the best value, 2 for the second best (`Table.marks`)."""
+    is_count: bool = False
+    """True for the numbers behind values: on a narrow terminal they become a note."""
+    hides_repeats: bool = False
+    """True if readers see a value only once if it is repeated, and so are those to the left of it."""
+    has_code: bool = False
+    """True if what stands in backticks is a name of a spec, which Markdown and HTML write in the font of code."""
+    right: bool = False
+    """True if texts are aligned like numbers."""
+    shrinks: Literal["first", "last"] = "first"
+    """Whether its texts are cut before those of other columns where a terminal is narrow, or after them."""
+    wraps: bool = True
+    """True if long texts continue on the next lines of a terminal; otherwise they are cut."""
+    breaks_heading: bool = False
+    """True if the heading takes several lines of a terminal, and breaks at `.`, `_` and spaces."""
+    max_width: int | None = None
+    """The largest width in cells of a terminal."""
 
     @property
-    def half_width(self) -> float | None:
-        """The half-width of the interval, on its longer side.
+    def title(self) -> str:
+        """The heading in English, with the unit."""
+        named = self.key.replace("_", " ") if self.heading is None else self.heading
+        return named if self.unit is None else f"{named} ({self.unit})"
 
-        >>> PaperEstimate(0.9, 0.6, 1.0).half_width
-        0.30000000000000004
+    @cached_property
+    def is_text(self) -> bool:
+        """True if the column holds texts that are aligned as such."""
+        return self.kind == "text" and not self.right
+
+    @cached_property
+    def has_intervals(self) -> bool:
+        """True if a value has an interval."""
+        return any(isinstance(each, Estimate) and each.half_width is not None for each in self.cells)
+
+    @cached_property
+    def _shared_decimals(self) -> int:
+        known = [number_of(each) for each in self.cells]
+        return 0 if all(each is None or isinstance(each, int) for each in known) else decimals_of(known)
+
+    def places(self, row: int) -> int:
+        """Return the number of decimals of a row."""
+        if self.kind != "number":
+            return 0
+        if self.decimals is None:
+            return self._shared_decimals
+        return self.decimals if isinstance(self.decimals, int) else self.decimals[row]
+
+    def number(self, value: float, row: int = 0) -> str:
+        """Return a number as this column writes it.
+
+        >>> Column("n", (0.5, -0.25), "number").number(-0.25), Column("n", (0.5,), "share").number(0.5)
+        ('-0.250', '50%')
         """
-        if self.value is None or self.low is None or self.high is None:
-            return None
-        return max(self.value - self.low, self.high - self.value)
+        if not math.isfinite(value):
+            return FORMATS["money"](value) if self.kind == "money" else str(value)
+        form = FORMATS.get(self.kind)
+        return form(value) if form is not None else self._fixed(value, row)
 
+    def _fixed(self, value: float, row: int) -> str:
+        return fixed(value, self.places(row), signed=self.signed, thousands=True)
 
-Cell = str | int | float | PaperEstimate | None
+    def parts(self, row: int, interval: Interval = "ci") -> tuple[str, str]:
+        """Return the text of a cell, and that of its interval."""
+        match self.cells[row]:
+            case None:
+                return NULL_TEXT, ""
+            case str() as text:
+                return text, ""
+            case bool() as truth:
+                return "true" if truth else "false", ""
+            case Range() as ends:
+                return range_text(ends, lambda value: self.number(value, row)), ""
+            case Estimate() as estimate:
+                value = NULL_TEXT if estimate.value is None else self.number(estimate.value, row)
+                return value, interval_text(estimate, lambda end: self.number(end, row), interval)
+            case number:
+                return self.number(number, row), ""
+
+    def text(self, row: int, interval: Interval = "ci") -> str:
+        """Return the text of a cell with its interval."""
+        return " ".join(filter(None, self.parts(row, interval)))
 
 
 @dataclass(frozen=True)
-class PaperColumn:
-    """A column with a heading. Numbers share their decimals: `decimals`, or as many as they need."""
+class Table:
+    """Columns of one length, with a caption, and notes below them. Texts refer to the table by its `name`.
 
-    heading: str
-    cells: tuple[Cell, ...]
-    decimals: int | None = None
+    A table without columns says in its notes why there is nothing to show.
+    """
+
+    columns: tuple[Column, ...]
+    name: str = ""
+    caption: str = ""
+    notes: tuple[str, ...] = ()
+    _: KW_ONLY
+    marks: tuple[str, ...] = (BETTER_THAN_ALL,)
+    """The meaning of each rank of emphasis, the best first."""
+    totals: frozenset[int] = frozenset()
+    """Rows that add up or average others."""
+    separators: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """Sentences before a row, such as that values below mean something else; the number of rows is the end."""
+
+    def __post_init__(self) -> None:
+        if len({len(column.cells) for column in self.columns}) > 1:
+            lengths = [len(column.cells) for column in self.columns]
+            raise ValueError(f"columns of one table have different lengths: {lengths}")
 
     @property
-    def is_text(self) -> bool:
-        """True if a cell is a text, or all are empty."""
-        return any(isinstance(each, str) for each in self.cells) or all(each is None for each in self.cells)
+    def height(self) -> int:
+        """The number of rows."""
+        return len(self.columns[0].cells) if self.columns else 0
+
+    @property
+    def groups(self) -> list[tuple[str | None, int]]:
+        """The groups of columns in their order, each with the number of its columns; empty if no column has one."""
+        groups: list[tuple[str | None, int]] = []
+        for column in self.columns:
+            if groups and column.group is not None and groups[-1][0] == column.group:
+                groups[-1] = column.group, groups[-1][1] + 1
+            else:
+                groups.append((column.group, 1))
+        return groups if any(name is not None for name, _ in groups) else []
 
     @property
     def has_intervals(self) -> bool:
         """True if a value has an interval."""
-        return any(isinstance(each, PaperEstimate) and each.half_width is not None for each in self.cells)
+        return any(column.has_intervals for column in self.columns)
 
-    @property
-    def places(self) -> int:
-        """The number of decimals."""
-        if self.decimals is not None:
-            return self.decimals
-        known = [each.value if isinstance(each, PaperEstimate) else each for each in self.cells]
-        if all(each is None or isinstance(each, int | str) for each in known):
-            return 0
-        return decimals_of([each for each in known if isinstance(each, int | float)])
+    def without_repeats(self) -> Table:
+        """Return the table as readers see it, with nothing in place of repeated labels."""
+        if not any(column.hides_repeats for column in self.columns):
+            return self
+        columns: list[Column] = []
+        hidden = [row > 0 for row in range(self.height)]
+        for column in self.columns:
+            if column.hides_repeats:
+                cells = column.cells
+                hidden = [hides and cells[row] == cells[row - 1] for row, hides in enumerate(hidden)]
+                shown = tuple("" if hides else cell for hides, cell in zip(hidden, cells, strict=True))
+                columns.append(replace(column, cells=shown))
+            else:
+                columns.append(column)
+        return replace(self, columns=tuple(columns))
 
-    def number(self, value: float) -> str:
-        """Return a number with the decimals of the column. A number that rounds to zero has no sign.
-
-        >>> PaperColumn("n", (0.5, -0.25)).number(-0.25), PaperColumn("n", (), 2).number(-0.001)
-        ('-0.250', '0.00')
-        """
-        if abs(value) >= LARGE:
-            return f"{value:.6g}"
-        shown = f"{value:.{self.places}f}"
-        return shown.removeprefix("-") if math.isfinite(value) and float(shown) == 0 else shown
+    def reading_notes(self, interval: Interval, marks: Sequence[str]) -> list[str]:
+        """Return the notes as sentences, preceded by the meaning of intervals and of emphasis. `marks` are the words of
+        a format for each rank, such as "Bold"."""
+        ranks = {rank for column in self.columns for rank in column.emphasis.values()}
+        notes = [INTERVAL_NOTES[interval]] if self.has_intervals else []
+        meanings = enumerate(zip(marks, self.marks, strict=False), 1)
+        notes += [f"{mark}: {meaning}" for rank, (mark, meaning) in meanings if rank in ranks]
+        return [note if note.endswith((".", ":")) else f"{note}." for note in (*notes, *self.notes) if note]
 
 
-@dataclass(frozen=True)
-class PaperTable:
-    """A table with a caption, and notes below it. Texts refer to it by its `name`."""
-
-    name: str
-    caption: str
-    columns: tuple[PaperColumn, ...]
-    notes: tuple[str, ...] = ()
-
-    @property
-    def rows(self) -> list[tuple[Cell, ...]]:
-        """The cells of every row."""
-        return list(zip(*(column.cells for column in self.columns), strict=True))
-
-    def notes_for(self, interval: Interval) -> list[str]:
-        """Return the notes, preceded by the meaning of intervals and bold values if there are any."""
-        cells = [each for column in self.columns for each in column.cells if isinstance(each, PaperEstimate)]
-        told = [NOTES[interval]] if any(column.has_intervals for column in self.columns) else []
-        best = [BEST] if any(each.best for each in cells) else []
-        return [each if each.endswith((".", ":")) else f"{each}." for each in (*told, *best, *self.notes) if each]
+def number_of(cell: Cell) -> float | None:
+    """Return the number in a cell."""
+    if isinstance(cell, Estimate):
+        return cell.value
+    return None if cell is None or isinstance(cell, str | bool | Range) else cell
 
 
 def answer_table(
     answer: pa.Table, name: str = "answer", longest: int | None = None, notes: tuple[str, ...] = ()
-) -> PaperTable:
+) -> Table:
     """Return the result of a query as a table, with texts of at most `longest` characters.
 
     >>> import pyarrow as pa
     >>> [column.cells for column in answer_table(pa.table({"n": [1, None], "who": ["a", "b"]})).columns]
     [(1, None), ('a', 'b')]
     """
-    from tripos_warehouse.tables.text import values_of
+    columns = [
+        _answer_column(cell_text(heading), values_of(column), longest)
+        for heading, column in zip(answer.column_names, answer.columns, strict=True)
+    ]
+    return Table(tuple(columns), name, "", notes)
 
-    columns = []
-    for heading, column in zip(answer.column_names, answer.columns, strict=True):
-        values = [float(each) if isinstance(each, Decimal) else each for each in values_of(column)]
-        numbers = all(each is None or (isinstance(each, int | float) and not isinstance(each, bool)) for each in values)
-        cells = values if numbers else [None if each is None else _cut(cell_text(each), longest) for each in values]
-        columns.append(PaperColumn(cell_text(heading), tuple(cells)))
-    return PaperTable(name, "", tuple(columns), notes)
+
+def _answer_column(heading: str, cells: Sequence[Any], longest: int | None) -> Column:
+    values = [float(each) if isinstance(each, Decimal) else each for each in cells]
+    known = [each for each in values if each is not None]
+    if not known or not all(isinstance(each, int | float) and not isinstance(each, bool) for each in known):
+        texts = tuple(None if each is None else _cut(cell_text(each), longest) for each in values)
+        return Column(heading, texts, heading=heading, is_name=True)
+    whole = all(isinstance(each, int) for each in known)
+    return Column(heading, tuple(values), "count" if whole else "number", heading=heading, is_name=True)
 
 
 def _cut(text: str, longest: int | None) -> str:
     return text if longest is None or len(text) <= longest else f"{text[: longest - 1]}…"
-
-
-def plain(column: PaperColumn, cell: Cell, interval: Interval) -> str:
-    """Return a cell as text, with its interval.
-
-    >>> column = PaperColumn("value", (PaperEstimate(0.875, 0.473, 0.997),))
-    >>> [plain(column, column.cells[0], each) for each in ("ci", "pm", "none")]
-    ['0.875 [0.473, 0.997]', '0.875 ± 0.402', '0.875']
-    """
-    match cell:
-        case None:
-            return NULL_TEXT
-        case str():
-            return cell
-        case bool():
-            return "true" if cell else "false"
-        case int():
-            return f"{cell:,}" if column.places == 0 else column.number(cell)
-        case float():
-            return column.number(cell)
-    if cell.value is None:
-        return NULL_TEXT
-    shown = column.number(cell.value)
-    if interval == "none" or cell.low is None or cell.high is None or cell.half_width is None:
-        return shown
-    if interval == "pm":
-        return f"{shown} ± {column.number(cell.half_width)}"
-    return f"{shown} [{column.number(cell.low)}, {column.number(cell.high)}]"

@@ -1,18 +1,37 @@
-"""Tables as text for a terminal, aligned also with wide characters, and Arrow values as Python objects."""
+"""Tables as text for a terminal, aligned also with wide characters.
+
+A table that does not fit gives way in this order: columns of counts become a note, names of columns become letters,
+intervals become their half-width (`±`), then go, and at last every row becomes a block of lines.
+"""
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
+from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import wrap
 from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.statistics.estimate import Estimate
+from tripos_warehouse.tables.model import Column, Table, number_of
+from tripos_warehouse.tables.values import (
+    LONGEST,
+    NULL_TEXT,
+    Interval,
+    Range,
+    cell_text,
+    decimals_of,
+    has_decimals,
+    on_one_line,
+    range_text,
+    values_of,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,9 +77,10 @@ UNBOUNDED = 1_000_000
 """A width at which nothing is cut or broken."""
 READABLE = 12
 """A column of a query result is omitted rather than narrowed below this width."""
-LONGEST = 10_000
-"""The characters of a text that are processed: no terminal shows more, and a text may have millions."""
-NULL_TEXT = "—"
+LABEL_ROOM, WORD_ROOM = 16, 24
+"""The width in cells that a label should have, and the width up to which its words should not be broken."""
+NARROW_HEADING = 14
+"""The width in cells at which a heading breaks, if its column allows that."""
 
 
 # Grids
@@ -93,6 +113,14 @@ class TextColumn:
             return max(map(cell_len, (*self.heading.split(), *self.cells)))
         return min(self.width, NARROWEST)
 
+    @cached_property
+    def needed(self) -> int:
+        """The width at which it is easy to read: numbers are whole, and so are the words of texts."""
+        if self.right:
+            return self.width
+        longest = max((cell_len(word) for cell in self.cells for word in cell.split()), default=0)
+        return min(self.width, max(LABEL_ROOM, min(longest, WORD_ROOM)))
+
 
 def grid(columns: Sequence[TextColumn], width: int, *, rule: bool = True) -> list[str]:
     """Return the lines of a table: headings, a rule and the rows, none wider than `width` cells.
@@ -117,12 +145,13 @@ def grid(columns: Sequence[TextColumn], width: int, *, rule: bool = True) -> lis
     n       12,345
     of      67,890
     """
-    head, body = grid_parts(columns, width, rule=rule)
-    return [*head, *body]
+    head, rows = _heading_and_rows(columns, width)
+    return [*(head if rule else head[:-1]), *(line for row in rows for line in row)]
 
 
-def grid_parts(columns: Sequence[TextColumn], width: int, *, rule: bool = True) -> tuple[list[str], list[str]]:
-    """Return the lines of the heading, and those below it, as `grid` does."""
+def _heading_and_rows(columns: Sequence[TextColumn], width: int) -> tuple[list[str], list[list[str]]]:
+    """Return the lines of the heading, the last of which is the rule, and the lines of every row. Without a heading,
+    the rows are blocks."""
     widths = fit(columns, width)
     if widths is None:
         return [], list(_blocks(columns, width))
@@ -135,15 +164,18 @@ def grid_parts(columns: Sequence[TextColumn], width: int, *, rule: bool = True) 
         _row([each[at - tallest] if len(each) >= tallest - at else "" for each in heads], widths, columns)
         for at in range(tallest)
     ]
-    lines = [GAP.join("─" * room for room in widths).rstrip()] if rule else []
+    head.append(GAP.join("─" * room for room in widths).rstrip())
+    rows = []
     for cells in zip(*(column.cells for column in columns), strict=True):
         folded = [
             fold(text, room) if column.fold and not column.right else [text]
             for text, room, column in zip(cells, widths, columns, strict=True)
         ]
-        for at in range(max(map(len, folded))):
-            lines.append(_row([part[at] if at < len(part) else "" for part in folded], widths, columns))
-    return head, lines
+        tallest = max(map(len, folded))
+        rows.append(
+            [_row([part[at] if at < len(part) else "" for part in folded], widths, columns) for at in range(tallest)]
+        )
+    return head, rows
 
 
 def _row(texts: Sequence[str], widths: Sequence[int], columns: Sequence[TextColumn]) -> str:
@@ -151,19 +183,19 @@ def _row(texts: Sequence[str], widths: Sequence[int], columns: Sequence[TextColu
     return GAP.join(padded).rstrip()
 
 
-def _blocks(columns: Sequence[TextColumn], width: int) -> Iterator[str]:
-    """Yield a line for each cell of a row, after its heading, and an empty line between two rows."""
+def _blocks(columns: Sequence[TextColumn], width: int) -> Iterator[list[str]]:
+    """Yield the lines of every row: one for each cell, after its heading, and an empty line between two rows."""
     heads = [" ".join(column.heading.split()) for column in columns]
     room = min(max(map(cell_len, heads)), max(width // 2, 1))
     for place, cells in enumerate(zip(*(column.cells for column in columns), strict=True)):
-        if place:
-            yield ""
+        lines = [""] if place else []
         for head, text in zip(heads, cells, strict=True):
-            if text:
-                names, parts = fold(head, room), fold(text, max(width - room - len(GAP), 2))
+            if text.strip():
+                names, parts = fold(head, room), fold(text.strip(), max(width - room - len(GAP), 2))
                 for at in range(max(len(names), len(parts))):
                     name, part = (each[at] if at < len(each) else "" for each in (names, parts))
-                    yield f"{pad(name, room)}{GAP}{part}".rstrip()
+                    lines.append(f"{pad(name, room)}{GAP}{part}".rstrip())
+        yield lines
 
 
 def fit(columns: Sequence[TextColumn], width: int) -> list[int] | None:
@@ -189,6 +221,243 @@ def fit(columns: Sequence[TextColumn], width: int) -> list[int] | None:
     return room if spare >= 0 else None
 
 
+# Layouts of tables
+TEXT_MARKS = ("*", "+")
+"""The signs after the best and the second best value."""
+
+
+@dataclass(frozen=True)
+class TextLines:
+    """A table as lines: its heading with the rule below it, the lines of every row, and notes that the layout needs."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
+
+    def lines(self, *, rule: bool = True) -> list[str]:
+        """Return all lines, without the rule if `rule` is false."""
+        return [*(self.head if rule else self.head[:-1]), *(line for row in self.rows for line in row), *self.notes]
+
+
+INTERVALS: tuple[Interval, ...] = ("ci", "pm", "none")
+"""How intervals are written, from the widest form to the narrowest."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What a table shows on its way to a narrower one."""
+
+    interval: Interval = "ci"
+    counts: bool = True
+    letters: bool = False
+
+
+def table_lines(table: Table, width: int, *, rule: bool = True) -> list[str]:
+    """Return a table as lines of at most `width` cells, without its caption and its own notes.
+
+    >>> values = Column("value", (Estimate(0.82, low=0.75, high=0.88), Estimate(0.5, "one item")), "number")
+    >>> table = Table((Column("model", ("a", "数学")), values, Column("n", (1200, 1), "count", is_count=True)))
+    >>> print("\\n".join(table_lines(table, 40)))
+    model          value [95 %]      n
+    ─────  ────────────────────  ─────
+    a      0.820 [0.750, 0.880]  1,200
+    数学   0.500                     1
+    >>> print("\\n".join(table_lines(table, 30)))
+    model          value [95 %]
+    ─────  ────────────────────
+    a      0.820 [0.750, 0.880]
+    数学   0.500
+    n 1–1,200
+    """
+    return lay_out(table, width).lines(rule=rule)
+
+
+def lay_out(table: Table, width: int, *, marks: bool = False) -> TextLines:
+    """Return a table in the widest form that fits, or as a block of lines for each row. With `marks`, signs follow the
+    values that stand out."""
+    if not marks:
+        table = replace(table, columns=tuple(replace(column, emphasis={}) for column in table.columns))
+    if (layout := fitted(table, width)) is not None:
+        return layout
+    table = table.without_repeats()
+    steps = list(_steps(table))
+    narrow = next((each for each in steps if fit(_text_columns(table, each), width) is not None), steps[0])
+    return _laid_out(table, narrow, width)
+
+
+def fitted(table: Table, width: int) -> TextLines | None:
+    """Return a table in the widest form in which no label has to be cut; None if there is none."""
+    table = table.without_repeats()
+    for step in _steps(table):
+        columns = _text_columns(table, step)
+        if sum(column.needed for column in columns) + len(GAP) * (len(columns) - 1) <= width:
+            return _laid_out(table, step, width)
+    return None
+
+
+def fits(table: Table, width: int, interval: Interval = "ci") -> bool:
+    """Return true if a whole table fits, with every column at its full width."""
+    columns = _text_columns(table.without_repeats(), _Step(interval))
+    return sum(column.width for column in columns) + len(GAP) * (len(columns) - 1) <= width
+
+
+def _steps(table: Table) -> Iterator[_Step]:
+    """Yield the forms of a table from the widest to the narrowest."""
+    yield _Step()
+    counts = any(column.is_count for column in table.columns)
+    if counts:
+        yield _Step(counts=False)
+    letters = any(map(_can_be_letter, table.columns))
+    for interval in INTERVALS if table.has_intervals else INTERVALS[:1]:
+        if interval != "ci":
+            yield _Step(interval, counts=False)
+        if letters:
+            yield _Step(interval, counts=False, letters=True)
+
+
+def _can_be_letter(column: Column) -> bool:
+    return column.is_name and not column.is_text and not column.is_count
+
+
+def _laid_out(table: Table, step: _Step, width: int) -> TextLines:
+    columns = _text_columns(table, step)
+    head, rows = _heading_and_rows(columns, width)
+    if head and table.groups:
+        head = [_group_line(table, step, columns, width), *head]
+    for at, sentences in sorted(table.separators.items(), reverse=True):
+        rows[at:at] = [list(_separator(sentences, width))]
+    notes = tuple(line for note in _layout_notes(table, step) for line in fold(note, width))
+    return TextLines(tuple(head), tuple(map(tuple, rows)), notes)
+
+
+def _separator(sentences: Sequence[str], width: int) -> Iterator[str]:
+    """Yield the lines of sentences before a row, behind a mark."""
+    for place, text in enumerate(sentences):
+        first, *rest = wrapped(localized(text), width - 5).split("\n")
+        yield f"{'   ' if place else '-- '}{first}"
+        yield from (f"     {line}" for line in rest)
+
+
+def _shown(table: Table, step: _Step) -> list[Column]:
+    return [column for column in table.columns if step.counts or not column.is_count]
+
+
+def _text_columns(table: Table, step: _Step) -> list[TextColumn]:
+    letters = _letters(table) if step.letters else {}
+    return [_text_column(column, step.interval, letters.get(column.key)) for column in _shown(table, step)]
+
+
+def _text_column(column: Column, interval: Interval, letter: str | None) -> TextColumn:
+    """Return a column as texts, in which values and intervals are aligned each for itself."""
+    parts = [column.parts(row, interval) for row in range(len(column.cells))]
+    marks = max(column.emphasis.values(), default=0)
+    values = [f"{value}{_mark(column.emphasis.get(row))}" if marks else value for row, (value, _) in enumerate(parts)]
+    if any(ends for _, ends in parts):
+        room, ends_room = (max(map(cell_len, texts)) for texts in (values, [ends for _, ends in parts]))
+        values = [
+            f"{' ' * (room - cell_len(value))}{value} {ends}{' ' * (ends_room - cell_len(ends))}"
+            for value, (_, ends) in zip(values, parts, strict=True)
+        ]
+    heading = letter or (column.title if column.is_name else localized(column.title))
+    heading = broken_heading(heading) if column.breaks_heading else heading
+    if column.has_intervals and interval == "ci" and not column.is_name:
+        heading = f"{heading} [95 %]"
+    return TextColumn(
+        "\n".join(_plain(line) for line in heading.split("\n")),
+        tuple(map(_plain, values)),
+        right=not column.is_text,
+        whole=column.shrinks == "last",
+        fold=column.wraps,
+        most=column.max_width,
+    )
+
+
+def broken_heading(name: str) -> str:
+    """Return a name of several words on several narrow lines.
+
+    >>> broken_heading("solution_correctness.f1").split("\\n"), broken_heading("overall")
+    (['solution_', 'correctness.f1'], 'overall')
+    """
+    lines = [""]
+    for part in re.findall(r"[^._ ]*[._ ]?", name):
+        if lines[-1] and len(lines[-1]) + len(part) > NARROW_HEADING:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(line.strip() for line in lines)
+
+
+def _mark(rank: int | None) -> str:
+    return TEXT_MARKS[rank - 1] if rank is not None and rank <= len(TEXT_MARKS) else " "
+
+
+def _plain(text: str) -> str:
+    """Return a text of the same length without characters that a terminal may obey."""
+    return text if text.isprintable() else "".join(each if each.isprintable() else " " for each in text)
+
+
+def _letters(table: Table) -> dict[str, str]:
+    """Return a letter for each column with a name: A to Z, then AA."""
+    names = [column.key for column in table.columns if _can_be_letter(column)]
+    return {name: letter(place) for place, name in enumerate(names)}
+
+
+def letter(place: int) -> str:
+    """Return the letter of a column whose name has no room: A to Z, then AA.
+
+    >>> letter(0), letter(25), letter(26)
+    ('A', 'Z', 'AA')
+    """
+    return chr(ord("A") + place) if place < 26 else letter(place // 26 - 1) + letter(place % 26)
+
+
+def _group_line(table: Table, step: _Step, columns: Sequence[TextColumn], width: int) -> str:
+    """Return the line of the headings above groups of columns."""
+    widths = fit(columns, width) or []
+    line, at = "", 0
+    for name, count in replace(table, columns=tuple(_shown(table, step))).groups:
+        room = sum(widths[at : at + count]) + len(GAP) * (count - 1)
+        line += pad(name or "", room) + GAP
+        at += count
+    return line.rstrip()
+
+
+def _layout_notes(table: Table, step: _Step) -> Iterator[str]:
+    """Yield what the letters stand for, the counts, and how far intervals reach, if the table does not show them."""
+    if step.letters:
+        names = {column.key: column.title for column in table.columns}
+        yield from (f"{sign}  {_plain(names[key])}" for key, sign in _letters(table).items())
+    if not step.counts and (counts := counts_note(table)):
+        yield counts
+    halves = [
+        (half, column.number(half, row))
+        for column in table.columns
+        for row, cell in enumerate(column.cells)
+        if isinstance(cell, Estimate) and (half := cell.half_width) is not None
+    ]
+    if step.interval == "pm":
+        yield localized("±: how far the interval of 95 % reaches on its longer side")
+    if step.interval == "none" and halves:
+        yield localized(f"95 % intervals: at most ±{max(halves)[1]}")
+
+
+def without_counts(table: Table) -> Table:
+    """Return a table without its columns of counts."""
+    return replace(table, columns=tuple(column for column in table.columns if not column.is_count))
+
+
+def counts_note(table: Table) -> str:
+    """Return the columns of counts as a sentence, with the least and the greatest number of each; totals do not
+    count."""
+    parts = []
+    for column in table.columns:
+        if column.is_count:
+            cells = [cell for row, cell in enumerate(column.cells) if row not in table.totals]
+            ends = [end for cell in cells for end in (cell if isinstance(cell, Range) else (number_of(cell),))]
+            parts.append(f"{localized(column.title)} {range_text(Range.of(ends), column.number)}")
+    return localized(", ").join(parts)
+
+
+# Results of queries
 def render_table(table: pa.Table, width: int, max_rows: int = 40) -> str:
     """Return `table` as text, at most `width` cells wide and `max_rows` rows long, with a footer. At `UNBOUNDED` width,
     every row and every text is complete.
@@ -239,62 +508,14 @@ def render_columns(names: Sequence[str], values: Sequence[Sequence[Any]], rows: 
     return "\n".join([*lines, "", *notes])
 
 
-def decimals_of(values: Sequence[float | None]) -> int:
-    """Return how many decimals a column of numbers needs for two or three significant digits.
-
-    Values below 1e-12 count as rounding errors of 0.
-
-    >>> [decimals_of(values) for values in ([7.4213, 10, None], [0.5], [1200.5, 3.25], [0.00012], [3.3e-16])]
-    [2, 3, 1, 5, 3]
-    """
-    known = [abs(value) for value in values if value is not None and math.isfinite(value)]
-    largest = max(known, default=0.0)
-    if 1e-12 <= largest < 0.01:
-        return 1 - math.floor(math.log10(largest))
-    return 1 if largest >= 1000 else 2 if largest >= 1 else 3
-
-
 def _column(name: str, cells: Sequence[Any], longest: int | None) -> TextColumn:
     known = [cell for cell in cells if cell is not None]
-    if known and all(isinstance(cell, float) or _has_decimals(cell) for cell in known):
+    if known and all(isinstance(cell, float) or has_decimals(cell) for cell in known):
         decimals = decimals_of([None if cell is None else float(cell) for cell in cells])
         texts = tuple(NULL_TEXT if cell is None else f"{cell:.{decimals}f}" for cell in cells)
-        return TextColumn(_line(name, longest), texts, True)
+        return TextColumn(on_one_line(name, longest), texts, True)
     right = bool(known) and all(isinstance(cell, int | Decimal) and not isinstance(cell, bool) for cell in known)
-    return TextColumn(_line(name, longest), tuple(cell_text(cell, longest) for cell in cells), right, fold=False)
-
-
-def _has_decimals(cell: Any) -> bool:
-    if not isinstance(cell, Decimal):
-        return False
-    exponent = cell.as_tuple().exponent
-    return isinstance(exponent, int) and exponent < 0
-
-
-def cell_text(value: Any, longest: int | None = LONGEST) -> str:
-    """Return a value as text on one line without control characters, and with at most `longest` characters.
-
-    >>> cell_text(None), cell_text([1, True]), cell_text("two\\nlines")
-    ('—', '1, true', 'two lines')
-    """
-    match value:
-        case None:
-            return NULL_TEXT
-        case bool():
-            return "true" if value else "false"
-        case list():
-            return ", ".join(cell_text(each, longest) for each in value)
-        case datetime():
-            return f"{value:%Y-%m-%d %H:%M:%S}"
-        case _:
-            return _line(str(value), longest)
-
-
-def _line(text: str, longest: int | None) -> str:
-    if longest is not None and len(text) > longest:
-        text = f"{text[:longest]}…"
-    # Escape sequences in a reply must not reach the terminal.
-    return "".join(each if each.isprintable() else " " for each in " ".join(text.split()))
+    return TextColumn(on_one_line(name, longest), tuple(cell_text(cell, longest) for cell in cells), right, fold=False)
 
 
 def pad(text: str, room: int, right: bool = False) -> str:
@@ -307,38 +528,3 @@ def pad(text: str, room: int, right: bool = False) -> str:
     if size > room:
         return set_cell_size(set_cell_size(text, room - 1).rstrip() + "…", room)
     return " " * (room - size) + text if right else text + " " * (room - size)
-
-
-# Values of Arrow
-Maps = Literal["lossy"] | None
-"""How maps are returned: as dictionaries, or as lists of pairs."""
-
-
-def values_of(column: pa.Array | pa.ChunkedArray, maps: Maps = "lossy") -> list[Any]:
-    """Return the values of a column. A date or time outside of the years 1 to 9999 is a text.
-
-    >>> import pyarrow as pa
-    >>> values_of(pa.array([0, None, 2**31 - 1], pa.date32()))
-    [datetime.date(1970, 1, 1), None, '<value out of range: 2147483647>']
-    """
-    try:
-        found: list[Any] = column.to_pylist(maps_as_pydicts=maps)
-    except (OverflowError, ValueError):
-        found = [_value_of(scalar, maps) for scalar in column]
-    return found
-
-
-def _value_of(scalar: pa.Scalar, maps: Maps) -> Any:
-    import pyarrow as pa
-
-    try:
-        return scalar.as_py(maps_as_pydicts=maps)
-    except (OverflowError, ValueError):
-        pass
-    match scalar:
-        case pa.StructScalar():
-            return {name: _value_of(value, maps) for name, value in scalar.items()}
-        case pa.ListScalar() | pa.LargeListScalar() | pa.FixedSizeListScalar() | pa.MapScalar():
-            return [_value_of(value, maps) for value in scalar.values]
-        case _:
-            return scalar.cast(pa.string()).as_py()

@@ -1,0 +1,231 @@
+"""Values as text: numbers, estimates with their intervals, ranges; and Arrow values as Python objects.
+
+Every table and sentence writes numbers by these functions. An estimate is written as `0.82 [0.75, 0.88]`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from tripos_compiler.diagnostics.text_format import abbreviated, percent, usd
+from tripos_warehouse.statistics.estimate import Estimate
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NULL_TEXT = "—"
+LARGE = 1e16
+"""Numbers from here on are written with an exponent."""
+Interval = Literal["ci", "pm", "none"]
+"""How an interval is written: `ci`, its ends in brackets; `pm`, its half-width after `±`; `none`, not at all."""
+Kind = Literal["text", "count", "number", "share", "p", "money", "tokens"]
+"""What a column holds: texts, whole numbers, numbers, shares of 1 in per cent, p-values, USD, or numbers of tokens."""
+
+
+# Numbers
+def fixed(value: float, decimals: int, *, signed: bool = False, thousands: bool = False) -> str:
+    """Return a number with a number of decimals. A number that rounds to zero has no minus sign.
+
+    >>> fixed(-0.25, 2), fixed(-0.001, 2), fixed(0.25, 2, signed=True), fixed(1234.5, 1, thousands=True), fixed(2e16, 2)
+    ('-0.25', '0.00', '+0.25', '1,234.5', '2e+16')
+    """
+    if abs(value) >= LARGE:
+        return f"{value:.6g}"
+    return f"{value:{'+' if signed else ''}z{',' if thousands else ''}.{decimals}f}"
+
+
+def p_text(p: float) -> str:
+    """Return a p-value with three decimals.
+
+    >>> p_text(0.0004), p_text(0.0312)
+    ('< .001', '0.031')
+    """
+    return "< .001" if p < 0.001 else f"{p:.3f}"
+
+
+def count_text(count: float) -> str:
+    """Return a whole number with separators of thousands.
+
+    >>> count_text(1234), count_text(1234.6)
+    ('1,234', '1,235')
+    """
+    return f"{count:,}" if isinstance(count, int) else f"{count:,.0f}"
+
+
+FORMATS: Mapping[Kind, Callable[[float], str]] = {
+    "count": count_text,
+    "share": percent,
+    "p": p_text,
+    "money": usd,
+    "tokens": abbreviated,
+}
+"""How the numbers of a kind are written; those of `number` have the decimals of their column."""
+
+
+def decimals_of(values: Sequence[float | None]) -> int:
+    """Return how many decimals a column of numbers needs for two or three significant digits.
+
+    Values below 1e-12 count as rounding errors of 0.
+
+    >>> [decimals_of(values) for values in ([7.4213, 10, None], [0.5], [1200.5, 3.25], [0.00012], [3.3e-16])]
+    [2, 3, 1, 5, 3]
+    """
+    known = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    largest = max(known, default=0.0)
+    if 1e-12 <= largest < 0.01:
+        return 1 - math.floor(math.log10(largest))
+    return 1 if largest >= 1000 else 2 if largest >= 1 else 3
+
+
+# Estimates and ranges
+def interval_text(estimate: Estimate, number: Callable[[float], str], interval: Interval = "ci") -> str:
+    """Return the interval of an estimate as it follows the value; empty without an interval.
+
+    >>> estimate = Estimate(0.875, low=0.473, high=0.997)
+    >>> [interval_text(estimate, "{:.2f}".format, each) for each in ("ci", "pm", "none")]
+    ['[0.47, 1.00]', '± 0.40', '']
+    """
+    if interval == "none" or estimate.low is None or estimate.high is None or estimate.half_width is None:
+        return ""
+    if interval == "pm":
+        return f"± {number(estimate.half_width)}"
+    return f"[{number(estimate.low)}, {number(estimate.high)}]"
+
+
+def estimate_text(estimate: Estimate, number: Callable[[float], str], interval: Interval = "ci") -> str:
+    """Return an estimate with its interval.
+
+    >>> estimate_text(Estimate(0.82, low=0.75, high=0.88), "{:.2f}".format)
+    '0.82 [0.75, 0.88]'
+    >>> estimate_text(Estimate(0.82, "one item"), "{:.2f}".format), estimate_text(Estimate(None, "none"), str)
+    ('0.82', '—')
+    """
+    value = NULL_TEXT if estimate.value is None else number(estimate.value)
+    return f"{value} {interval_text(estimate, number, interval)}".rstrip()
+
+
+class Range(NamedTuple):
+    """The smallest and the largest of several numbers."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, numbers: Sequence[float | None]) -> Range | None:
+        """Return the range of the numbers that are known, or None if none is.
+
+        >>> Range.of([3, None, 1200]), Range.of([None])
+        (Range(low=3, high=1200), None)
+        """
+        known = [each for each in numbers if each is not None]
+        return cls(min(known), max(known)) if known else None
+
+
+def range_text(ends: Range | None, number: Callable[[float], str]) -> str:
+    """Return a range, or its only number. A sign of per cent is written once.
+
+    >>> [range_text(each, "{:,}".format) for each in (Range(3, 1200), Range(3, 3), None)]
+    ['3–1,200', '3', '—']
+    >>> range_text(Range(0.8, 1), percent)
+    '80–100%'
+    """
+    if ends is None:
+        return NULL_TEXT
+    low, high = number(ends.low), number(ends.high)
+    return low if low == high else f"{low.removesuffix('%')}–{high}"
+
+
+def count_range(numbers: Sequence[float | None]) -> str:
+    """Return the smallest and the largest of some whole numbers, or the single value if all are equal.
+
+    >>> count_range([3, 1200]), count_range([3, 3]), count_range([])
+    ('3–1,200', '3', '—')
+    """
+    return range_text(Range.of(numbers), count_text)
+
+
+def share_range(shares: Sequence[float | None]) -> str:
+    """Return the smallest and the largest of some shares.
+
+    >>> share_range([1.0, 0.8333, None])
+    '83.3–100%'
+    """
+    return range_text(Range.of(shares), percent)
+
+
+# Values of queries
+LONGEST = 10_000
+"""The characters of a text that are processed: no terminal shows more, and a text may have millions."""
+
+
+def cell_text(value: Any, longest: int | None = LONGEST) -> str:
+    """Return a value as text on one line without control characters, and with at most `longest` characters.
+
+    >>> cell_text(None), cell_text([1, True]), cell_text("two\\nlines")
+    ('—', '1, true', 'two lines')
+    """
+    match value:
+        case None:
+            return NULL_TEXT
+        case bool():
+            return "true" if value else "false"
+        case list():
+            return ", ".join(cell_text(each, longest) for each in value)
+        case datetime():
+            return f"{value:%Y-%m-%d %H:%M:%S}"
+        case _:
+            return on_one_line(str(value), longest)
+
+
+def on_one_line(text: str, longest: int | None) -> str:
+    """Return the beginning of a text on one line, without control characters."""
+    if longest is not None and len(text) > longest:
+        text = f"{text[:longest]}…"
+    # Escape sequences in a reply must not reach the terminal.
+    return "".join(each if each.isprintable() else " " for each in " ".join(text.split()))
+
+
+def has_decimals(cell: Any) -> bool:
+    """Return true for a decimal number that is no whole number."""
+    if not isinstance(cell, Decimal):
+        return False
+    exponent = cell.as_tuple().exponent
+    return isinstance(exponent, int) and exponent < 0
+
+
+Maps = Literal["lossy"] | None
+"""How maps are returned: as dictionaries, or as lists of pairs."""
+
+
+def values_of(column: pa.Array | pa.ChunkedArray, maps: Maps = "lossy") -> list[Any]:
+    """Return the values of a column. A date or time outside of the years 1 to 9999 is a text.
+
+    >>> import pyarrow as pa
+    >>> values_of(pa.array([0, None, 2**31 - 1], pa.date32()))
+    [datetime.date(1970, 1, 1), None, '<value out of range: 2147483647>']
+    """
+    try:
+        values: list[Any] = column.to_pylist(maps_as_pydicts=maps)
+    except (OverflowError, ValueError):
+        values = [_value_of(scalar, maps) for scalar in column]
+    return values
+
+
+def _value_of(scalar: pa.Scalar, maps: Maps) -> Any:
+    import pyarrow as pa
+
+    try:
+        return scalar.as_py(maps_as_pydicts=maps)
+    except (OverflowError, ValueError):
+        pass
+    match scalar:
+        case pa.StructScalar():
+            return {name: _value_of(value, maps) for name, value in scalar.items()}
+        case pa.ListScalar() | pa.LargeListScalar() | pa.FixedSizeListScalar() | pa.MapScalar():
+            return [_value_of(value, maps) for value in scalar.values]
+        case _:
+            return scalar.cast(pa.string()).as_py()
