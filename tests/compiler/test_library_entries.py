@@ -124,12 +124,18 @@ def own_tables(path: str) -> dict[str, ast.expr]:
 
 
 @cache
+def by_name() -> dict[str, str]:
+    """Return the paths of modules by the names that imports have for them."""
+    return {path.removesuffix(".py").replace("/", ".").partition(".tripos_")[2]: path for path in modules()}
+
+
+@cache
 def tables(path: str) -> dict[str, ast.expr]:
     """Return the values of the constants that a module has or imports."""
     found = dict(own_tables(path))
     for node in ast.walk(modules()[path]):
         if isinstance(node, ast.ImportFrom) and node.module is not None:
-            source = next((each for each in modules() if each.endswith(f"{node.module.replace('.', '/')}.py")), None)
+            source = by_name().get(node.module.removeprefix("tripos_"))
             imported = own_tables(source) if source is not None and not source.startswith(DECLARATIONS) else {}
             found |= {
                 alias.asname or alias.name: imported[alias.name] for alias in node.names if alias.name in imported
