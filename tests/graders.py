@@ -98,7 +98,7 @@ class Graders:
             return desk.assign(choice, lambda: datetime.now(UTC))
 
     def _key(self, hand: Assignment, row: Any) -> tuple[Any, ...]:
-        return hand.batch.name, row.judgement_id, hand.shown[row.row].texts
+        return hand.batch.name, row.judgement_id, hand.views[row.row].texts
 
     def _take(self, store: str, hand: Assignment, said: dict[str, dict[str, Said]]) -> None:
         """Take back a file of the page with these grades by row."""

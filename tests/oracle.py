@@ -724,7 +724,7 @@ def run_in(folder: Path, made: Benchmark) -> tuple[Plan, Store]:
     store = Store.open(folder / "results", create=True)
     source = CaseSource(plan, spec.folders, tuple(each.path for each in compilation.sources))
     job = Job(plan, binding, Selection(), source, {}, store, "20260101-000000-0000", Limits(), None)
-    ending = asyncio.run(job.run({name: ScriptedModel(name, made) for name in binding.every}, _around))
+    ending = asyncio.run(job.run({name: ScriptedModel(name, made) for name in binding.all_models}, _around))
     assert ending.status == "finished", (made.seed, ending)
     return plan, store
 

@@ -127,12 +127,12 @@ class Benchmark:
 
     def foretell(self, ledger: MemoryLedger, binding: RoleBinding, selection: Selection) -> Forecast:
         """Return what a run would do."""
-        prices = dict.fromkeys(binding.every, Price(1e-6, 1e-6, most_out=MOST_OUT))
+        prices = dict.fromkeys(binding.all_models, Price(1e-6, 1e-6, most_out=MOST_OUT))
         return forecast(self.plan, self.source(), selection, binding, ledger, prices)
 
     def run(self, ledger: LoggedLedger, binding: RoleBinding, selection: Selection) -> dict[str, CountingCaller]:
         """Run it; what the models were asked."""
-        callers = {name: CountingCaller(CountingModel(name)) for name in binding.every}
+        callers = {name: CountingCaller(CountingModel(name)) for name in binding.all_models}
         engine = Engine(
             self.plan, binding, self.source(), selection, callers, ledger, "run", workers=4, sleep=_no_sleep,  # type: ignore[arg-type]
         )  # fmt: skip

@@ -105,7 +105,7 @@ class SourceFile:
     path: Path
     folder: SourceFolder
 
-    def beside(self, name: str) -> SourceFile:
+    def sibling(self, name: str) -> SourceFile:
         """Return another file by its path relative to the folder of this file."""
         return SourceFile(self.path.parent / name, self.folder)
 

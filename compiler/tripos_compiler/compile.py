@@ -168,7 +168,7 @@ def _plan(program: Program) -> Plan:
         plugins=(*program.plugins.values(), *program.aggregates.values()),
         metrics=tuple(program.metrics.values()),
         datasets=tuple(program.datasets.values()),
-        made=tuple(program.made.values()),
+        made=tuple(program.generated.values()),
         scenarios=tuple(program.scenarios.values()),
         scorers=tuple(program.scorers.values()),
         measures=tuple(program.measures.values()),
@@ -178,7 +178,7 @@ def _plan(program: Program) -> Plan:
         reveals=tuple(program.reveals),
         titles=program.titles,
         calls=(
-            *(count for made in program.made.values() for count in generation_calls(program, made)),
+            *(count for made in program.generated.values() for count in generation_calls(program, made)),
             *count_embeddings_once(program.calls, program.scenarios.values()),
         ),
     )
@@ -187,7 +187,7 @@ def _plan(program: Program) -> Plan:
 def _extended(program: Program) -> Iterator[ExtendedRelease]:
     for release in program.releases.values():
         scenarios = [name for name in program.scenarios if program.home("scenario", name) == release.name]
-        made = [name for name in program.made if program.home("dataset", name) == release.name]
+        made = [name for name in program.generated if program.home("dataset", name) == release.name]
         yield ExtendedRelease(
             name=release.name,
             version=release.version,

@@ -310,7 +310,7 @@ def test_the_page_shows_each_element_and_keeps_its_label(claims: Path, tripos: C
     grades = GradesFile(PATH, hand.batch, AT.isoformat())
     response, page = got(hand, grades, f"/{TOKEN}/grading.json")
     assert response.status == 200 and all(page.count(each["text"]) == 1 for each in CLAIMS)
-    shown = {row: texts.texts[-1][1] for row, texts in hand.shown.items()}
+    shown = {row: texts.texts[-1][1] for row, texts in hand.views.items()}
     said = [{"row": row, "metric": "verdict", "value": given(claim)} for row, claim in shown.items()]
     assert posted(hand, grades, *said) == [200] * len(CLAIMS)
     assert tripos("annotate", "--take", str(PATH)).code == 0

@@ -257,7 +257,7 @@ def test_texts_of_data_run_nothing(assignment: Assignment) -> None:
         return value + json.loads(json.dumps(found))  # as a store has it, without halves of characters
 
     spoiled = {}
-    for row, seen in assignment.shown.items():
+    for row, seen in assignment.views.items():
         scales = tuple(
             dataclasses.replace(
                 scale,
@@ -269,7 +269,7 @@ def test_texts_of_data_run_nothing(assignment: Assignment) -> None:
         )
         many = tuple((text(label), text("")) for label, _ in seen.texts for _ in range(40))
         spoiled[row] = dataclasses.replace(seen, title=text(seen.title), texts=many, scales=scales)
-    hostile = dataclasses.replace(assignment, shown=spoiled)
+    hostile = dataclasses.replace(assignment, views=spoiled)
     assert used == set(HOSTILE)
 
     async def go(page: Page, where: str) -> None:

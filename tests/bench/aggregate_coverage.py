@@ -575,7 +575,7 @@ def of_texts() -> Iterator[World]:
     for name in ("corpus_bleu", "corpus_chrf", "corpus_ter"):
         whole = corpus_metric(
             name.removeprefix("corpus_"), {}, [said for said, _ in many], [[true] for _, true in many]
-        ).whole()
+        ).overall()
         assert whole is not None
         measure = (f"measure it = {name}(answer.said, item.gold)",)
         for m in (10, 30):

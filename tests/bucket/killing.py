@@ -188,11 +188,11 @@ def read_uploads(objects: Objects) -> Uploads:
         _, session, number = name.split("/")
         assert held is not None
         slot = read_slot(int(number), held.content, name)
-        if slot.kept is None:
+        if slot.content is None:
             if sealed_by(held.content) != session:
                 found.sealed_by_others.add(session)
             continue
-        for line in slot.kept.lines:
+        for line in slot.content.lines:
             for table, key in (("samples", "sample_id"), ("judgements", "judgement_id")):
                 for row in line.get(table, ()):
                     if row["status"] != FAILED:

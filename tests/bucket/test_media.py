@@ -41,7 +41,7 @@ def test_an_image_that_no_row_names_goes_once_it_is_old(store: Store) -> None:
     assert removed(store, 3600) == []
     assert removed(store, dry_run=True) == removed(store) == [name(STRAY)]
     media = media_store(Store.open(store.place, create=False))
-    assert (media.read(name(NAMED)), media.read(name(STRAY))) == (NAMED, None)
+    assert (media.load(name(NAMED)), media.load(name(STRAY))) == (NAMED, None)
 
 
 def test_no_image_goes_while_a_worker_may_still_name_it(store: Store) -> None:
@@ -56,10 +56,10 @@ def test_an_image_is_there_again_where_a_worker_began_in_between(store: Store, m
 
     def catalog(bucket: Bucket) -> Catalog:
         found = real(bucket)
-        looks.append(media_store(store).read(name(STRAY)) is None)
+        looks.append(media_store(store).load(name(STRAY)) is None)
         return found.following() if looks[-1] else found
 
     monkeypatch.setattr(Bucket, "catalog", catalog)
     assert removed(store) == []
     assert any(looks), "it was not there at one look"
-    assert media_store(store).read(name(STRAY)) == STRAY
+    assert media_store(store).load(name(STRAY)) == STRAY

@@ -79,7 +79,7 @@ def test_two_workers_never_have_the_same_claim_and_see_what_the_other_uploaded(
     second.refresh()
     assert second.statuses("samples", [name("sample", 1), name("sample", 2)]) == ["ok", None]
     assert second.rows("samples", [name("sample", 1)])[name("sample", 1)]["reply"] == "答 1"
-    assert second.held() == {ASKED}
+    assert second.fingerprints() == {ASKED}
     assert not first.claim("case 1")
     second.close()
     first.close()

@@ -25,7 +25,7 @@ WRITTEN = {
     "continue": "continue talk",
     "samples": "samples 2",
 } | {
-    name: f"{name} {each.words[0] if each.words else {'NUMBER': 0.5, 'COUNT': 1}.get(each.written, chr(34) * 2)}"
+    name: f"{name} {each.words[0] if each.words else {'NUMBER': 0.5, 'COUNT': 1}.get(each.notation, chr(34) * 2)}"
     for name, each in SETTINGS.items()
 }
 """Each construct as a line of an ask."""

@@ -81,7 +81,7 @@ def test_a_difference_of_writing_changes_no_function(one: str, other: str, first
         ranked = [written[(one, other).index(each)] for each in FUNCTIONS["nearest"](one, [one, other], 2)]
         assert FUNCTIONS["nearest"](written[0], list(written), 2) == ranked
     for name in ("bleu", "chrf", "ter"):
-        figures = [corpus_metric(name, {}, [a], [[b]]).whole() for a, b in ((one, other), written)]
+        figures = [corpus_metric(name, {}, [a], [[b]]).overall() for a, b in ((one, other), written)]
         assert figures[0] == figures[1], name
 
 
@@ -103,11 +103,11 @@ def test_a_corpus_of_one_language_has_the_figure_of_sacrebleu(said: list[str]) -
         "ter": TER(normalized=chinese, asian_support=chinese),
     }.items():
         expected = scorer.corpus_score(said, [[each for (each,) in true]]).score
-        assert corpus_metric(name, {}, said, true).whole() == pytest.approx(expected), name
+        assert corpus_metric(name, {}, said, true).overall() == pytest.approx(expected), name
         assert 0 < expected < 100
     for tokenizer in ("13a", "zh", "intl", "char", "none"):
         expected = BLEU(tokenize=tokenizer).corpus_score(said, [[each for (each,) in true]]).score
-        assert corpus_metric("bleu", {"tokenize": tokenizer}, said, true).whole() == pytest.approx(expected)
+        assert corpus_metric("bleu", {"tokenize": tokenizer}, said, true).overall() == pytest.approx(expected)
 
 
 def test_each_text_of_a_mixed_corpus_has_the_tokens_of_its_language() -> None:
@@ -118,7 +118,7 @@ def test_each_text_of_a_mixed_corpus_has_the_tokens_of_its_language() -> None:
         [counts] = scorer._extract_corpus_statistics([text], [[REFERENCES[text]]])
         sums = [one + other for one, other in zip(sums, counts, strict=True)]
     expected = BLEU()._compute_score_from_stats([int(each) for each in sums]).score
-    assert corpus_metric("bleu", {}, said, [[REFERENCES[text]] for text in said]).whole() == pytest.approx(expected)
+    assert corpus_metric("bleu", {}, said, [[REFERENCES[text]] for text in said]).overall() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("said", "true"), [("わたしはねこです", "わたしはいぬです"), ("ฉันชอบแมวมาก", "ฉันชอบหมามาก")])
@@ -129,8 +129,8 @@ def test_letters_without_spaces_between_words_are_tokens(said: str, true: str) -
     if said[0] == "わ":
         assert FUNCTIONS["bleu"](said, true) == pytest.approx(expected)
     assert 10 < FUNCTIONS["bleu"](said, true) < 100
-    assert 10 < (corpus_metric("bleu", {}, [said], [[true]]).whole() or 0) < 100
-    assert 0 < (corpus_metric("ter", {}, [said], [[true]]).whole() or 0) < 50
+    assert 10 < (corpus_metric("bleu", {}, [said], [[true]]).overall() or 0) < 100
+    assert 0 < (corpus_metric("ter", {}, [said], [[true]]).overall() or 0) < 50
 
 
 SPEC = """\

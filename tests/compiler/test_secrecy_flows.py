@@ -41,14 +41,14 @@ def told_by_length(value: Flow) -> Secrets:
 def test_the_length_of_a_value_tells_how_many_there_are_and_of_a_text_what_it_says() -> None:
     secret, other = {Secret("item", "answer"): ()}, {Secret("item", "topic"): ()}
     assert told_by_length(Flow(secret)) == secret, "a text"
-    assert told_by_length(Flow(each=Flow(secret))) == NONE, "a list whose elements are secret"
-    assert told_by_length(Flow(other, each=Flow(secret))) == other, "a list that is as long as a secret has it"
+    assert told_by_length(Flow(elements=Flow(secret))) == NONE, "a list whose elements are secret"
+    assert told_by_length(Flow(other, elements=Flow(secret))) == other, "a list that is as long as a secret has it"
     assert told_by_length(Flow(fields={"answer": Flow(secret)})) == secret, "a record, of which nothing is known"
 
 
 def test_rows_that_a_key_picks_tell_the_keys_of_all_of_them_and_the_key() -> None:
     column, key = {Secret("item", "answer"): ()}, {Secret("item", "topic"): ()}
-    names = {"items": Flow(), "keys": Flow(each=Flow(column)), "key": Flow(key)}
+    names = {"items": Flow(), "keys": Flow(elements=Flow(column)), "key": Flow(key)}
     program = Program(Diagnostics(), NoData())
     flows = Flows(names, Proof(program, {}).tables, lambda call, flow: None, SourceMap(program))
     call = Call(function="picked", args=tuple(Ref(path=(name,)) for name in names))

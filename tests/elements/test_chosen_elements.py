@@ -100,9 +100,12 @@ def test_why_follows_a_choice_to_its_own_judge(compared: Path) -> None:
         told = find_trace(connection, score)
         whole = find_trace(connection, score.partition(".")[0])
     assert told.score is not None and (told.score["evaluator"], json.loads(told.score["given"])) == (judge, choice)
-    (verdict,) = [each for each in told.others if each.table == "judgements"]
+    (verdict,) = [each for each in told.other_replies if each.table == "judgements"]
     assert verdict.row["evaluator"] == judge and verdict.row["element_place"] == "1"
-    assert {each.row["evaluator"] for each in whole.others if each.table == "judgements"} == {"judge:x", "judge:y"}
+    assert {each.row["evaluator"] for each in whole.other_replies if each.table == "judgements"} == {
+        "judge:x",
+        "judge:y",
+    }
 
 
 def test_other_numbers_behind_the_names_ask_no_judge_again(

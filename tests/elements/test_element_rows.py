@@ -200,9 +200,9 @@ def test_why_follows_an_element_to_its_own_verdict(figures: Figures, folder: Pat
             find_trace(connection, f"{score.removesuffix(place)}99")
     assert told.score is not None
     assert (told.key, told.score["value"], told.score["element_place"]) == (score, 1.0, place)
-    (verdict_,) = [each for each in told.others if each.table == "judgements"]
+    (verdict_,) = [each for each in told.other_replies if each.table == "judgements"]
     assert criterion in verdict_.messages[-1]["content"]
-    judged = [each for each in whole.others if each.table == "judgements"]
+    judged = [each for each in whole.other_replies if each.table == "judgements"]
     assert len(judged) > 1
     shown = [line for line in trace_lines(whole, 80, full=True) if line.startswith("value ")]
     assert len(shown) == len(element_rows(whole.score or {})) == len(judged)

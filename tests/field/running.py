@@ -161,7 +161,7 @@ def figures_at(
     functions = load_plugins(plan, main.parent, programs=AllowedPrograms(programs))
     job = Job(plan, binding, Selection(), source, functions, store, "20260101-000000-0000", Limits(), None)
     ending = asyncio.run(
-        job.run({name: SayingModel(name, others.get(name, answers)) for name in binding.every}, _around)
+        job.run({name: SayingModel(name, others.get(name, answers)) for name in binding.all_models}, _around)
     )
     assert ending.status == "finished", ending
     connection, _ = connect_run(store)

@@ -205,7 +205,7 @@ def read_answer(data: bytes) -> None:
             raise BrokenRule(f"a wait that is none: {error.retry_after_s}")
         raise error
     reply = read_reply(completion(data, headers, PLACE), "openai/a", Price(0.5, 1.0))
-    for each in (reply, *reply.others):
+    for each in (reply, *reply.further_choices):
         each.text.encode()
         for number in (each.tokens_in, each.tokens_out, each.cost_usd, each.tokens_reasoning):
             if number is not None and not 0 <= number < 2**63:

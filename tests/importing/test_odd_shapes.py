@@ -87,7 +87,7 @@ def test_names_that_are_no_texts_and_odd_chats_are_taken(text: str, tmp_path: Pa
     before = "" if "prompts" in text else "prompts: ['hi {{a}}']\n"
     (tmp_path / "p.yaml").write_text(f"{before}{text}\n", "utf-8")
     made = promptfoo_spec(tmp_path / "p.yaml")
-    assert made.whole == ("vars" in text)
+    assert made.is_complete == ("vars" in text)
 
 
 def test_yaml_that_aliases_make_huge_is_refused_and_a_small_one_read(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_includes_are_read_and_the_nearer_file_counts(tmp_path: Path) -> None:
     put(tmp_path, QUIZ)
     (tmp_path / "mine.yaml").write_text("include: task.yaml\ntask: mine\ntask_alias: 'My {{quiz}}'\n", "utf-8")
     made = spec_of(read_task(tmp_path / "mine.yaml"), (tmp_path,))
-    assert made.name == "mine" and 'title "My {quiz}"' in made.text and made.whole
+    assert made.name == "mine" and 'title "My {quiz}"' in made.text and made.is_complete
     (tmp_path / "circle.yaml").write_text("include: circle.yaml\ntask: circle\n", "utf-8")
     with pytest.raises(TriposError, match="includes itself"):
         read_task(tmp_path / "circle.yaml")

@@ -79,7 +79,7 @@ def test_the_last_grade_of_the_menu_counts(said: str, menu: str, own: bool, valu
 def test_a_spec_sends_what_the_task_sends(name: str, tmp_path: Path) -> None:
     task = told(name)
     made = inspect_spec(task, "lessons.py")
-    assert made.whole and hows(made)["solvers"] == "exactly"
+    assert made.is_complete and hows(made)["solvers"] == "exactly"
     sent: list[tuple[str, ...]] = []
 
     def answers(messages: list[str]) -> str:
@@ -104,7 +104,7 @@ def test_other_messages_than_those_of_the_task_are_told() -> None:
 
 def test_what_has_no_counterpart_is_a_hole_with_its_original() -> None:
     made = inspect_spec(told("own"), "lessons.py")
-    assert not made.whole
+    assert not made.is_complete
     assert "# HOLE: the solvers of the task:" in made.text and "state.user_prompt.text.upper()" in made.text
     task = told("words")
     task["scorers"][1] = {"name": "lab/tone", "params": {}, "source": "def tone():\n    ...", "metrics": ["grouped"]}

@@ -126,7 +126,7 @@ def test_prompts_and_figures_are_those_of_lm_eval(tmp_path: Path) -> None:
         place = put(tmp_path, name, config)
         task = read_task(place / "task.yaml")
         made = spec_of(task, (place,))
-        assert made.whole, (name, made.notes)
+        assert made.is_complete, (name, made.notes)
         tasks[name] = Compared(task, made, place, {"test": ROWS, "train": WORKED})
     assert compare(tasks, python, tmp_path) == {name: [] for name in tasks}
     assert sum(0 < (value or 0) < 1 for each in tasks.values() for value in each.figures.values()) > 10
@@ -155,7 +155,7 @@ def test_worked_examples_that_may_differ_are_told(change: str, told: str | None,
     (tmp_path / "task.yaml").write_text(config, "utf-8")
     made = spec_of(read_task(tmp_path / "task.yaml"), (tmp_path,))
     [*notes] = [each.why for each in made.notes if (each.part, each.how) == ("worked examples", "approximately")]
-    assert made.whole
+    assert made.is_complete
     assert [told is not None and each.startswith(told) for each in notes] == [True] * (told is not None)
 
 
@@ -167,6 +167,6 @@ def test_what_python_gives_is_asked_as_lm_eval_asks_it(tmp_path: Path, monkeypat
         monkeypatch.chdir(place)
         task = read_task(place / "task.yaml")
         made = spec_of(task, (place,), write_rows(task, place, python))
-        assert made.whole, (name, made.notes)
+        assert made.is_complete, (name, made.notes)
         tasks[name] = Compared(task, made, place, {"test": ROWS, "train": WORKED})
     assert compare(tasks, python, tmp_path) == {name: [] for name in tasks}

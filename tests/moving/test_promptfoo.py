@@ -49,7 +49,7 @@ def config(folder: Path, text: str = CONFIG) -> Path:
 
 def test_prompts_are_sent_and_tests_pass_as_they_should(tmp_path: Path) -> None:
     made = promptfoo_spec(config(tmp_path))
-    assert made.whole and {each.part: each.how for each in made.notes}["prompt 2"] == "exactly"
+    assert made.is_complete and {each.part: each.how for each in made.notes}["prompt 2"] == "exactly"
     sent: list[list[str]] = []
 
     def echo(messages: list[str]) -> str:

@@ -41,7 +41,7 @@ def test_each_line_is_that_of_the_task_and_of_its_import_and_both_programs_agree
             kept = {each: there[each] for each in value} if isinstance(value, dict) else there
             assert kept == value, (name, key)
         made = spec_of(task, (tmp_path,))
-        assert made.whole
+        assert made.is_complete
         lines = {" ".join(line.split()) for line in made.text.splitlines()}
         lacking = [line for line in section["spec"].splitlines() if " ".join(line.split()) not in lines]
         assert lacking == [], name

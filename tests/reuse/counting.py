@@ -97,7 +97,7 @@ class CountingModel:
         numbers = [before if self.fixed else before + each for each in range(request.samples)]
         texts = [reply_to(content, request.schema, number) for number in numbers]
         replies = [Reply(text, self.name, "stop", 10, 5, 0.001) for text in texts]
-        return Reply(texts[0], self.name, "stop", 10, 5, 0.001, others=tuple(replies[1:]))
+        return Reply(texts[0], self.name, "stop", 10, 5, 0.001, further_choices=tuple(replies[1:]))
 
     async def close(self) -> None:
         """Nothing to close."""
@@ -198,7 +198,7 @@ class Bench:
         filled = {**self.roles, **(roles or {})}
         binding = bind(plan, models or self.models, {role: each for role, each in filled.items() if role in known})
         store = Store.open(self.store, create=True)
-        prices = dict.fromkeys(binding.every, FREE)
+        prices = dict.fromkeys(binding.all_models, FREE)
         damages: list[StoreError] = []
         others = OtherStores([str(each) for each in self.others], self.store, damages.append)
         with open_ledger(store, plan.fingerprints) as ledger:
@@ -206,7 +206,7 @@ class Bench:
         others = OtherStores([str(each) for each in self.others], self.store, damages.append)
         sent: Counter[str] = Counter()
         opened: dict[str, Any] = {}
-        for name in binding.every:
+        for name in binding.all_models:
             if name == "mock/embedding":
                 opened[name] = CountingEmbedder(open_embedding(name), sent, self.past)
             elif name.startswith("mock/"):
@@ -216,12 +216,12 @@ class Bench:
         self.runs += 1
         run_id = f"run{self.runs:03}"
         source = CaseSource(plan, source.reader, source.spec_files)
-        job = Job(plan, binding, self.selection, source, {}, store, run_id, Limits(), None, others=others)
+        job = Job(plan, binding, self.selection, source, {}, store, run_id, Limits(), None, other_replies=others)
         ending = asyncio.run(job.run(opened, _around))
         assert ending.status == "finished", ending
         tally = job.tally
         asked, reused = sum(tally.asked.values()), sum(tally.reused.values())
-        return Ran(sent, foreseen, asked, reused, run_id, tally.taken, damages)
+        return Ran(sent, foreseen, asked, reused, run_id, tally.reuse_counts, damages)
 
 
 @asynccontextmanager

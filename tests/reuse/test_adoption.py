@@ -197,7 +197,7 @@ def test_two_processes_do_not_take_over_the_same_reply(store: Store) -> None:
         assert isinstance(found, Adopted)
         assert second.find(wanted(3), NOWHERE) is None
         one.keep({"samples": [sample(2, request_digest="ab" * 16, fingerprint="mine", adopted_from=found.origin)]})
-        first.kept(found)
+        first.record_kept(found)
         one.flush()
         assert second.find(wanted(3), NOWHERE) is None
 

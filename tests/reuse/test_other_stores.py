@@ -46,7 +46,7 @@ def check_exact(done: Ran) -> None:
     assert done.foreseen.certain <= done.asked <= done.foreseen.certain + done.foreseen.perhaps
     if not done.foreseen.perhaps:
         assert done.foreseen.reused == done.reused
-        assert done.foreseen.taken == done.taken
+        assert done.foreseen.reuse == done.taken
 
 
 def test_a_run_beside_a_store_that_has_everything_asks_nothing_and_writes_nothing_there(

@@ -130,7 +130,7 @@ class Bench:
         if history is None:
             items = {scenario.name: frozenset(self.items) for scenario in plan.scenarios}
             history = History(tuple(self.earlier), items) if self.earlier else NO_HISTORY
-        prices = dict.fromkeys(binding.every, FREE) if prices is None else prices
+        prices = dict.fromkeys(binding.all_models, FREE) if prices is None else prices
         return forecast(plan, source, selection, binding, self.ledger, prices, history)
 
     def run(
@@ -143,7 +143,7 @@ class Bench:
         """Run it; how often each role asked each model."""
         plan, source = self._compiled()
         binding = self._bound(plan, models, judges)
-        callers = {name: _Caller(_Model(name), script) for name in binding.every}
+        callers = {name: _Caller(_Model(name), script) for name in binding.all_models}
         run_id = f"run{len(self.earlier)}"
         options: dict[str, Any] = {"callers": callers, "ledger": self.ledger}
         engine = Engine(plan, binding, source, selection, run_id=run_id, workers=4, sleep=_no_sleep, **options)

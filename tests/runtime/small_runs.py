@@ -72,7 +72,7 @@ class ScriptedCaller:
         if isinstance(said, Reply):
             return Called(said, 1, 0.1)
         others = tuple(Reply(said, self.model.name, "stop", 0, 5, 0.0) for _ in range(request.samples - 1))
-        return Called(Reply(said, self.model.name, "stop", 10, 5, 0.0, others=others), 1, 0.1)
+        return Called(Reply(said, self.model.name, "stop", 10, 5, 0.0, further_choices=others), 1, 0.1)
 
     def halt(self) -> None:
         """Answer what comes all the same."""

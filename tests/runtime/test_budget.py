@@ -207,7 +207,7 @@ def test_nobody_waits_for_a_first_call_where_costs_are_certain(budget: Budget, p
 
 
 def test_further_replies_to_one_request_are_paid_for_too() -> None:
-    several = Reply("a", "m", "stop", 100, 50, None, others=(reply(0, 30), reply(0, 20)))
+    several = Reply("a", "m", "stop", 100, 50, None, further_choices=(reply(0, 30), reply(0, 20)))
     budget = Budget(usd=1.0)
     outcomes(budget, Scripted([several], price=PRICE), 1)
     assert (budget.spent_tokens, budget.spent_usd) == (200, pytest.approx(100 * 1e-6 + 100 * 4e-6))

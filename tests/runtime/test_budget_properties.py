@@ -71,7 +71,7 @@ class Fateful(Scripted):
         received = int((request.settings.max_tokens or 0) * fate.share)
         usage = (sent, received) if fate.tells else (None, None)
         others = tuple(Reply("", "m", "stop", 0, received, None) for _ in range(request.samples - 1))
-        return Reply("", "m", "stop", *usage, None, others=others)
+        return Reply("", "m", "stop", *usage, None, further_choices=others)
 
     numbers = count()
 

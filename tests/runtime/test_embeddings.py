@@ -82,7 +82,7 @@ def entries(*vectors: list[float]) -> dict[str, Any]:
 def test_many_texts_go_in_one_request_and_each_has_its_vector_and_its_share(server: Server) -> None:
     server.answer = 200, entries([1.0, 0.0], [0.0, 1.0], [0.5, 0.5])
     reply = ask(server)
-    replies = (reply, *reply.others)
+    replies = (reply, *reply.further_choices)
     assert [path for path, _ in server.sent] == ["/v1/embeddings"]
     assert server.sent[0][1]["input"] == list(TEXTS)
     assert [from_text(each.text).tolist() for each in replies] == [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]
@@ -119,7 +119,7 @@ def test_what_is_no_finite_vector_is_refused(text: str) -> None:
 def test_the_shares_of_tokens_sum_up_to_the_whole() -> None:
     texts = ["a" * size for size in (1, 7, 30, 2)]
     reply = replies_of([[1.0]] * 4, texts, "m", 11, Price(2e-6, 0.0))
-    assert sum(each.tokens_in or 0 for each in (reply, *reply.others)) == 11
+    assert sum(each.tokens_in or 0 for each in (reply, *reply.further_choices)) == 11
 
 
 def test_the_mock_knows_likeness_of_letters() -> None:

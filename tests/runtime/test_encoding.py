@@ -73,7 +73,7 @@ class Embedding:
         if self.refused in texts:
             raise ModelError("R0112", "too long", "shorten it")
         first, *others = [Reply(to_text(np.ones(self.length(text))), "m", "stop", 1, 0, 0.0) for text in texts]
-        return Called(Reply(first.text, "m", "stop", 1, 0, 0.0, others=tuple(others)))
+        return Called(Reply(first.text, "m", "stop", 1, 0, 0.0, further_choices=tuple(others)))
 
 
 def encoder(model: Embedding, kept: Kept) -> Encoder:

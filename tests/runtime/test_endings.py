@@ -272,7 +272,7 @@ def test_each_of_several_choices_is_what_it_is_alone(words: list[str]) -> None:
     except ModelError as error:
         assert not whole and error.retryable and error.broken
         return
-    found = [reply, *reply.others]
+    found = [reply, *reply.further_choices]
     assert [each.finish_reason for each in found] == whole
     alone = [read_reply(choices_body(word), "m", None) for word in whole]
     assert [outcome_of("text", each) for each in found] == [outcome_of("text", each) for each in alone]

@@ -244,7 +244,7 @@ def test_one_request_brings_all_samples_where_the_provider_bills_it_so(bench: Be
         if request.messages[0].content.startswith("Grade"):
             return GOOD
         texts = [Reply(f"{each} 42", "a", "stop", 10 if each == 0 else 0, 5, 0.0) for each in range(request.samples)]
-        return Reply("0 42", "a", "stop", 10, 5, 0.0, others=tuple(texts[1:]))
+        return Reply("0 42", "a", "stop", 10, 5, 0.0, further_choices=tuple(texts[1:]))
 
     ran = bench.run(script=several, most_samples=8)
     assert [request.samples for request in ran.callers["a"].asked] == [2, 2, 2]

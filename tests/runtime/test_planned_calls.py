@@ -67,7 +67,7 @@ def test_as_many_calls_are_made_as_were_planned(path: Path) -> None:
     (compared,) = [role.name for role in plan.roles if role.kind == "compared"]
     binding = bind(plan, filled[compared], {name: models for name, models in filled.items() if name != compared})
     callers: dict[str, Any] = {
-        name: MockedCaller(ScriptedModel(name, structured=True), lambda request: "") for name in binding.every
+        name: MockedCaller(ScriptedModel(name, structured=True), lambda request: "") for name in binding.all_models
     }
     source = CaseSource(plan, spec.folders, tuple(each.path for each in compiled.sources))
     selection, ledger = Selection(limit=LIMIT), MemoryLedger()

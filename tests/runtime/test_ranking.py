@@ -55,7 +55,7 @@ def by_encoder(name: str) -> Any:
         model = open_embedding(name)
         texts = tuple(Message("user", text or " ") for text in (*CORPUS, *QUERIES))
         first = await model.ask(Request(model=name, messages=texts))
-        return [from_text(reply.text or "") for reply in (first, *first.others)]
+        return [from_text(reply.text or "") for reply in (first, *first.further_choices)]
 
     vectors = [np.asarray(each, np.float64) for each in asyncio.run(embed())]
     scaled = np.stack([each / (np.linalg.norm(each) or 1.0) for each in vectors])

@@ -68,7 +68,7 @@ def test_many_calls_with_large_replies_hold_no_more_than_the_room_and_all_of_the
     called, memory = asked_together(name, 60, Limits(max_connections=60, max_retries=0, reply_memory_mb=room_mb))
     assert [len(each.reply.text) for each in called] == [REPLY_BYTES - len(HEAD + TAIL)] * 60
     assert REPLY_BYTES <= memory.most_held <= most_held
-    assert memory.held == 0 and not memory._growing and not memory._waiting
+    assert memory.bytes_in_use == 0 and not memory._growing and not memory._waiting
 
 
 @given(
@@ -84,16 +84,16 @@ def test_no_calls_wait_for_each_other(growing: list[list[int]], room_mb: int) ->
         with shared_reply_memory() as share:
             share.begin(memory)
             for step in steps:
-                await share.take(min(step, LARGEST_BYTES - share.held))
+                await share.take(min(step, LARGEST_BYTES - share.bytes_in_use))
                 await asyncio.sleep(step % 7)
-            share.arrived(share.held // 3)
+            share.arrived(share.bytes_in_use // 3)
             await asyncio.sleep(1)
 
     async def main() -> None:
         await asyncio.gather(*(grow(steps) for steps in growing))
 
     run(main())
-    assert memory.held == 0
+    assert memory.bytes_in_use == 0
     assert memory.most_held <= max(memory.most_bytes, LARGEST_BYTES)
 
 
@@ -140,7 +140,7 @@ def test_a_call_that_is_cancelled_while_it_waits_leaves_nothing_behind() -> None
         return now()
 
     assert run(main()) == 4
-    assert memory.held == 0 and not memory._growing and not memory._waiting
+    assert memory.bytes_in_use == 0 and not memory._growing and not memory._waiting
 
 
 def test_a_post_needs_no_timeout_of_its_own_where_its_call_ends_no_later() -> None:

@@ -99,7 +99,7 @@ def test_every_field_has_a_value_here_and_is_written_as_its_type_says() -> None:
     slots = {float: "NUMBER", int: "COUNT", str: "LABELS", Extra: "BLOCK"}
     for name, field in Settings.model_fields.items():
         type_ = next(each for each in get_args(field.annotation) if each is not type(None))
-        assert SETTINGS[name].written == (slots.get(type_) or "|".join(get_args(type_)))
+        assert SETTINGS[name].notation == (slots.get(type_) or "|".join(get_args(type_)))
 
 
 @pytest.mark.parametrize("way", ["direct", "reasoning", "anthropic", "litellm"])

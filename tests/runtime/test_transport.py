@@ -176,12 +176,12 @@ def test_several_samples_are_asked_for_at_once_and_share_the_usage() -> None:
     prices = {"hosted_vllm/x": Price(1.0, 2.0)}
     reply, sent = asked("hosted_vllm/x", body, request, prices=prices)
     assert sent[0].body["n"] == 3
-    every = (reply, *reply.others)
+    every = (reply, *reply.further_choices)
     assert [each.text[0] for each in every] == ["a", "b", "c"]
     assert [each.tokens_in for each in every] == [100, 0, 0]
     assert [each.tokens_out for each in every] == [100, 200, 300]
     assert [each.cost_usd for each in every] == [300.0, 400.0, 600.0]
-    assert all(each.others == () for each in reply.others)
+    assert all(each.further_choices == () for each in reply.further_choices)
 
 
 @pytest.mark.parametrize(("tokens_out", "reasoning"), [(7, 3), (0, 0), (1, 1)])
@@ -194,7 +194,7 @@ def test_shares_of_the_usage_add_up(tokens_out: int, reasoning: int) -> None:
     body = completion(choices=choices("", "bb", "a long one"), usage=used)
     prices = {"hosted_vllm/x": Price(0.1, 0.2)}
     reply, _ = asked("hosted_vllm/x", body, replace(REQUEST, samples=3), prices=prices)
-    every = (reply, *reply.others)
+    every = (reply, *reply.further_choices)
     assert sum(each.tokens_out or 0 for each in every) == tokens_out
     assert sum(each.tokens_reasoning or 0 for each in every) == reasoning
     assert sum(each.cost_usd or 0 for each in every) == pytest.approx(1.0 + 0.2 * tokens_out)
@@ -252,7 +252,7 @@ def test_the_word_for_the_end_of_a_reply_is_the_provider_s(told: Any, read: str 
 def test_some_withheld_samples_leave_the_others() -> None:
     body = completion(choices=choices("good", finish="stop") + choices("", finish="content_filter"))
     reply, _ = asked("hosted_vllm/x", body, replace(REQUEST, samples=2))
-    assert (reply.text, [(each.text, each.finish_reason) for each in reply.others]) == (
+    assert (reply.text, [(each.text, each.finish_reason) for each in reply.further_choices]) == (
         "good",
         [("", "content_filter")],
     )

@@ -105,7 +105,7 @@ def test_replies_share_what_their_call_took_and_none_of_it_is_lost(usage: Any, t
     body = {"choices": [{"message": {"content": text}, "finish_reason": "stop"} for text in texts], "usage": usage}
     replies = read_reply(body, "openai/m", PRICE).samples(wanted)
     assert [each.text for each in replies] == texts[:wanted]
-    assert not any(each.others for each in replies)
+    assert not any(each.further_choices for each in replies)
     for column, total in (
         ("tokens_in", whole.tokens_in),
         ("tokens_out", whole.tokens_out),

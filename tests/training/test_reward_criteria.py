@@ -227,7 +227,7 @@ def test_replies_by_a_source_are_left_out_by_name() -> None:
     left = exclude_authors(preferences(rows), ["y", "z"])
     assert left.by == (("x", ""),)
     assert len(left.texts) == 2
-    assert left.told["without"] == ["y", "z"]
+    assert left.facts["without"] == ["y", "z"]
 
 
 def test_a_source_that_wrote_nothing_is_told_the_nearest() -> None:

@@ -71,7 +71,7 @@ def test_only_the_reply_is_learned_with_the_token_that_ends_it(tiny: Path) -> No
     tokens = as_tokens(tokenizer, chat)
     learned = [token for token in tokens.labels if token != IGNORED]
     assert tokenizer.decode(learned).strip() == "Thus it is.<eos>"
-    assert "So." in tokenizer.decode(list(tokens.ids[: tokens.given]))
+    assert "So." in tokenizer.decode(list(tokens.ids[: tokens.prompt_length]))
 
 
 def test_the_prompt_has_the_tokens_that_the_model_sees_when_it_is_asked(tiny: Path) -> None:
@@ -79,7 +79,7 @@ def test_the_prompt_has_the_tokens_that_the_model_sees_when_it_is_asked(tiny: Pa
     prompt = [{"role": "user", "content": "Why?"}]
     tokens = as_tokens(tokenizer, Chat(tuple(prompt), "So.", "g"))
     asked = tokenizer.apply_chat_template(prompt, add_generation_prompt=True, return_dict=True)["input_ids"]
-    assert list(tokens.ids[: tokens.given]) == asked
+    assert list(tokens.ids[: tokens.prompt_length]) == asked
 
 
 def test_the_loss_is_that_of_transformers_over_all_replies_at_once(tiny: Path) -> None:
@@ -92,7 +92,7 @@ def test_the_loss_is_that_of_transformers_over_all_replies_at_once(tiny: Path) -
     for each in tokens:
         with torch.no_grad():
             said = loaded.model(input_ids=torch.tensor([each.ids]), labels=torch.tensor([each.labels]))
-        learned = len(each.ids) - each.given
+        learned = len(each.ids) - each.prompt_length
         total, count = total + float(said.loss) * learned, count + learned
     for at_once in (1, 2, 5):
         assert loss_of(loaded.model, tokens, at_once, pad=1) == pytest.approx(total / count, rel=1e-5)

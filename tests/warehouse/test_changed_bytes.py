@@ -154,7 +154,7 @@ def reader(root: Path, path: Path) -> Callable[[], object]:
             files = derived.key_files(store, TABLES[table].key)
             with connect(store) as connection:
                 database = connection.database
-            return lambda: derived._Keys(database, files, table, []).apart or AGAIN
+            return lambda: derived._Keys(database, files, table, []).distinct or AGAIN
         case ["cache", "keys", _]:
             return lambda: [
                 of_parts(derived.key_files(store, schema.key), store.parts(table), path)
@@ -325,11 +325,11 @@ def test_every_bit_of_an_object_that_flips_is_told_or_has_no_effect() -> None:
     commit = CatalogCommit(name="first", written_at=score(1)["created_at"], parts=(part,))
     catalog = Catalog(commits=(commit,), sessions={"a": 3}).following()
     slot = slot_content([to_line(unit(number)) for number in (1, 2)])
-    kept = read_slot(7, slot, "logs/a/7").kept
+    kept = read_slot(7, slot, "logs/a/7").content
     assert kept is not None
 
     def same_slot(content: bytes) -> None:
-        found = read_slot(7, content, "logs/a/7").kept
+        found = read_slot(7, content, "logs/a/7").content
         assert found is not None and found.lines == kept.lines
 
     def same_catalog(content: bytes) -> None:

@@ -198,7 +198,7 @@ def test_locks_of_a_process_exclude_each_other_as_those_of_an_open_file_do(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locks_module.sys, "platform", "darwin")
-    monkeypatch.setattr(locks_module._OfProcess, "_known", {})
+    monkeypatch.setattr(locks_module._OfProcess, "_instances", {})
     place = lock_offset(CLAIM, "a")
     mine, other = Locks(store.root), Locks(store.root)
     assert mine.hold(place)

@@ -271,7 +271,7 @@ def run_once(folder: Path, models: tuple[str, ...], run_id: str) -> tuple[Job, P
     async def quietly(_: Job) -> Any:
         yield
 
-    ending = asyncio.run(job.run({name: Scripted(name) for name in binding.every}, quietly))
+    ending = asyncio.run(job.run({name: Scripted(name) for name in binding.all_models}, quietly))
     assert ending.status == "finished", ending
     return job, plan
 

@@ -69,7 +69,7 @@ def test_it_is_that_of_statsmodels() -> None:
     wins = np.array([WORTH[word] for word in words])
     fitted = GLM(wins, terms(longer), family=families.Binomial()).fit(tol=1e-12)
     expected = 1 / (1 + math.exp(-fitted.params[0]))
-    assert LengthControlled(wins, np.array(longer)).whole() == pytest.approx(expected, abs=1e-9)
+    assert LengthControlled(wins, np.array(longer)).overall() == pytest.approx(expected, abs=1e-9)
 
 
 def test_it_is_the_regression_at_equal_length(store: Store, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_it_is_the_regression_at_equal_length(store: Store, tmp_path: Path) -> N
     assert row.value == pytest.approx(regressed(wins, longer), abs=1e-6)
     assert (row.n, row.total) == (150, 151)
     assert raw.value is not None and row.value is not None and row.value < raw.value - 0.1
-    moved = [LengthControlled(np.delete(wins, at), np.delete(longer, at)).whole() or 0.0 for at in range(150)]
+    moved = [LengthControlled(np.delete(wins, at), np.delete(longer, at)).overall() or 0.0 for at in range(150)]
     error = math.sqrt(149 / 150 * sum((each - sum(moved) / 150) ** 2 for each in moved))
     assert row.standard_error == pytest.approx(error, rel=0.02)
 
@@ -99,4 +99,4 @@ def test_it_is_the_regression_at_equal_length(store: Store, tmp_path: Path) -> N
     [([1.0] * 6, [1.0, 2, 3, 4, 5, 6]), ([1.0, 0] * 3, [4.0] * 6), ([0.0, 0, 0, 1, 1, 1], [1.0, 2, 3, 4, 5, 6])],
 )
 def test_where_there_is_nothing_to_fit_there_is_no_rate(wins: list[float], longer: list[float]) -> None:
-    assert LengthControlled(np.array(wins), np.array(longer)).whole() is None
+    assert LengthControlled(np.array(wins), np.array(longer)).overall() is None

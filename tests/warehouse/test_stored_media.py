@@ -38,7 +38,7 @@ def test_a_merge_copies_what_models_were_shown(tmp_path: Path) -> None:
     for _ in range(2):
         merge_stores(target, others)
         assert {path.name for path in (target.root / "media").iterdir()} == {name(FIRST), name(SECOND)}
-    assert media_store(target).read(name(SECOND)) == SECOND
+    assert media_store(target).load(name(SECOND)) == SECOND
     assert check_store(target).damages == ()
 
 
@@ -54,7 +54,7 @@ def test_a_content_that_is_another_is_named_and_read_by_nobody(tmp_path: Path, d
         path.write_bytes(b"forged")
     (found,) = check_store(source).damages
     assert (found.code, name(FIRST) in found.message) == ("S0401", True)
-    assert media_store(source).read(name(FIRST)) is None
+    assert media_store(source).load(name(FIRST)) is None
     target = store_of(tmp_path / "all")
     merge_stores(target, [source])
     assert [path.name for path in (target.root / "media").iterdir()] == [name(SECOND)]
@@ -77,4 +77,4 @@ def test_no_image_goes_while_somebody_who_keeps_images_is_at_work(tmp_path: Path
     media.close()
     assert [each.path for each in collect(store, dry_run=True)] == [f"media/{name(FIRST)}"]
     assert [each.path for each in collect(store)] == [f"media/{name(FIRST)}"]
-    assert media.read(name(FIRST)) is None
+    assert media.load(name(FIRST)) is None

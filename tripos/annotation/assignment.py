@@ -175,7 +175,7 @@ class AssignmentOptions:
     """Axes, arms and columns whose values keep their proportions in the sample, within each scenario and model."""
 
     @property
-    def whole(self) -> bool:
+    def is_representative(self) -> bool:
         """True if every reply of the scenarios could be sampled, so that the sample represents all of them."""
         return self.limit is None and self.items is None and not self.only
 
@@ -193,8 +193,8 @@ class AssignmentOptions:
 class EarlierAssignments:
     """Earlier assignments of this person and of others, as keys `(sample_id, fingerprint)`."""
 
-    own: Collection[tuple[str, str]] = ()
-    others: Collection[tuple[str, str]] = ()
+    of_person: Collection[tuple[str, str]] = ()
+    of_others: Collection[tuple[str, str]] = ()
     drawn_of: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """The number of replies from which each was sampled at random, at most; 0 if it was not."""
 
@@ -215,9 +215,9 @@ def sample_replies(
     allowed = list(_limited((each for each in candidates if choice.allows(each)), choice.limit))
     if choice.overlap is None:
         return _take_shown(allowed, choice.sample, choice, show, spread)
-    fresh = [each for each in allowed if each.key not in handed.own]
-    common = [each for each in fresh if each.key in handed.others]
-    alone = [each for each in fresh if each.key not in handed.others]
+    fresh = [each for each in allowed if each.key not in handed.of_person]
+    common = [each for each in fresh if each.key in handed.of_others]
+    alone = [each for each in fresh if each.key not in handed.of_others]
     count = len(fresh) if choice.sample is None else choice.sample
     found = _take_shown(common, round(count * choice.overlap), choice, show, spread)
     return found | _take_shown(alone, count - len(found), choice, show, spread)
@@ -323,7 +323,7 @@ class Assignment:
     """A batch with the view of each row, by its name."""
 
     batch: Batch
-    shown: Mapping[str, ShownReply]
+    views: Mapping[str, ShownReply]
     shared: int | None = None
     """The number of replies that others were assigned too, if an overlap was requested."""
     graded: int = 0
@@ -394,7 +394,7 @@ class AssignmentDesk:
         )
         shared: int | None = None
         if choice.overlap is not None:
-            shared = sum(row.key in handed.others for row in rows)
+            shared = sum(row.key in handed.of_others for row in rows)
         shown = {row.row: drawn[each] for row, each in zip(rows, order, strict=True)}
         return Assignment(
             save_batch(self.store, batch), shown, shared, sought - len(drawn), max(0, (choice.sample or 0) - sought)
@@ -463,7 +463,7 @@ def _sizes(
     With an overlap, earlier assigned replies are sampled separately. The rest of a stratum is random only if those were
     sampled at random too, from all replies that exist now.
     """
-    if not choice.whole:
+    if not choice.is_representative:
         return {}
     sizes = Counter(map(_stratum, every))
     if choice.overlap is not None:

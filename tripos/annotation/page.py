@@ -41,7 +41,7 @@ class GradingPage:
 
     def data(self) -> dict[str, Any]:
         """Return the data of the page."""
-        shown = self.assignment.shown
+        shown = self.assignment.views
         return {
             "items": [
                 {

@@ -432,7 +432,7 @@ class RunReplies:
         except Unavailable:
             return None
         except LookupError:  # needs data sets, trees or Python functions, which the store does not have
-            if (asked := self._asked(each)) is None:
+            if (asked := self._model_question(each)) is None:
                 return None
             texts = ((words_for(language)["prompt"], asked),)
         scales = tuple(self._scale(each, mark, language) for mark in each.marks)
@@ -440,7 +440,7 @@ class RunReplies:
         title = self.plan.title_of("scenario", scenario.name, language) or scenario.title or scenario.name
         return ShownReply(language, title, texts, scales, each)
 
-    def _asked(self, each: GradableReply) -> str | None:
+    def _model_question(self, each: GradableReply) -> str | None:
         """Return what a model in the same role was asked about this reply, if one was."""
         found = self.connection.execute(
             """select messages from main.judgements

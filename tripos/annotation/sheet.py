@@ -280,7 +280,7 @@ class _Grades:
     ) -> None:
         self.words = words_for(language)
         self.rows = rows
-        self.shown = shown
+        self.worksheet = shown
         end = f" {language}" if several else ""
         self.sheet: Worksheet = book.create_sheet(self.words["grades"] + end)
         self.rubric: Worksheet = book.create_sheet(self.words["rubric"] + end)
@@ -328,7 +328,7 @@ class _Grades:
         self.sheet.row_dimensions[HEADINGS_ROW].height = 5 * LINE
 
     def _row(self, place: int, number: int, row: AssignedReply) -> None:
-        shown = self.shown[row.row]
+        shown = self.worksheet[row.row]
         texts = dict(shown.texts)
         cells = [_cell(self.sheet, place, column) for column in range(1, len(self.keys) + 1)]
         cells[0].value, cells[0].alignment = number, _TOP

@@ -87,7 +87,7 @@ class Job:
     budget: Budget | None
     origin: RunOrigin = WORKING_TREE
     """The release or working tree that the plan comes from."""
-    others: OtherReplies = NO_OTHERS
+    other_replies: OtherReplies = NO_OTHERS
     """Other stores whose replies are reused."""
     tally: RunProgress = field(default_factory=RunProgress)
     callers: Mapping[str, Caller] = field(default_factory=dict)
@@ -142,7 +142,7 @@ class Job:
                 self.settled = done.get("settled")
                 ending = RunResult("finished")
             if ending.status == "finished" and self.settler is not None and done is None:
-                self.settled = self.settler.told()
+                self.settled = self.settler.state()
             try:
                 if done is None and ending.failure is None:
                     self._carry_scores()
@@ -226,7 +226,7 @@ class Job:
                 functions=self.functions,
                 run_id=self.run_id,
                 shelf=StoredIndexes(self.store.root),
-                others=self.others,
+                others=self.other_replies,
                 workers=self._most_at_once(models),
                 tally=self.tally,
                 share=share,

@@ -254,7 +254,7 @@ def open_run(
         run_id=run_id,
         limits=limits,
         budget=prepared.budget,
-        others=others,
+        other_replies=others,
         tally=tally,
         origin=origin_of(spec.path, spec.main, spec.compilation.sources),
         pool=pool,

@@ -76,8 +76,8 @@ def _assign(options: Namespace) -> ExitCode:
     for each in gains:
         now = f"{each.measure} of {each.model}: ±{each.now:.3g} with {each.items:,} graded items"
         show_message(f"{now}, about ±{each.then:.3g} with {each.items_then:,}")
-    if of is not None and not of.whole:
-        show_message(f"{of.told(options.subset)} are in this run")
+    if of is not None and not of.is_complete:
+        show_message(f"{of.describe(options.subset)} are in this run")
     return _serve(hand, path, options) if options.page else ExitCode.SUCCESS
 
 
@@ -160,7 +160,7 @@ def _resumed(desk: AssignmentDesk, path: Path) -> Batch:
 def _write_sheet(path: Path, hand: Assignment) -> None:
     from tripos.annotation.sheet import sheet_bytes
 
-    content = sheet_bytes(hand.batch, hand.shown, datetime.fromisoformat(hand.batch.made_at))
+    content = sheet_bytes(hand.batch, hand.views, datetime.fromisoformat(hand.batch.made_at))
     try:
         with path.open("xb") as file:
             file.write(content)
@@ -192,7 +192,7 @@ def _serve(hand: Assignment, path: Path, options: Namespace) -> ExitCode:
     from tripos.view.server import serve
 
     grades = GradesFile(path, hand.batch, _now().isoformat(timespec="seconds"))
-    page = GradingPage(hand, grades, _now, media_store(open_store(options)).read)
+    page = GradingPage(hand, grades, _now, media_store(open_store(options)).load)
     try:
         token = secrets.token_urlsafe(24)
         serve(page, options.port or 0, token, lambda address: _open_at(f"{address}#/grade", path), page.take)

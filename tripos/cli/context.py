@@ -99,7 +99,7 @@ def compile_command_spec(options: Namespace, config: Config) -> tuple[Compilatio
 
     releases = (*RELEASES.of(options), *config.releases)
     reach = policy_of(options)
-    fetch = replace(reach, here=False) if RunParameters.fetch.of(options) else None
+    fetch = replace(reach, local_files=False) if RunParameters.fetch.of(options) else None
     spec = find_spec(
         options.path,
         options.data,

@@ -249,9 +249,9 @@ def _data(before: Plan, after: Plan, changes: Sequence[Change], following: NextR
 
 def _next_lines(following: NextRun) -> Iterator[str]:
     """Yield the calls of the next run, and the runs that it repeats."""
-    forecast, texts = following.forecast, following.asked("vectors")
-    replies = _counted(following.asked("samples", "turns"), "reply", "replies")
-    judgements = _counted(following.asked("judgements"), "judgement", "judgements")
+    forecast, texts = following.forecast, following.call_range("vectors")
+    replies = _counted(following.call_range("samples", "turns"), "reply", "replies")
+    judgements = _counted(following.call_range("judgements"), "judgement", "judgements")
     yield localized(f"the next run asks for {replies} and {judgements}; {forecast.reused:,} calls are reused")
     if texts[1]:
         yield localized(f"it asks for the vectors of {_counted(texts, 'text', 'texts')}")
@@ -341,7 +341,8 @@ def _figures_table(figures: Sequence[FigurePair]) -> Table:
     decimals = [decimals_of([end for row in _rows(each) for end in (row.value, row.low, row.high)]) for each in figures]
     names = [" ".join([_code(each.measure), *map(str, each.by)]) for each in figures]
     others = [
-        "; ".join(f"{role} {', '.join(models)}" for role, models in each.others.items()) or None for each in figures
+        "; ".join(f"{role} {', '.join(models)}" for role, models in each.other_models.items()) or None
+        for each in figures
     ]
     columns = (
         Column("measure", tuple(names), has_code=True),

@@ -59,8 +59,8 @@ def forecast_lines(
     if any(line.ruled_out for line in estimate.lines.values()):
         count = sum(line.ruled_out for line in estimate.lines.values())
         lines.append(localized(f"{_calls(count)} ruled out by a condition or a reply that could not be read."))
-    if estimate.taken.calls:
-        lines += _wrapped(f"Of the reused calls, {format_reused(estimate.taken)}.", width)
+    if estimate.reuse.calls:
+        lines += _wrapped(f"Of the reused calls, {format_reused(estimate.reuse)}.", width)
     if estimate.scores:
         lines.append(
             localized(f"{estimate.scores:,} {_many('score', estimate.scores)} taken anew from replies that are kept.")

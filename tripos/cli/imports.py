@@ -178,7 +178,7 @@ def _samples(options: Namespace) -> ExitCode:
     released = compilation.release_folders
     command = _run_command(options)
     prepared = record(table, plan, source, config, role_flags(options.role), folder, command, released)
-    outcome = prepared.told
+    outcome = prepared.summary
     with _JsonOutcome(options, outcome, prepared.rejected):
         skip, rows = options.skip_rejected, len(table.records)
         report_row_errors(prepared.rejected, rows, options.rejected, skip=skip, what="reply", options=("model",))
@@ -210,15 +210,15 @@ class _JsonOutcome:
     """Prints the outcome of an import as JSON with `--json`, also if it was refused."""
 
     def __init__(self, options: Namespace, outcome: dict[str, Any], rejected: Sequence[RowError]) -> None:
-        self.options, self.told, self.rejected = options, outcome, rejected
+        self.options, self.printed, self.rejected = options, outcome, rejected
 
     def __enter__(self) -> None:
-        self.told["imported"] = False
+        self.printed["imported"] = False
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self.options.json and (kind is None or issubclass(kind, TriposError)):
             rejected = [each.to_json() for each in self.rejected]
-            outcome = {**self.told, "dry_run": self.options.dry_run, "rejected": rejected}
+            outcome = {**self.printed, "dry_run": self.options.dry_run, "rejected": rejected}
             show_json(json.dumps(outcome, ensure_ascii=False, indent=2, default=str))
 
 
@@ -348,7 +348,7 @@ def _local_source(options: Namespace, name: str, spec: Path) -> str:
     address: str = options.source
     if address.startswith("hf://"):
         refuse_if_untrusted(trust_of(options), fetch=True)
-        reach = replace(policy_of(options), here=False)
+        reach = replace(policy_of(options), local_files=False)
         place, path = _split_hub_address(address)
         commit, names = list_hub_files(place, reach)
         head = f"{place.partition('@')[0]}@{commit}"
@@ -437,8 +437,8 @@ class _Imported:
 
     gatherings: dict[str, LogCollector] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
-    others: list[str] = field(default_factory=list)
-    told: list[dict[str, Any]] = field(default_factory=list)
+    rejected: list[str] = field(default_factory=list)
+    outcomes: list[dict[str, Any]] = field(default_factory=list)
     changed: int = 0
 
 
@@ -496,7 +496,7 @@ def _gather(options: Namespace, file: SourceFile, outcome: _Imported, locks: Exi
     try:
         logs = open_logs(file)
         if logs is None:
-            outcome.others.append(str(file.path))
+            outcome.rejected.append(str(file.path))
         for log in logs or ():
             name = identifier(options.name or log.header.name, "log")
             if name not in outcome.gatherings:
@@ -566,7 +566,7 @@ def _written_folder(gathering: LogCollector, *, dry: bool) -> Iterator[Path]:
 
 def _write_spec(path: Path, gathering: LogCollector) -> None:
     """Write the spec, unless a person has edited the existing one."""
-    known: LogSpec | None = gathering.known
+    known: LogSpec | None = gathering.spec_text
     if known is not None and path.read_text("utf-8") != known.text:
         lacking = [
             f"`{task.name}`: {', '.join([*task.scores, f'samples {task.samples}'])}"
@@ -625,11 +625,11 @@ def _print_log(options: Namespace, gathering: LogCollector, log: CollectedLog, r
         "in_place_of": _superseded_logs(gathering, log) if run.is_new and not refused else [],
         "figures": figures,
         "figures_without_scores": log.check.means_without_scores(log.header.figures),
-        "own_figures": log.check.own(log.header.figures),
+        "own_figures": log.check.not_recomputable(log.header.figures),
         "status": log.header.status,
         "message": log.header.message,
     }
-    outcome.told.append(summary)
+    outcome.outcomes.append(summary)
     outcome.changed += bool(refused)
     if not options.json:
         _show(options, summary, refused)
@@ -690,18 +690,18 @@ def _show(options: Namespace, summary: dict[str, Any], refused: Sequence[str]) -
 
 def _finish(options: Namespace, outcome: _Imported) -> ExitCode:
     data = {
-        "logs": outcome.told,
+        "logs": outcome.outcomes,
         "unread": [{"file": path, "reason": reason} for path, reason in outcome.unread.items()],
-        "others": outcome.others,
+        "others": outcome.rejected,
     }
     if options.json:
         show_json(json.dumps(data, ensure_ascii=False, indent=2, default=str))
     for path, reason in outcome.unread.items():
         show_message(f"{path}: not imported: {reason}", stderr=True)
-    if outcome.others and not options.json:
-        show_message(f"no logs: {counted(len(outcome.others), 'file')}, such as {outcome.others[0]}")
+    if outcome.rejected and not options.json:
+        show_message(f"no logs: {counted(len(outcome.rejected), 'file')}, such as {outcome.rejected[0]}")
     if outcome.changed:
-        message = f"{counted(outcome.changed, 'log')} of {len(outcome.told)} changed since they were imported"
+        message = f"{counted(outcome.changed, 'log')} of {len(outcome.outcomes)} changed since they were imported"
         hint = (
             f"`{REPLACE}` takes changed scores; for changed replies import into another benchmark with "
             f"`{ImportLogsParameters.name}`"
@@ -746,14 +746,14 @@ def import_task(options: Namespace) -> ExitCode:
     outcome = {
         "task": name,
         "spec": (folder / f"{imported.name}.tripos").as_posix(),
-        "whole": imported.whole,
+        "whole": imported.is_complete,
         "parts": [{"part": each.part, "translated": each.how, "why": each.why} for each in imported.notes],
     }
     if options.json:
         print_json(outcome)
     else:
         _print_task(imported, str(outcome["spec"]))
-    return ExitCode.SUCCESS if imported.whole else ExitCode.SOME_FAILED
+    return ExitCode.SUCCESS if imported.is_complete else ExitCode.SOME_FAILED
 
 
 def _translate(task: TaskFile, others: Mapping[str, TaskFile], folder: Path, options: Namespace) -> ImportedTask:
@@ -860,10 +860,12 @@ def _print_task(imported: ImportedTask, spec: str) -> None:
     columns = [Column(name, tuple(cells)) for name, cells in (*told, ("remark", [each.why for each in notes]))]
     show_text(*printed_lines(*columns), sep="\n", styled=True)
     show_text("")
-    show_message(f"{spec} is written" if imported.whole else f"{spec} is written, with holes: look for HOLE in it")
+    show_message(
+        f"{spec} is written" if imported.is_complete else f"{spec} is written, with holes: look for HOLE in it"
+    )
     if "hf://" in imported.text or "https://" in imported.text:
         show_message(f"its data is fetched with: tripos fetch {spec}")
-    if imported.whole:
+    if imported.is_complete:
         show_message(f"it is checked with: tripos check {spec}")
 
 
@@ -907,7 +909,7 @@ def import_tree(options: Namespace) -> ExitCode:
         raise TriposError("R0202", "an outline comes from a file, or from the step of a run", hint)
     if options.run is not None:
         drafted = _drafted(options)
-        return _write_tree(_under_root(drafted.tree, options.top), options, comment=drafted.said, draft=True)
+        return _write_tree(_under_root(drafted.tree, options.top), options, comment=drafted.origin, draft=True)
     shown = "standard input" if options.file == "-" else options.file
     refuse_if_untrusted(trust_of(options), outside=options.allow_outside)
     tree = check_tree(read_outline(_text(options)), shown, "S0835")

@@ -468,7 +468,7 @@ def design_lines(plan: DesignPlan, path: str, pilot: int, width: int) -> list[st
 
 
 def _title(plan: DesignPlan) -> str:
-    name, wanted = plan.measure.name, plan.wanted
+    name, wanted = plan.measure.name, plan.question
     if wanted.detect is not None:
         return f"To detect a difference of {wanted.detect:g} in `{name}` between two models (80 % power, level 5 %):"
     assert wanted.spend is not None
@@ -564,13 +564,13 @@ def _learned(plan: DesignPlan, path: str, pilot: int) -> Iterator[str]:
         f"From {learned.items:,} items in the store, with scores of {', '.join(learned.models)}: an item's difference"
         f" has a variance of {total:.3g}, of which {shares_text}."
     )
-    if plan.others:
-        yield f"The store has no scores of or by {', '.join(plan.others)}: they are taken to vary alike."
+    if plan.alternatives:
+        yield f"The store has no scores of or by {', '.join(plan.alternatives)}: they are taken to vary alike."
     if parts.models > 1:
         yield f"Scores of two models on an item correlate by {parts.correlation(samples, judges, repeats):.2f}."
     else:
         yield "Scores of two models on an item are taken to correlate by 0.5."
-    unknown = [name for name in ("samples", "judges") if name not in parts.known]
+    unknown = [name for name in ("samples", "judges") if name not in parts.separated]
     if "judges" in unknown and not learned.judges:
         unknown.remove("judges")
     for name in unknown:

@@ -309,7 +309,9 @@ def footer_lines(moment: ProgressSnapshot) -> list[str]:
     budget = budget_text(moment.budget)
     costs = [f"cost {format_cost(tally)}", *([f"budget {budget}"] if budget else [])]
     lines.append(localized("; ").join(map(localized, costs)))
-    news = [f"{name}{localized(': ')}{localized(each.told())}" for name, each in tally.makings.items() if each.is_news]
+    news = [
+        f"{name}{localized(': ')}{localized(each.summary())}" for name, each in tally.makings.items() if each.is_news
+    ]
     lines += news[-MOST_MAKINGS:]
     if tally.errors:
         lines.append(format_failures(tally))
@@ -589,11 +591,11 @@ def _details(ended: RunSummary) -> Iterator[tuple[str, str]]:
     if ended.elapsed_s >= SHORT_S:
         calls = tally.asked.total() + tally.failed.total()
         yield "took", f"{duration(ended.elapsed_s)}, {per_second(calls / ended.elapsed_s)}"
-    if told := format_reused(tally.taken):
+    if told := format_reused(tally.reuse_counts):
         yield "reused", told
     for name, making in tally.makings.items():
         if making.is_news:
-            yield "made", f"{name}: {making.told()}"
+            yield "made", f"{name}: {making.summary()}"
     counted = (
         ("replies", tally.samples),
         ("judges", tally.judgements),
@@ -714,7 +716,7 @@ def summary_data(ended: RunSummary) -> dict[str, Any]:
             {"role": role, "reason": reason, "calls": count} for (role, reason), count in sorted(tally.unasked.items())
         ],
         "errors": dict(sorted(tally.errors.items())),
-        "reused_from": tally.taken.to_json(),
+        "reused_from": tally.reuse_counts.to_json(),
         "repaired": tally.repaired,
         "functions": [without_keys(text) for text in ended.functions],
         "tokens_in": tally.tokens_in,
@@ -782,12 +784,12 @@ class EventLines:
     events: Events
     _next_s: float = 0.0
     _idle_s: float = 0.0
-    _seen: tuple[object, ...] = ()
+    _last_state: tuple[object, ...] = ()
 
     def look(self, moment: ProgressSnapshot) -> None:
         """Write an event if it is time to."""
         seen = (moment.tally.done, moment.tally.total, moment.in_flight, moment.tally.waiting, moment.endpoints)
-        due = self._next_s if seen != self._seen else self._idle_s
+        due = self._next_s if seen != self._last_state else self._idle_s
         if moment.elapsed_s >= due:
             self._write(moment, seen)
 
@@ -803,7 +805,7 @@ class EventLines:
         """Do nothing: the log is closed by its owner."""
 
     def _write(self, moment: ProgressSnapshot, seen: tuple[object, ...]) -> None:
-        self._seen = seen
+        self._last_state = seen
         self._next_s, self._idle_s = moment.elapsed_s + EVENT_S, moment.elapsed_s + IDLE_EVENT_S
         self.events.progress(moment)
 
@@ -844,25 +846,25 @@ class ProgressMonitor:
     verbose: bool = False
     secrets: tuple[str, ...] = ()
     pace: Pace = field(default_factory=Pace)
-    _told: int = 0
+    _last_count: int = 0
 
     def look(self, now: float) -> ProgressSnapshot:
         """Take the current state, show it in every view, and return it."""
         self.pace.mark(now, self.tally)
         endpoints = None if self.endpoints is None else tuple(self.endpoints())
         moment = ProgressSnapshot(self.tally, self.pace, now - self.started, endpoints, self.budget, self.verbose)
-        for text in self.tally.notes[self._told :]:
-            self._told += 1
+        for text in self.tally.notes[self._last_count :]:
+            self._last_count += 1
             told = without_keys(text, self.secrets)
-            self._each(partial(_note, told))
-        self._each(lambda show: show.look(moment))
+            self._for_each_view(partial(_note, told))
+        self._for_each_view(lambda show: show.look(moment))
         return moment
 
     def close(self) -> None:
         """Close every view."""
-        self._each(lambda show: show.close())
+        self._for_each_view(lambda show: show.close())
 
-    def _each(self, act: Callable[[RunObserver], None]) -> None:
+    def _for_each_view(self, act: Callable[[RunObserver], None]) -> None:
         """Call a function for every view. A view whose output is closed is dropped, and the run continues."""
         for show in tuple(self.shows):
             try:

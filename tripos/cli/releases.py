@@ -222,7 +222,7 @@ def _day(text: str | None, environ: Mapping[str, str]) -> date | None:
 def fetch_main(options: Namespace) -> ExitCode:
     """Fetch a release, or the releases and data that a spec names. Return exit code 2 if one is unavailable."""
     refuse_if_untrusted(trust_of(options), fetch=True)
-    reach = replace(policy_of(options), here=False)
+    reach = replace(policy_of(options), local_files=False)
     if "://" in options.path:
         into = Path(options.to or RELEASES)
         store_fetched(fetch_release(options.path, reach, options.digest), options.path, into)

@@ -128,7 +128,7 @@ def _dry_run(
     from tripos.runs.planning import headline_detection
     from tripos.runs.preparation import damage_warning
 
-    check_model_names([name for name in prepared.binding.every if name not in prepared.wiring.recorded], config)
+    check_model_names([name for name in prepared.binding.all_models if name not in prepared.wiring.recorded], config)
     warn(family_warning(prepared))
     warn(settings_warning(prepared))
     warn(media_warning(prepared))
@@ -177,7 +177,7 @@ class _Run:
         job, started = self.job, time.monotonic()
         self._header()
         try:
-            ending = asyncio.run(self.run.go(self._shown))
+            ending = asyncio.run(self.run.go(self._progress))
         except StoreError as error:
             error.exit_code = ExitCode.SOME_FAILED
             raise
@@ -280,7 +280,7 @@ class _Run:
         )
 
     @contextlib.asynccontextmanager
-    async def _shown(self, job: Job) -> AsyncIterator[None]:
+    async def _progress(self, job: Job) -> AsyncIterator[None]:
         """Show progress while the run makes calls. The first Ctrl-C finishes the calls in progress; the second stops at
         once."""
 
@@ -350,7 +350,9 @@ def run_on_cluster(options: Namespace) -> ExitCode:
         show_message(submit(PROGRAMS[options.on], text))
     elif options.write is None:
         show_text(text.rstrip("\n"))
-    show_message(f"when its {SHARDS.setting_in(sharding.config)} shards are done: {sharding.whole}", stderr=True)
+    show_message(
+        f"when its {SHARDS.setting_in(sharding.config)} shards are done: {sharding.whole_command}", stderr=True
+    )
     return ExitCode.SUCCESS
 
 
@@ -376,7 +378,7 @@ def _run_on_ray(options: Namespace, sharding: Sharding) -> ExitCode:
         if option.is_in(options):
             raise TriposError("R0202", f"`{option}` does nothing with {RunParameters.on} ray", "leave it out")
     if options.dry_run:
-        show_text(sharding.whole)
+        show_text(sharding.whole_command)
         return ExitCode.SUCCESS
     count, ended, asked = SHARDS.setting_in(sharding.config), 0, 0
     failed: list[int] = []
@@ -384,8 +386,8 @@ def _run_on_ray(options: Namespace, sharding: Sharding) -> ExitCode:
         ended, asked = ended + 1, asked + end.asked
         failed += [] if end.is_good else [end.number]
         show_message(f"{ended} of {count} shards done, {asked:,} calls asked", stderr=True)
-        if end.told:
-            show_message(f"  shard {end.number}: {end.told}", stderr=True)
+        if end.error:
+            show_message(f"  shard {end.number}: {end.error}", stderr=True)
     if failed:
         message = f"{len(failed)} of {count} shards did not end well"
         hint = "run the same command again: what was answered is kept"
@@ -445,8 +447,8 @@ def teach_main(options: Namespace) -> ExitCode:
 class Terminal:
     """A person at a terminal, or at both ends of a pipe."""
 
-    heard: TextIO
-    shown: TextIO
+    input: TextIO
+    output: TextIO
     _first: bool = True
 
     def begin(self, messages: tuple[Message, ...]) -> None:
@@ -468,7 +470,7 @@ class Terminal:
         """Return the lines up to an empty line, of which at least one is not empty; None at the end of the input."""
         lines: list[str] = []
         self._prompt()
-        while line := self.heard.readline():
+        while line := self.input.readline():
             if line.strip():
                 lines.append(line.rstrip("\r\n"))
             elif lines:
@@ -477,12 +479,12 @@ class Terminal:
         return "\n".join(lines) or None
 
     def _prompt(self) -> None:
-        self.shown.write("> ")
-        self.shown.flush()
+        self.output.write("> ")
+        self.output.flush()
 
     def _write(self, lines: list[str]) -> None:
-        self.shown.write("".join(f"{line}\n" for line in lines))
-        self.shown.flush()
+        self.output.write("".join(f"{line}\n" for line in lines))
+        self.output.flush()
 
 
 def _indented(text: str) -> list[str]:

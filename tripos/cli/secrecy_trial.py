@@ -136,7 +136,8 @@ def _lines(path: str, trial: WorldTrial, plan: Plan) -> Iterator[str]:
     for name, count in counts.items():
         gone = trial.units.get(name, 0)
         of = f"{gone:,} of {max(count, gone):,} items"
-        yield f"  {pad(name, width)}  {of}, {trial.told[name]:,} requests to the compared role{_remarks(trial, name)}"
+        requests = f"{trial.differing[name]:,} requests to the compared role"
+        yield f"  {pad(name, width)}  {of}, {requests}{_remarks(trial, name)}"
     if plan.plugins:
         names = _listed([f"`{each.name}`" for each in plan.plugins])
         yield f"  Python functions are not called: other values stand in for what {names} would give"
@@ -145,7 +146,7 @@ def _lines(path: str, trial: WorldTrial, plan: Plan) -> Iterator[str]:
 def _remarks(trial: WorldTrial, scenario: str) -> str:
     """Return the remark that follows the counts of a scenario."""
     said = "" if trial.units.get(scenario) else "; there was no item to go through"
-    if any(name == scenario for name, _ in trial.others):
+    if any(name == scenario for name, _ in trial.indirect):
         said += "; secrets of other items are shown"
     if any(name == scenario for name, _ in trial.undecided):
         said += "; not every item that differs was looked at by itself"

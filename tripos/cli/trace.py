@@ -58,7 +58,7 @@ LABEL = 12
 def trace_lines(trace: Trace, width: int, *, full: bool) -> list[str]:
     """Return the lines on the provenance of a result, wrapped to `width` columns."""
     view = _TraceText(width, None if full else MOST_LINES)
-    return list(view.told(trace))
+    return list(view.lines(trace))
 
 
 def trace_json(trace: Trace) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def trace_json(trace: Trace) -> dict[str, Any]:
         "rubric": trace.rubric,
         "made_from": None if trace.reply is None else _reply(trace.reply),
         "sample": None if trace.sample is None else _reply(trace.sample),
-        "further_replies": [_reply(each) for each in trace.others],
+        "further_replies": [_reply(each) for each in trace.other_replies],
     }
 
 
@@ -109,14 +109,14 @@ class _TraceText:
     def __init__(self, width: int, most: int | None) -> None:
         self.width, self.most = width, most
 
-    def told(self, trace: Trace) -> Iterator[str]:
+    def lines(self, trace: Trace) -> Iterator[str]:
         yield from self.line(trace.table.removesuffix("s"), trace.key)
         if trace.comparison is not None:
             yield from self.compared(trace.comparison)
         if trace.score is not None:
             yield from self.score(trace)
         yield from self.item(trace.item)
-        replies = [each for each in (trace.reply, trace.sample, *trace.others) if each is not None]
+        replies = [each for each in (trace.reply, trace.sample, *trace.other_replies) if each is not None]
         for each in replies:
             yield ""
             yield from self.reply(each)
@@ -317,15 +317,15 @@ class FollowUp:
 
 @dataclass(frozen=True)
 class Transcript:
-    """A conversation or reply. `told` are the instructions to the models, `said` is the dialogue, `ended` says in words
-    how it ended."""
+    """A conversation or reply. `instructions` are the instructions to the models, `dialogue` is the dialogue, `ended`
+    says in words how it ended."""
 
     table: str
     key: str
     row: Row
     models: Mapping[str, str]
-    told: tuple[Turn, ...]
-    said: tuple[Turn, ...]
+    instructions: tuple[Turn, ...]
+    dialogue: tuple[Turn, ...]
     ended: str
     scores: tuple[Row, ...] = ()
     follow_ups: tuple[FollowUp, ...] = field(default=())
@@ -515,10 +515,10 @@ def transcript_json(shown: Transcript) -> dict[str, Any]:
         "id": shown.key,
         **{name: row[name] for name in ("benchmark", "scenario", "step", "item_id", "status", "run_id")},
         "models": dict(shown.models),
-        "told": [{"speaker": each.speaker, "text": each.text} for each in shown.told],
+        "told": [{"speaker": each.speaker, "text": each.text} for each in shown.instructions],
         "said": [
             {"speaker": each.speaker, "text": each.text, "number": each.number, "note": each.note}
-            for each in shown.said
+            for each in shown.dialogue
         ],
         "ended": shown.ended,
         "scores": [_score(each) for each in shown.scores],
@@ -619,7 +619,7 @@ def _parts(shown: Transcript, width: int, full: bool) -> Iterator[list[str]]:
     yield _text(localized(where), width)
     for role, model in shown.models.items():
         yield _text(f"{role}: {model}", width)
-    for line in (*shown.told, *shown.said):
+    for line in (*shown.instructions, *shown.dialogue):
         yield ["", *_turn_lines(line, width)]
     label = localized("ended" if kind == "conversation" else "status") + localized(": ")
     yield ["", *_text(f"{label}{localized(shown.ended)}", width)]

@@ -64,7 +64,7 @@ class ImportedReply:
     step: str
     number: int
     arms: Mapping[str, str]
-    told: Told
+    status: Told
 
 
 @dataclass(frozen=True)
@@ -120,10 +120,10 @@ class ImportedReplies:
                 self.rejected.append(RowError(reply.record, "step", reply.step, reason))
                 continue
             (name,) = names
-            if name in told and told[name]["reply"] != reply.told["reply"]:
+            if name in told and told[name]["reply"] != reply.status["reply"]:
                 reason = f"{records[name].place} has another reply to the same question"
-                self.rejected.append(RowError(reply.record, "reply", reply.told["reply"], reason))
-            told.setdefault(name, reply.told)
+                self.rejected.append(RowError(reply.record, "reply", reply.status["reply"], reason))
+            told.setdefault(name, reply.status)
             records.setdefault(name, reply.record)
         return CaseReplies(case, units, told, records)
 
@@ -158,7 +158,7 @@ class _ReplyReader:
         self.arms = {arm.name: {value.name for value in arm.values} for arm in plan.arms}
         self.items = ItemIndex(plan, list(_items(plan, source)), FIELDS)
         compared = next(role.name for role in plan.roles if role.kind == "compared")
-        self.found = ImportedReplies(plan, compared)
+        self.replies = ImportedReplies(plan, compared)
         self.counts: dict[object, int] = {}
         self._check_names()
 
@@ -167,38 +167,38 @@ class _ReplyReader:
             try:
                 self._take(record)
             except InvalidValue as misfit:
-                self.found.rejected.append(misfit.at(record))
-        self.found.unused = self.table.unused((*FIELDS, *self.arms), self.items.columns)
-        return self.found
+                self.replies.rejected.append(misfit.at(record))
+        self.replies.unused = self.table.unused((*FIELDS, *self.arms), self.items.columns)
+        return self.replies
 
     def _check_names(self) -> None:
         known = {*FIELDS, *self.items.field_names, *self.arms}
-        told = self.table.records[0].told
+        told = self.table.records[0].mapping
         for name in (*told.columns, *told.set):
             if name not in known:
                 hint = suggest(name, known, f"its fields are {', '.join(FIELDS)}, and those of the items")
                 raise TriposError("S0502", f"a reply has no field `{name}`", hint)
-        if not any(told.column("reply", record.said) for record in self.table.records):
+        if not any(told.column("reply", record.cells) for record in self.table.records):
             hint = f"say which it is: `{COLUMN} reply=COLUMN`; the file has {', '.join(self.table.columns[:10])}"
             raise TriposError("S0502", "no column has the replies", hint)
 
     def _take(self, record: FileRow) -> None:
         said = record.get("reply")
         if said is None:
-            self.found.blank += 1
+            self.replies.blank += 1
             return
         item = self.items.find(record)
         scenario = self.items.plan_scenario(item.scenario)
         step = self._step(record, scenario)
         model = record.text("model")
-        if model is None and step.role == self.found.compared:
+        if model is None and step.role == self.replies.compared:
             raise InvalidValue("model", None, f"nothing says whose reply it is: `{MODEL} NAME`, or a column of it")
         arms = {arm: value for arm in scenario.arms if (value := self._arm(record, arm)) is not None}
         number = self._number(record, step, (item.scenario, item.item_id, model, step.name, str(sorted(arms.items()))))
         text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
         told = {"reply": text, **{name: _optional_value(record, name, kind) for name, kind in OPTIONAL_FIELDS.items()}}
         reply = ImportedReply(record, model, step.name, number, arms, told)
-        self.found.by_item.setdefault((item.scenario, item.item_id), []).append(reply)
+        self.replies.by_item.setdefault((item.scenario, item.item_id), []).append(reply)
 
     def _step(self, record: FileRow, scenario: Scenario) -> Ask:
         asks = {step.name: step for step in scenario.steps if isinstance(step, Ask)}
@@ -207,7 +207,7 @@ class _ReplyReader:
             if said not in asks:
                 raise InvalidValue("step", said, f"`{scenario.name}` asks {', '.join(asks)}")
             return asks[said]
-        chosen = [step for step in asks.values() if step.role == self.found.compared]
+        chosen = [step for step in asks.values() if step.role == self.replies.compared]
         if len(chosen) != 1:
             raise InvalidValue("step", None, f"`{scenario.name}` has several steps: {', '.join(asks)}; name one")
         return chosen[0]
@@ -287,7 +287,7 @@ def load_generated_rows(
     Raises `TriposError` R0201 if several models generated the rows, and E0307 if no rows exist yet; its hint is the
     command that generates them.
     """
-    making = [made for made in plan.made if made.name not in source.sources.made.frozen]
+    making = [made for made in plan.made if made.name not in source.sources.generated.frozen]
     if not making:
         return GeneratedRows({}, {})
     models: dict[str, str] = {}
@@ -308,7 +308,7 @@ def load_generated_rows(
     maker = data_maker(plan, source, Selection(), binding, ledger)
     maker.go_through()
     unmade = {name: len(each.open) for name, each in maker.makers.items() if each.open}
-    rows = source.sources.made.rows
+    rows = source.sources.generated.rows
     if unmade and not any(len(list(rows[name])) for name in unmade):
         raise _rows_missing(plan, making, models, command)
     return GeneratedRows(models, unmade)
@@ -357,7 +357,7 @@ class ReplyImport:
     root: Path
     rows: dict[str, list[Any]]
     rejected: Sequence[RowError]
-    told: dict[str, Any]
+    summary: dict[str, Any]
     source: CaseSource
 
     def commit(self) -> bool:
@@ -439,7 +439,7 @@ def record(
             check_recordable(replies.scenarios)
             binding = with_identities(_binding(plan, replies, {**made.models, **roles}), config)
             recorded = _record(table, plan, source, root, replies, binding, ledger)
-            recorded.told["unmade"] = dict(made.unmade)
+            recorded.summary["unmade"] = dict(made.unmade)
             return recorded
     finally:
         for each in functions.values():
@@ -459,7 +459,7 @@ def _record(
     now = datetime.now(UTC)
     run_id = new_run_id(now)
     recorder = Recorder(plan, source.sources, ledger, run_id, lambda: now)
-    rows = recorder.collected.kept
+    rows = recorder.collected.rows
     items = names = 0
     marks: SubsetTags | None = None
     rejected = replies.rejected

@@ -43,13 +43,13 @@ DEFAULT_COLUMNS: Mapping[str, tuple[str, ...]] = {
 @dataclass(frozen=True)
 class ColumnMap:
     """How to read the columns of a file: `columns` maps a field to its column, `set` gives a field one value in all
-    rows, and `values` maps the file's words to values. `each` names a column that holds a list; each entry becomes a
-    row."""
+    rows, and `values` maps the file's words to values. `list_column` names a column that holds a list; each entry
+    becomes a row."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     set: Mapping[str, Any] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    each: str | None = None
+    list_column: str | None = None
 
     def column(self, name: str, record: Mapping[str, Any]) -> str | None:
         """Return the column of a record that holds a field, or None.
@@ -157,14 +157,14 @@ SHEET_MARK = "mark:"
 
 @dataclass(frozen=True)
 class FileRow:
-    """One row of a file. `number` counts rows from 1; `part` counts the entries of the column that `each` names. `said`
-    are the raw cells, and `told` is the mapping that reads them."""
+    """One row of a file. `number` counts rows from 1; `part` counts the entries of the column that `each` names.
+    `cells` are the raw cells, and `mapping` is the mapping that reads them."""
 
     file: str
     number: int
     part: int | None
-    said: Mapping[str, Any]
-    told: ColumnMap
+    cells: Mapping[str, Any]
+    mapping: ColumnMap
 
     @property
     def place(self) -> str:
@@ -173,7 +173,7 @@ class FileRow:
 
     def get(self, name: str) -> Any:
         """Return the value of a field, or None."""
-        return self.told.get(name, self.said)
+        return self.mapping.get(name, self.cells)
 
     def text(self, name: str) -> str | None:
         """Return the value of a field as text, or None."""
@@ -199,7 +199,7 @@ class FileRows:
 
     def unused(self, names: Iterable[str], more: Collection[str]) -> tuple[str, ...]:
         """Return the columns that hold none of the fields `names` and are not among `more`."""
-        told = self.records[0].told
+        told = self.records[0].mapping
         used = {
             *told.columns.values(),
             *more,
@@ -210,7 +210,7 @@ class FileRows:
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column of the rows, in order of first appearance."""
-        return tuple(dict.fromkeys(name for record in self.records for name in record.said))
+        return tuple(dict.fromkeys(name for record in self.records for name in record.cells))
 
 
 def read_table(source: str, told: ColumnMap, trust: Trust = TRUSTED, *, outside: bool = False) -> FileRows:
@@ -227,7 +227,7 @@ def read_table(source: str, told: ColumnMap, trust: Trust = TRUSTED, *, outside:
     except DataError as error:
         hint = "check the path" if error.hint.startswith("give the folder") else error.hint
         raise TriposError(UNREADABLE, error.message, hint) from error
-    if any(name.startswith(SHEET_MARK) for record in records[:1] for name in record.said):
+    if any(name.startswith(SHEET_MARK) for record in records[:1] for name in record.cells):
         message = f"`{source}` is a sheet that `tripos annotate` handed out"
         raise TriposError(UNREADABLE, message, f"tripos annotate {AnnotateParameters.take} {source}")
     table = FileRows(records, files)
@@ -244,14 +244,14 @@ def read_table(source: str, told: ColumnMap, trust: Trust = TRUSTED, *, outside:
 def _records(reader: DataFolders, file: ResolvedFile, told: ColumnMap) -> Iterator[FileRow]:
     for number, row in enumerate(reader.rows(file), 1):
         said = {**file.captures, **row}
-        if told.each is None:
+        if told.list_column is None:
             yield FileRow(file.path, number, None, said, told)
             continue
-        entries = _entries(said.get(told.each))
+        entries = _entries(said.get(told.list_column))
         if entries is None:
-            message = f"row {number} of `{file.path}` has no list of records in the column `{told.each}`"
+            message = f"row {number} of `{file.path}` has no list of records in the column `{told.list_column}`"
             raise TriposError("S0502", message, "`each` names a column whose lists hold a record a reply")
-        rest = {name: value for name, value in said.items() if name != told.each}
+        rest = {name: value for name, value in said.items() if name != told.list_column}
         for part, entry in enumerate(entries, 1):
             yield FileRow(file.path, number, part, {**rest, **entry}, told)
 
@@ -291,17 +291,17 @@ class RowError:
         >>> RowError(FileRow("a.csv", 3, None, {}, ColumnMap()), "value", "12", "not in 1..10").line
         'row 3: value `12`: not in 1..10'
         """
-        return f"{self.record.place}: {self.what}"
+        return f"{self.record.place}: {self.summary}"
 
     @property
-    def what(self) -> str:
+    def summary(self) -> str:
         """The rejection in one line, without the row."""
         said = "" if self.value is None else f" `{_short(str(self.value))}`"
         return escape_controls(f"{self.field}{said}: {self.reason}").replace("\n", " ")
 
     def is_of(self, options: Collection[str]) -> bool:
         """Return true if one of these options gave the wrong value or could supply the missing one."""
-        return self.field in options and (self.value is None or self.field in self.record.told.set)
+        return self.field in options and (self.value is None or self.field in self.record.mapping.set)
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry for `--rejected` and `--json`."""
@@ -357,7 +357,7 @@ def report_row_errors(
     bad = len({(each.record.file, each.record.place) for each in rejected})
     groups: dict[str, list[RowError]] = {}
     for each in rejected:
-        groups.setdefault(each.what, []).append(each)
+        groups.setdefault(each.summary, []).append(each)
     told = list(_lines(groups, whole_file=bad == rows))
     for line, _ in told[:SHOWN_LINES]:
         show_message(line, stderr=True)
@@ -402,7 +402,7 @@ def _write(rejected: Sequence[RowError], path: Path) -> None:
                     writer.writerow((each.record.file, place, each.field, each.value, each.reason))
                 return
             for each in rejected:
-                told = {**each.to_json(), "record": dict(each.record.said)}
+                told = {**each.to_json(), "record": dict(each.record.cells)}
                 file.write(json.dumps(told, ensure_ascii=False, default=str) + "\n")
     except OSError as error:
         raise TriposError(
@@ -432,7 +432,7 @@ class ItemIndex:
 
     plan: Plan
     items: Sequence[PlannedItem]
-    own: Sequence[str] = ()
+    own_fields: Sequence[str] = ()
     """Other fields of a row. Their columns are not read as fields of an item."""
     by_id: dict[str, list[PlannedItem]] = field(default_factory=dict)
     by_place: dict[tuple[str, int], PlannedItem] = field(default_factory=dict)
@@ -518,7 +518,7 @@ class ItemIndex:
         found: list[PlannedItem] = []
         tried: dict[str, Any] = {}
         for name in within:
-            said = self._said(record, self.plan_scenario(name))
+            said = self._typed_fields(record, self.plan_scenario(name))
             if said:
                 tried |= said
                 found += self._index(name, tuple(said)).get(_key(said), ())
@@ -533,23 +533,25 @@ class ItemIndex:
         """Return the scenario with this name."""
         return next(each for each in self.plan.scenarios if each.name == name)
 
-    def _said(self, record: FileRow, scenario: Scenario) -> dict[str, Any]:
+    def _typed_fields(self, record: FileRow, scenario: Scenario) -> dict[str, Any]:
         """Return the fields of an item that a row gives, typed as in the data set. A value of the wrong type is left
         out. Raises `InvalidValue` if the mapping names that field."""
         said: dict[str, Any] = {}
-        taken = {record.told.column(name, record.said) for name in self.own} | set(record.told.columns.values())
+        taken = {record.mapping.column(name, record.cells) for name in self.own_fields} | set(
+            record.mapping.columns.values()
+        )
         for each in self._fields(scenario):
-            if each.name in record.told.columns or each.name in record.told.set:
+            if each.name in record.mapping.columns or each.name in record.mapping.set:
                 value = record.get(each.name)
             else:
                 free = (c for c in (each.name, *each.columns) if c not in taken)
-                value = next((v for c in free if not is_blank(v := record.said.get(c))), None)
+                value = next((v for c in free if not is_blank(v := record.cells.get(c))), None)
             if value is None:
                 continue
             try:
                 said[each.name] = read_value(each.type, value, self.axes)
             except DoesNotFit:
-                if each.name in record.told.columns or each.name in record.told.set:
+                if each.name in record.mapping.columns or each.name in record.mapping.set:
                     raise InvalidValue(each.name, value, f"no item of `{scenario.name}` can have this") from None
         named = {each for each in scenario.axes if each not in said}
         return said | {axis: value for axis in sorted(named) if (value := self._axis(record, axis)) is not None}

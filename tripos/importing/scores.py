@@ -250,12 +250,12 @@ def read_scores(table: FileRows, plan: Plan, run: RunRecord, connection: Connect
 class _ScoreReader:
     def __init__(self, table: FileRows, plan: Plan, run: RunRecord, connection: Connection) -> None:
         self.table, self.plan = table, plan
-        self.given = gradable(plan)
-        metrics = {metric: None for by_metric in self.given.values() for metric in by_metric}
+        self.scores = gradable(plan)
+        metrics = {metric: None for by_metric in self.scores.values() for metric in by_metric}
         self.words = metric_words(plan, metrics)
         self.arms = [arm.name for arm in plan.arms]
         schema = sql.name(run.benchmark)
-        self.replies = replies_of(connection, plan, run, self.arms, self.given)
+        self.replies = replies_of(connection, plan, run, self.arms, self.scores)
         if not self.replies:
             raise TriposError(
                 "S0504", f"run `{run.run_id}` has no reply that a scorer grades", "`tripos list` shows the runs"
@@ -265,8 +265,8 @@ class _ScoreReader:
         for reply in self.replies:
             self.by_item.setdefault((reply.sample["scenario"], reply.sample["item_id"]), []).append(reply)
         self.items = ItemIndex(plan, _items(connection, schema, plan), FIELDS)
-        self.own = FIELDS if "reply" not in self.items.field_names else FIELDS[: FIELDS.index("reply")]
-        self.items.own = self.own
+        self.own_fields = FIELDS if "reply" not in self.items.field_names else FIELDS[: FIELDS.index("reply")]
+        self.items.own_fields = self.own_fields
         self.turns: Counter[tuple[Any, ...]] = Counter()
         self.wide = self._columns_of_metrics()
         self.bindings = imported_bindings(plan, RoleBinding(run.roles, run.compared_role, run.identities))
@@ -297,21 +297,21 @@ class _ScoreReader:
             except InvalidValue as misfit:
                 rejected.append(misfit.at(record))
         wide = {column for pair in self.wide.values() for column in pair if column is not None}
-        unused = self.table.unused((*self.own, *self.arms), self.items.columns | wide)
+        unused = self.table.unused((*self.own_fields, *self.arms), self.items.columns | wide)
         given = tuple(score for score, _ in found.values())
         return ScoreImport(given, tuple(rejected), self.blank, unused, repeated.total(), len(repeated))
 
     def _columns_of_metrics(self) -> dict[str, tuple[str, str | None]]:
         """Return the columns of the value and of the rationale by metric, or nothing if the file has a row for each
         score. Raises `TriposError` S0502."""
-        told, columns = self.table.records[0].told, self.table.columns
+        told, columns = self.table.records[0].mapping, self.table.columns
         self._check_names(told.columns, told.set)
         mapped = {
             self.words[fold_name(name)]: column
             for name, column in told.columns.items()
             if fold_name(name) in self.words
         }
-        one = any(told.column(name, record.said) for name in ("metric",) for record in self.table.records)
+        one = any(told.column(name, record.cells) for name in ("metric",) for record in self.table.records)
         if "metric" in told.set or (one and not mapped):
             return {}
         free = {fold_name(column): column for column in columns if column not in told.columns.values()}
@@ -333,13 +333,13 @@ class _ScoreReader:
 
     def _check_names(self, *told: Mapping[str, object]) -> None:
         """Raise `TriposError` S0502 for an unknown field."""
-        known = {*self.own, *self.items.field_names, *self.arms}
+        known = {*self.own_fields, *self.items.field_names, *self.arms}
         for name in (name for names in told for name in names):
             if name not in known and fold_name(name) not in self.words:
                 hint = suggest(
                     name,
                     [*known, *self.words.values()],
-                    f"its fields are {', '.join(self.own)}, and those of the items",
+                    f"its fields are {', '.join(self.own_fields)}, and those of the items",
                 )
                 raise TriposError("S0502", f"a score has no field `{name}`", hint)
 
@@ -352,7 +352,7 @@ class _ScoreReader:
         evaluator, round_ = self._evaluator(record), self._round(record)
         for metric, value, rationale in cells:
             try:
-                given = self._given(record, reply, metric)
+                given = self._metric(record, reply, metric)
                 number, name = given.scale.read(value), given.scale.chosen(value)
                 said = given.scale.number(value) if name is None else None
             except InvalidValue as misfit:
@@ -369,7 +369,7 @@ class _ScoreReader:
 
     def _cell(self, record: FileRow, metric: str) -> Any:
         """Return the raw value of a metric in a row."""
-        return record.said.get(self.wide[metric][0]) if metric in self.wide else record.get("value")
+        return record.cells.get(self.wide[metric][0]) if metric in self.wide else record.get("value")
 
     def _cells(self, record: FileRow) -> Iterator[tuple[str, Any, str | None]]:
         """Yield each metric that the row has a value for, with the value and the rationale."""
@@ -389,16 +389,16 @@ class _ScoreReader:
             yield self.words[fold_name(said)], value, record.text("rationale")
             return
         for metric, (column, why) in self.wide.items():
-            value = record.said.get(column)
+            value = record.cells.get(column)
             if is_blank(value):
                 self.blank += 1
                 continue
-            reason = record.said.get(why) if why is not None else record.get("rationale")
+            reason = record.cells.get(why) if why is not None else record.get("rationale")
             yield metric, value, None if is_blank(reason) else str(reason).strip()
 
-    def _given(self, record: FileRow, reply: StoredReply, metric: str) -> GradedMetric:
+    def _metric(self, record: FileRow, reply: StoredReply, metric: str) -> GradedMetric:
         scenario = reply.place[0]
-        found = self.given[reply.place].get(metric, [])
+        found = self.scores[reply.place].get(metric, [])
         if not found:
             said = self.wide[metric][0] if metric in self.wide else record.text("metric")
             raise InvalidValue("metric", said, f"not graded in scenario `{scenario}`")
@@ -421,7 +421,7 @@ class _ScoreReader:
             if said not in self.by_id:
                 raise InvalidValue("sample_id", said, "the run has no such reply that is graded")
             return self.by_id[said]
-        said = record.get("reply") if "reply" in self.own else None
+        said = record.get("reply") if "reply" in self.own_fields else None
         items = [self.items.find(record)] if said is None else self.items.candidates(record)[0]
         found = [reply for item in items for reply in self.by_item.get((item.scenario, item.item_id), ())]
         if not found:

@@ -45,7 +45,7 @@ class ImportedTask:
     """Local files to copy next to the spec."""
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Return true if every part was translated."""
         return all(each.how != "not" for each in self.notes)
 

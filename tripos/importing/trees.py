@@ -162,7 +162,7 @@ class DraftedTree:
     """A tree, and a sentence on its origin."""
 
     tree: ParsedTree
-    said: str
+    origin: str
 
 
 def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) -> DraftedTree:

@@ -139,7 +139,7 @@ class Reports:
 
     def __init__(self, session: EditorSession) -> None:
         self.session = session
-        self._shown: dict[str, list[Diagnostic]] = {}
+        self._published: dict[str, list[Diagnostic]] = {}
         self._files: dict[str, set[str]] = {}
         """The files with diagnostics from each benchmark, by main file."""
 
@@ -163,7 +163,7 @@ class Reports:
     def everything(self) -> list[PublishDiagnosticsParams]:
         """Return changed diagnostics of all files, including files that no longer have any."""
         everywhere = {path for each in self.session.all_checked() for path in each.paths}
-        return self._show(everywhere | {path for path in self._shown if self.session.is_spec(path)})
+        return self._show(everywhere | {path for path in self._published if self.session.is_spec(path)})
 
     def _show(self, paths: set[str], always: str | None = None) -> list[PublishDiagnosticsParams]:
         checked = list(self.session.all_checked())
@@ -172,12 +172,12 @@ class Reports:
         for path in sorted(paths):
             mains = [each.benchmark.main for each in checked if path in each.paths]
             shown = [to_lsp(self.session, finding, mains) for finding in by_file.get(path, ())]
-            if path == always or shown != self._shown.get(path, []):
+            if path == always or shown != self._published.get(path, []):
                 params.append(self._params(path, shown))
         return params
 
     def _params(self, path: str, shown: list[Diagnostic]) -> PublishDiagnosticsParams:
-        self._shown[path] = shown
+        self._published[path] = shown
         document = self.session.documents.at(path)
         version = document.version if document is not None else None
         return PublishDiagnosticsParams(self.session.documents.uri_of(path), shown, version)

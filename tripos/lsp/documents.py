@@ -129,24 +129,24 @@ class DataCache:
         """The entries of searched folders. Saving another file changes a folder's stamp but not the result of a
         search.
         """
-        self._found: dict[tuple[str, str], list[ResolvedFile] | DataError] = {}
+        self._files: dict[tuple[str, str], list[ResolvedFile] | DataError] = {}
         self._rows: dict[Path, list[dict[str, Any]] | DataError] = {}
         self._documents: dict[Path, Any] = {}
 
     def find(self, source: str, near: str) -> list[ResolvedFile]:
         """Return the files that `source` matches. Raises `DataError`."""
         key = (source, Path(near).parent.as_posix())
-        if key not in self._found:
+        if key not in self._files:
             access = self.folders.access
             for folder in (Path(near).parent, *self.folders.folders):
                 for looked_into in (folder, (folder / source).parent):
                     if access is None or access.allows(looked_into):
                         self._note_folder(looked_into)
             try:
-                self._found[key] = self.folders.find(source, near)
+                self._files[key] = self.folders.find(source, near)
             except DataError as error:
-                self._found[key] = error
-        found = self._found[key]
+                self._files[key] = error
+        found = self._files[key]
         if isinstance(found, DataError):
             raise found.with_traceback(None)
         for file in found:

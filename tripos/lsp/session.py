@@ -87,14 +87,14 @@ class Membership:
         self.documents = documents
         self.folders: tuple[str, ...] = ()
         """The folders of the workspace."""
-        self._found: set[str] | None = None
+        self._benchmarks: set[str] | None = None
         self._near: dict[str, tuple[str, ...]] = {}
         self._headers: dict[str, tuple[list[str], Header] | None] = {}
         self._mains: dict[str, list[str]] = {}
 
     def refresh(self) -> None:
         """Forget everything read from disk."""
-        self._found = None
+        self._benchmarks = None
         self._near.clear()
         self._headers.clear()
         self._mains.clear()
@@ -119,10 +119,10 @@ class Membership:
     def files(self, path: str = "") -> list[str]:
         """Return every spec file of the workspace. If `path` is outside of it, also those of its folder and the folders
         above."""
-        if self._found is None:
-            self._found = {each for folder in self.folders for each in _below(folder)}
-        found = self._found | {each.path for each in self.documents if each.path.endswith(SUFFIX)}
-        if path and path not in self._found:
+        if self._benchmarks is None:
+            self._benchmarks = {each for folder in self.folders for each in _below(folder)}
+        found = self._benchmarks | {each.path for each in self.documents if each.path.endswith(SUFFIX)}
+        if path and path not in self._benchmarks:
             folder = Path(path).parent.as_posix()
             if folder not in self._near:
                 self._near[folder] = tuple(_beside_and_above(Path(folder)))
@@ -252,39 +252,39 @@ class OpenBenchmark:
     @property
     def data_folders(self) -> tuple[Path, ...]:
         """The data folders besides the folder of the spec."""
-        return self._settled()[0].data.folders
+        return self._settings_and_data()[0].data.folders
 
     @property
     def access(self) -> FileAccess | None:
         """The files that the benchmark may read."""
-        return self._settled()[0].data.access
+        return self._settings_and_data()[0].data.access
 
     def compilation(self) -> Compilation:
         """Return the compilation of the current texts. Its spans are valid until the next call.
 
         Raises `OSError` or `UnicodeDecodeError` if the main file cannot be read, and `TooLong`.
         """
-        project, data = self._settled()
+        project, data = self._settings_and_data()
         if self._compilation is None or not self._is_current():
             self._compilation = self._compiled({}, project, data)
         return self._compilation
 
     def compile_with(self, path: str, text: str) -> Compilation:
         """Return the compilation with another text of one file. It invalidates the spans of earlier results."""
-        project, data = self._settled()
+        project, data = self._settings_and_data()
         self._compilation = None
         return self._compiled({path: text}, project, data)
 
     def trying(self, texts: Mapping[str, str]) -> tuple[Diagnostic, ...]:
         """Return the diagnostics with other texts of files, without changing any state."""
-        project, data = self._settled()
+        project, data = self._settings_and_data()
 
         def read(path: str) -> str:
             return texts[path] if path in texts else self._text(path, project)
 
         return deny(compile_spec(self.main, read, data, releases=project.releases).diagnostics, project.denied)
 
-    def _settled(self) -> tuple[Project, DataCache]:
+    def _settings_and_data(self) -> tuple[Project, DataCache]:
         """Return the settings and the data reader. Results of an earlier reader are discarded."""
         if self._project is None:
             project = project_of(self.main, self._log, trusted=self.trusted)

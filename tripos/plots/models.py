@@ -286,7 +286,7 @@ class _Design:
 
     variance: float
     items: int
-    told: str
+    note: str
 
 
 def power_picture(source: PictureSource) -> Picture:
@@ -350,7 +350,7 @@ def power_picture(source: PictureSource) -> Picture:
         here = alt.Chart(data_of([{"items": design.items}])).mark_rule(**rule).encode(x=x)
         return alt.layer(wanted, here, lines).properties(width=width, height=width * 0.6)
 
-    notes = (told, design.told, *source.caution)
+    notes = (told, design.note, *source.caution)
     return Picture(
         "power", f"{source.title}: {words['title_power']}, {source.title_of(measure)}", tuple(rows), notes, draws
     )

@@ -194,14 +194,14 @@ class PlotOptions:
 
 @dataclass(frozen=True)
 class PictureSource:
-    """A connection that shows a run, or with `whole` the current state of its benchmark with all models."""
+    """A connection that shows a run, or with `whole_benchmark` the current state of its benchmark with all models."""
 
     connection: Connection
     plan: Plan
     run: RunRecord
     runs: Sequence[RunRecord]
     options: PlotOptions
-    whole: bool = False
+    whole_benchmark: bool = False
     words: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -219,7 +219,9 @@ class PictureSource:
     def models(self) -> tuple[str, ...]:
         """The models to draw, in the order requested or of the run. Raises `StoreError` S0614 for an unknown model."""
         every = (
-            tuple(dict.fromkeys(model for run in self.runs for model in run.models)) if self.whole else self.run.models
+            tuple(dict.fromkeys(model for run in self.runs for model in run.models))
+            if self.whole_benchmark
+            else self.run.models
         )
         wanted = self.options.models
         for name in wanted:
@@ -273,7 +275,7 @@ class PictureSource:
         no model has a value."""
         name = self.plan.benchmark.name
         wanted = {name: [self.options.measure]} if self.options.measure else {}
-        runs = list(self.runs) if self.whole else [self.run]
+        runs = list(self.runs) if self.whole_benchmark else [self.run]
         boards = leaderboard(self.connection, runs, wanted, benchmarks=[name], comparable=are_comparable)
         boards = [board for board in boards if any(each.model in self.models for each in board.entries)]
         if not boards:

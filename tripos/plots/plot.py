@@ -28,17 +28,19 @@ from tripos_warehouse.store.store import Store
 
 @dataclass(frozen=True)
 class PictureKind:
-    """A kind of picture. By default it shows the latest run, or with `whole` all models of the benchmark. With
-    `of_several` it shows several runs, by default all of the benchmark."""
+    """A kind of picture. By default it shows the latest run, or with `whole_benchmark` all models of the benchmark.
+    With `of_several` it shows several runs, by default all of the benchmark."""
 
     help: str
     make: Callable[[PictureSource], Picture] | None = None
-    whole: bool = False
+    whole_benchmark: bool = False
     of_several: Callable[[Store, Sequence[PictureSource], Sequence[str]], Picture] | None = None
 
 
 KINDS: Mapping[str, PictureKind] = {
-    "leaderboard": PictureKind("every model with its interval, the best first", leaderboard_picture, whole=True),
+    "leaderboard": PictureKind(
+        "every model with its interval, the best first", leaderboard_picture, whole_benchmark=True
+    ),
     "runs": PictureKind("a headline in several runs, the oldest first", of_several=runs_picture),
     "heatmap": PictureKind("mean scores by scenario and metric", heatmap_picture),
     "radar": PictureKind("a measure by metric around a circle", radar_picture),
@@ -46,7 +48,7 @@ KINDS: Mapping[str, PictureKind] = {
     "judges": PictureKind("grades of judges beside those of people", judges_picture),
     "calibration": PictureKind("means of people by the grades of judges", calibration_picture),
     "power": PictureKind("the power to find a difference, by the number of items", power_picture),
-    "cost": PictureKind("cost against score", cost_picture, whole=True),
+    "cost": PictureKind("cost against score", cost_picture, whole_benchmark=True),
 }
 
 
@@ -63,7 +65,7 @@ def make_picture(
     assert chosen.make is not None
     if len(names) > 1:
         raise nothing_to_draw(f"`{kind}` shows one run", "for several: tripos plot runs RUN RUN")
-    with open_source(store, names[0] if names else None, wanted, whole=chosen.whole) as source:
+    with open_source(store, names[0] if names else None, wanted, whole=chosen.whole_benchmark) as source:
         return chosen.make(source)
 
 

@@ -74,13 +74,13 @@ def _check_digest(what: str, folder: Path, digest: str) -> ReleaseCheck:
 class InheritedModel:
     """A reward model that an extended release names, with that release."""
 
-    said: ReleasedArtefact
+    artefact: ReleasedArtefact
     release: ResolvedRelease
 
     @property
     def folder(self) -> Path | None:
         """The folder of its files, or None if the release only names it."""
-        return None if self.said.path is None else Path(self.release.folder) / self.said.path
+        return None if self.artefact.path is None else Path(self.release.folder) / self.artefact.path
 
 
 def inherited_models(plan: Plan, extended: Sequence[ResolvedRelease]) -> dict[str, InheritedModel]:
@@ -97,12 +97,12 @@ def inherited_models(plan: Plan, extended: Sequence[ResolvedRelease]) -> dict[st
             if said.role not in taken:
                 continue
             earlier = found.get(said.role)
-            if earlier is not None and earlier.said.digest != said.digest:
+            if earlier is not None and earlier.artefact.digest != said.digest:
                 message = f"{earlier.release.title} and {release.title} name two reward models for `{said.role}`"
                 raise TriposError(
                     "S0878", message, "extend only one of them; or `take` only declarations that need no reward model"
                 )
-            if earlier is None or _rank(said) < _rank(earlier.said):
+            if earlier is None or _rank(said) < _rank(earlier.artefact):
                 found[said.role] = InheritedModel(said, release)
     return found
 
@@ -114,28 +114,28 @@ def with_inherited(
 
     Raises `TriposError` S0882 if its own model differs from the one by which an extended release gave the same scores.
     """
-    found = {each.said.role: each for each in own}
+    found = {each.entry.role: each for each in own}
     for role, each in lent.items():
         mine = found.get(role)
-        if mine is not None and mine.said.digest != each.said.digest:
+        if mine is not None and mine.entry.digest != each.artefact.digest:
             message = f"cannot release the reward model of `{role}`: {each.release.title} scores by another"
-            raise TriposError("S0882", message, f"leave it out: the release has {each.said.digest[:12]}")
+            raise TriposError("S0882", message, f"leave it out: the release has {each.artefact.digest[:12]}")
         path = _path_of(each, extends)
         if mine is not None and path is None:
             continue
-        source = each.said.source or (f"the release {each.release.title}" if path is None else None)
-        size = None if path is None else each.said.bytes
-        found[role] = Artefact(each.said.model_copy(update={"path": path, "bytes": size, "source": source}), {})
+        source = each.artefact.source or (f"the release {each.release.title}" if path is None else None)
+        size = None if path is None else each.artefact.bytes
+        found[role] = Artefact(each.artefact.model_copy(update={"path": path, "bytes": size, "source": source}), {})
     return tuple(found[role] for role in sorted(found))
 
 
 def _path_of(lent: InheritedModel, extends: Sequence[ExtendedRelease]) -> str | None:
     """Return the path of an inherited model within a release, or None if its files are not inside."""
-    if lent.said.path is None:
+    if lent.artefact.path is None:
         return None
     by_label = {f"{each.name}-{each.version}": each for each in extends}
     held = by_label[lent.release.label]
-    parts = [lent.said.path]
+    parts = [lent.artefact.path]
     while held.path is None:
         if held.within is None:
             return None
@@ -230,14 +230,14 @@ def _artefacts(
 
     lent = inherited_models(plan, extended)
     if own is None:
-        yield from ((each.said, each.folder) for each in lent.values())
+        yield from ((each.artefact, each.folder) for each in lent.values())
         return
     for artefact in open_release(own).manifest.artefacts:
         other = lent.get(artefact.role)
         if artefact.path is not None:
             yield artefact, own / artefact.path
         else:
-            yield artefact, other.folder if other is not None and other.said.digest == artefact.digest else None
+            yield artefact, other.folder if other is not None and other.artefact.digest == artefact.digest else None
 
 
 def _is_model(name: str, artefact: ReleasedArtefact) -> bool:
@@ -253,7 +253,7 @@ ARTEFACTS = "artefacts"
 class Artefact:
     """A model to be released: its entry in the manifest, and the files to copy, by path in the release."""
 
-    said: ReleasedArtefact
+    entry: ReleasedArtefact
     files: Mapping[str, Path]
 
 

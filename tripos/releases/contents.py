@@ -117,7 +117,7 @@ class Contents:
 class _UsedFile:
     """A data file that a plan was compiled from."""
 
-    found: ResolvedFile
+    resolved: ResolvedFile
     source: str
     rows: int | None
     shows: bool = False
@@ -165,38 +165,38 @@ def contents_of(
     external = []
     handed_on = _inherited_files(compilation)
     for used in _data_of(compilation, plan, folders):
-        location = Path(used.found.location).resolve()
+        location = Path(used.resolved.location).resolve()
         if Path(used.source).is_absolute():
             message = f"data by an absolute path cannot be released: `{used.source}`"
             raise TriposError("S0853", message, "name it relative to the spec or to a data folder")
-        terms = about.data.get(used.found.path) or about.data.get(used.source)
+        terms = about.data.get(used.resolved.path) or about.data.get(used.source)
         lent = next(
             (each for each in compilation.releases if location.is_relative_to(Path(each.folder).resolve())), None
         )
-        if lent is not None and used.found.sha256 in held:
-            message = f"items are withheld that {lent.title} shows to everybody: `{used.found.path}`"
+        if lent is not None and used.resolved.sha256 in held:
+            message = f"items are withheld that {lent.title} shows to everybody: `{used.resolved.path}`"
             raise TriposError("S0853", message, "withhold items of files of your own")
         if lent is not None:
             continue
-        if used.found.sha256 in held and used.shows:
-            message = f"items with images, recordings or files cannot be withheld: `{used.found.path}`"
+        if used.resolved.sha256 in held and used.shows:
+            message = f"items with images, recordings or files cannot be withheld: `{used.resolved.path}`"
             raise TriposError("S0853", message, "release all of the items, or take their columns out")
-        if used.found.sha256 in held:
+        if used.resolved.sha256 in held:
             external.append(
-                ExternalFile(path=used.found.path, source=WITHHELD, sha256=used.found.sha256, rows=used.rows)
+                ExternalFile(path=used.resolved.path, source=WITHHELD, sha256=used.resolved.sha256, rows=used.rows)
             )
-        elif (used.found.path, used.found.sha256) in handed_on:
-            external.append(handed_on[used.found.path, used.found.sha256])
+        elif (used.resolved.path, used.resolved.sha256) in handed_on:
+            external.append(handed_on[used.resolved.path, used.resolved.sha256])
         elif is_own(location, compilation, folders):
             copied[location] = CopiedFile(location, _inside(location, root), used.rows)
         elif terms is not None and terms.copy_it:
-            copied[location] = CopiedFile(location, f"{DATA}/{used.found.path}", used.rows)
+            copied[location] = CopiedFile(location, f"{DATA}/{used.resolved.path}", used.rows)
         else:
             external.append(
                 ExternalFile(
-                    path=used.found.path,
+                    path=used.resolved.path,
                     source=(terms.source if terms is not None else None) or used.source,
-                    sha256=used.found.sha256,
+                    sha256=used.resolved.sha256,
                     rows=used.rows,
                     license=terms.license if terms is not None else None,
                 )

@@ -135,7 +135,7 @@ def _remote(url: str, reach: NetworkPolicy) -> Remote:
         raise TriposError("S0851", f"`{url}` is no URL: {first_line(error)}", _HINT) from error
     if parts.scheme in ("http", "https"):
         return Web(url, reach)
-    if parts.scheme == "file" and not (reach.private or reach.here):
+    if parts.scheme == "file" and not (reach.private or reach.local_files):
         raise _refused(url, "is a folder of this machine")
     if parts.scheme in STORES:
         return _Bucket(url, reach)

@@ -343,15 +343,15 @@ def restore(source: CaseSource, folder: Path, only: Collection[str] | None = Non
     manifest = open_release(folder).manifest
     load_public(source, folder, manifest)
     for path in sorted((folder / MADE).glob("*.jsonl")):
-        if path.stem in source.sources.made.frozen or (only is not None and path.stem not in only):
+        if path.stem in source.sources.generated.frozen or (only is not None and path.stem not in only):
             continue
-        rows = source.sources.made.rows[path.stem] = RowFile()
+        rows = source.sources.generated.rows[path.stem] = RowFile()
         for row in _generated_rows(path, [outer / MADE / path.name for outer in source.reader.folders]):
             if isinstance(row, GeneratedRow):
                 rows.add(row)
             else:
                 _mark_withheld(source, path.stem, manifest)
-        source.sources.made.frozen.add(path.stem)
+        source.sources.generated.frozen.add(path.stem)
     load_subsets(source, folder)
 
 
@@ -404,7 +404,7 @@ def load_generated_from_store(
 
     Raises `TriposError` S0854 if the store has no such run, or rows are missing.
     """
-    made = [each for each in plan.made if each.name not in source.sources.made.frozen]
+    made = [each for each in plan.made if each.name not in source.sources.generated.frozen]
     if not made:
         return {}
     try:
@@ -473,8 +473,8 @@ def snapshot_rows(
     """
     counts: dict[str, int] = {}
     outer: list[ExternalFile] = []
-    for name, rows in sorted(source.sources.made.rows.items()):
-        if name in source.sources.made.frozen:
+    for name, rows in sorted(source.sources.generated.rows.items()):
+        if name in source.sources.generated.frozen:
             continue
         path = f"{MADE}/{name}.jsonl"
         (folder / MADE).mkdir(exist_ok=True)

@@ -72,7 +72,7 @@ def lock_of(
                 address=addresses.get(name),
                 served=tuple(sorted(served.get(name, ()))),
             )
-            for name in sorted(binding.every)
+            for name in sorted(binding.all_models)
         },
     )
 

@@ -338,7 +338,7 @@ def _write(
     rows |= {each.path: pq.read_metadata(folder / each.path).num_rows for each in items if each.path is not None}
     (folder / LICENSE).write_bytes(_license_text(wanted, about, license_))
     (folder / CHANGELOG).write_text(_new_change_log(wanted, about), "utf-8")
-    named = tuple(artefact.said for artefact in artefacts)
+    named = tuple(artefact.entry for artefact in artefacts)
     (folder / CARD).write_text(card_of(plan, license_, items, external, about, named), "utf-8")
     measured = describe_measures(plan, about)
     described = croissant_of(plan, license_, items, _files(folder, rows), folder, wanted.day, measured, about)

@@ -11,18 +11,18 @@ from tripos_compiler.source.data_classes import dataclass
 @dataclass(frozen=True)
 class NetworkPolicy:
     """The permissions of a download. `private` allows this machine and its networks, without TLS too. `signed` sends
-    the user's keys. Both need the user's consent. `here` allows folders as `file://`, which a user may type but a spec
-    may not name."""
+    the user's keys. Both need the user's consent. `local_files` allows folders as `file://`, which a user may type but
+    a spec may not name."""
 
     private: bool = False
     signed: bool = False
-    here: bool = False
+    local_files: bool = False
 
 
-USER_GIVEN = NetworkPolicy(here=True)
+USER_GIVEN = NetworkPolicy(local_files=True)
 """The permissions for an address that the user gave to a command without further options."""
 
 
 def policy_of(options: Namespace) -> NetworkPolicy:
     """Return the permissions of a command for an address that the user gave."""
-    return NetworkPolicy(private=ALLOW_PRIVATE.of(options), signed=SIGNED.of(options), here=True)
+    return NetworkPolicy(private=ALLOW_PRIVATE.of(options), signed=SIGNED.of(options), local_files=True)

@@ -386,8 +386,10 @@ def _of_content(
     yield from (ReleaseCheck(f"extends {each.title}", "good", each.digest) for each in extended)
     named = {each.role: each.digest for each in manifest.artefacts}
     for role, each in lent.items():
-        if named.get(role) != each.said.digest:
-            yield ReleaseCheck(f"artefact {role}", "wrong", f"is not that of {each.release.title}, {each.said.digest}")
+        if named.get(role) != each.artefact.digest:
+            yield ReleaseCheck(
+                f"artefact {role}", "wrong", f"is not that of {each.release.title}, {each.artefact.digest}"
+            )
     found = check_plan_sources(release, plan, extended, outer, releases)
     yield found
     if found.outcome != "good":

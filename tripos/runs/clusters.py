@@ -69,7 +69,7 @@ class Sharding:
     config: Config
 
     @property
-    def whole(self) -> str:
+    def whole_command(self) -> str:
         """The command that runs all shards together."""
         return shlex.join(["tripos", *self.command])
 
@@ -277,7 +277,7 @@ class ShardEnd:
     number: int
     code: int
     asked: int
-    told: str
+    error: str
 
     @property
     def is_good(self) -> bool:

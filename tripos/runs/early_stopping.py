@@ -212,7 +212,7 @@ class FigureSequence:
     """For an expectation: the side on which it holds, and the bound."""
     margin: float | None = None
     """For a measure: the half-width of the interval at which it is settled."""
-    wanted: bool = False
+    decides: bool = False
     """True if the run continues until it is settled."""
     _sums: dict[Place, tuple[float, int]] = field(default_factory=dict)
 
@@ -252,7 +252,7 @@ class FigureSequence:
             return not low <= self.gate[1] <= high
         return self.margin is not None and high - low <= 2 * self.margin + 1e-9
 
-    def told(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Return the state for JSON."""
         low, high = self.interval
         kind = "measure" if self.gate is None else "expect"
@@ -395,7 +395,7 @@ class EarlyStopper:
 
     def _questions(self, model: str) -> list[bool]:
         """Return for each question about a model that the rule asks whether it is settled."""
-        own = [each.settled for each in self.followed.values() if each.model == model and each.wanted]
+        own = [each.settled for each in self.followed.values() if each.model == model and each.decides]
         if self.rule.margin is not None:
             return own
         apart = zip(self.comparisons, self._corrected(), strict=True)
@@ -451,9 +451,9 @@ class EarlyStopper:
     def _cluster(self, case: Case) -> str:
         return self.source.cluster(case) or case.item_id
 
-    def told(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Return the state for JSON: the rule, the number of items read, and every figure."""
-        figures = [each.told() for each in self.followed.values()]
+        figures = [each.state() for each in self.followed.values()]
         for each, p in zip(self.comparisons, self._corrected(), strict=True):
             alone = each.sequence.p(0.0)
             low, high = each.sequence.interval(LEVEL)

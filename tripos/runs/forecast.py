@@ -119,7 +119,7 @@ def forecast_values(
         "budget": budget_rows(estimate, budget),
         "total": {
             "reused": estimate.reused,
-            "reused_from": estimate.taken.to_json(),
+            "reused_from": estimate.reuse.to_json(),
             "at_least": estimate.certain,
             "at_most": estimate.certain + estimate.perhaps,
             **_estimate(total),
@@ -214,7 +214,7 @@ class _PartReader:
                 frozenset(fingerprints),
                 {role: tuple(models) for role, models in orjson.loads(roles).items()},
                 frozenset(scenarios),
-                whole=ended.get(run_id) == "finished" and not any(_item_restrictions(options).values()),
+                complete=ended.get(run_id) == "finished" and not any(_item_restrictions(options).values()),
                 identities=orjson.loads(identities or "{}"),
             )
             for run_id, digest, fingerprints, roles, identities, scenarios, options in rows
@@ -399,7 +399,7 @@ def known_prices(binding: RoleBinding, config: Config, *, batch: bool = False) -
 
     own = prices_of(config)
     prices: dict[str, Price | None] = {}
-    for name in binding.every:
+    for name in binding.all_models:
         provider, _, model = name.partition("/")
         if name in own:
             prices[name] = own[name]
@@ -409,7 +409,7 @@ def known_prices(binding: RoleBinding, config: Config, *, batch: bool = False) -
     if batch:
         from tripos_runtime.models.batches import takes_batches
 
-        for name in filter(takes_batches, binding.every):
+        for name in filter(takes_batches, binding.all_models):
             provider, _, model = name.partition("/")
             prices[name] = batch_price(provider, model, prices[name], price_is_users=name in own)
     return prices

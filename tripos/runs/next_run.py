@@ -28,7 +28,7 @@ class NextRun:
     runs: tuple[str, ...]
     models: tuple[str, ...]
 
-    def asked(self, *tables: str) -> tuple[int, int]:
+    def call_range(self, *tables: str) -> tuple[int, int]:
         """Return the least and the greatest number of calls for rows of these tables."""
         lines = [line for line in self.forecast.lines.values() if line.load.place[0] in tables]
         return sum(line.certain for line in lines), sum(line.most for line in lines)
@@ -36,7 +36,7 @@ class NextRun:
     def to_json(self) -> dict[str, Any]:
         """Return the counts, and the forecast by scenario, arm, step, role and model, for JSON."""
         tables = {"replies": ("samples", "turns"), "judgements": ("judgements",), "vectors": ("vectors",)}
-        counts = {name: self.asked(*each) for name, each in tables.items()}
+        counts = {name: self.call_range(*each) for name, each in tables.items()}
         return {
             "runs": list(self.runs),
             "models": list(self.models),

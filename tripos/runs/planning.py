@@ -786,7 +786,7 @@ class LabelledDesign:
 class DesignPlan:
     """The designs that answer a question, best first, and their basis."""
 
-    wanted: DesignQuestion
+    question: DesignQuestion
     measure: Measure
     learned: MeasureComponents | None
     """The estimates from the store; `None` if the worst case is assumed."""
@@ -799,7 +799,7 @@ class DesignPlan:
     designs: tuple[LabelledDesign, ...]
     beyond: int | None
     """The number of items of the cheapest sufficient design, if the available items do not suffice."""
-    others: tuple[str, ...]
+    alternatives: tuple[str, ...]
     """Models and judges of the plan without scores in the store, so that estimates come from others."""
     per_item: float
     """The cost of an item as planned, for the price of a pilot."""
@@ -818,8 +818,8 @@ class DesignPlan:
         return {
             "format": "tripos.design/1",
             "measure": self.measure.name,
-            "detect": self.wanted.detect,
-            "spend": self.wanted.spend,
+            "detect": self.question.detect,
+            "spend": self.question.spend,
             "unit": self.unit,
             "power": 0.8,
             "level": 0.05,
@@ -835,7 +835,7 @@ class DesignPlan:
                 **{name: getattr(parts, name) for name in ("items", "samples", "judges", "gradings", "repeats")},
                 "panel": parts.panel,
                 "correlation": parts.correlation(*parts.observed) if self.learned is not None else CORRELATION,
-                "known": sorted(parts.known),
+                "known": sorted(parts.separated),
             },
             "prices": {
                 "replies": self.prices.replies,
@@ -850,7 +850,7 @@ class DesignPlan:
                 "people": self.labels.parts.people,
                 "with_judges": self.labels.parts.items,
             },
-            "not_learned_from": list(self.others),
+            "not_learned_from": list(self.alternatives),
             **({"clusters": [each.to_json() for each in self.clusterings]} if self.clusterings else {}),
             "items_beyond": self.beyond,
             "effective_items": None if self.detection is None else self.detection.effective_items,
@@ -995,8 +995,8 @@ def design_run(run_plan: RunPlan, config: Config, question: DesignQuestion) -> D
             free = cheapest(replace(space, most_items=MOST_ITEMS), question.detect)[0]
             beyond = free.items if free.reaches else None
     now = Levers(
-        samples if "samples" in parts.known else parts.observed[0],
-        max(1, len(panel)) if "judges" in parts.known or isinstance(learned, NotEstimable) else parts.observed[1],
+        samples if "samples" in parts.separated else parts.observed[0],
+        max(1, len(panel)) if "judges" in parts.separated or isinstance(learned, NotEstimable) else parts.observed[1],
         parts.observed[2],
         labels is not None and space.only_labelled,
     )
@@ -1053,7 +1053,7 @@ def _worst(measure: Measure, samples: int, judges: int) -> DifferenceComponents:
     assert measure.high is not None
     largest = ((measure.high - measure.low) / 2) ** 2
     variance = paired_variance(largest, largest, CORRELATION)
-    return DifferenceComponents(variance, known=frozenset(), observed=(samples, judges, 1))
+    return DifferenceComponents(variance, separated=frozenset(), observed=(samples, judges, 1))
 
 
 def _labelled(ranked: Sequence[Design], planned: Design, panel: Sequence[str]) -> tuple[LabelledDesign, ...]:

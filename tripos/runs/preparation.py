@@ -74,7 +74,7 @@ def make_lock(plan: Plan, binding: RoleBinding, config: Config, *, served: bool 
     from tripos.releases.lock import lock_of, served_in
     from tripos.runs.forecast import known_prices
 
-    addresses = known_addresses(binding.every, config)
+    addresses = known_addresses(binding.all_models, config)
     known = served_in(Path(config.store)) if served else {}
     return lock_of(plan, binding, known_prices(binding, config), addresses, known)
 

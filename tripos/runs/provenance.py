@@ -76,7 +76,7 @@ class Trace:
     rubric: str | None = None
     sample: TracedReply | None = None
     """The judged reply, if the result is a judgement or its score."""
-    others: tuple[TracedReply, ...] = ()
+    other_replies: tuple[TracedReply, ...] = ()
     """Further replies that a score was computed from; for a comparison, the reply shown second."""
     comparison: Row | None = None
 
@@ -88,7 +88,7 @@ def find_trace(connection: Connection, text: str) -> Trace:
     """
     name, _, place = text.strip().partition(".")
     table, key = _key_of(connection, name)
-    return Finder(connection).told(table, key, place or None)
+    return Finder(connection).trace(table, key, place or None)
 
 
 def _key_of(connection: Connection, text: str) -> tuple[str, str]:
@@ -148,7 +148,7 @@ class Finder:
         self.connection = connection
         self.plans: dict[str, Plan | None] = {}
 
-    def told(self, table: str, key: str, place: str | None = None) -> Trace:
+    def trace(self, table: str, key: str, place: str | None = None) -> Trace:
         """Return the provenance of a result. For a score with elements, `place` restricts it to one element."""
         [row] = self.rows(table, TABLES[table], [key])
         if place is not None:
@@ -182,7 +182,7 @@ class Finder:
             others = tuple(
                 each for each in others if _belongs_to_element(each.row, row, self.plan(row["run_id"]), scored)
             )
-        return Trace(table, row["score_id"], item, sample, row, metric, None, others=others)
+        return Trace(table, row["score_id"], item, sample, row, metric, None, other_replies=others)
 
     def compared(self, row: Row) -> Trace:
         """Return the provenance of a comparison: both replies, and the judgement if there was one."""
@@ -191,7 +191,9 @@ class Finder:
         reply = self.judgement(judgements[0]) if judgements else None
         others = tuple(each for each in sides[1:] if each is not None)
         item = self.item(row)
-        return Trace("comparisons", row["comparison_id"], item, reply, sample=sides[0], others=others, comparison=row)
+        return Trace(
+            "comparisons", row["comparison_id"], item, reply, sample=sides[0], other_replies=others, comparison=row
+        )
 
     def sample_of(self, key: str) -> TracedReply | None:
         rows = self.rows("samples", "sample_id", [key])

@@ -407,7 +407,9 @@ class BatchesUnderWay:
     def __iter__(self) -> Iterator[BatchUnderWay]:
         """Yield the batches, oldest first."""
         found = [
-            BatchUnderWay(_name(each), model, endpoint, book.held(each), each.created_at, each.created_at + EXPIRY)
+            BatchUnderWay(
+                _name(each), model, endpoint, book.request_count(each), each.created_at, each.created_at + EXPIRY
+            )
             for (model, endpoint), book in self._books.items()
             for each in book.open
         ]

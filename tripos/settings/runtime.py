@@ -44,7 +44,7 @@ def with_identities(binding: RoleBinding, config: Config) -> RoleBinding:
     """Return the binding with the identity behind each model's name, if the name alone does not determine it. Raises
     `TriposError` R0101 for an invalid address."""
     endpoints = endpoints_of(config)
-    found = {name: identity_of(name, endpoints) for name in binding.every}
+    found = {name: identity_of(name, endpoints) for name in binding.all_models}
     return replace(binding, identities={name: by for name, by in found.items() if by != name})
 
 

@@ -24,10 +24,10 @@ IGNORED = -100
 
 @dataclass(frozen=True)
 class Tokens:
-    """The token `ids` of a chat, the first `given` of which belong to the prompt."""
+    """The token `ids` of a chat, the first `prompt_length` of which belong to the prompt."""
 
     ids: tuple[int, ...]
-    given: int
+    prompt_length: int
 
     @property
     def labels(self) -> tuple[int, ...]:
@@ -36,7 +36,7 @@ class Tokens:
         >>> Tokens((5, 6, 7), given=2).labels
         (-100, -100, 7)
         """
-        return (*(IGNORED for _ in range(self.given)), *self.ids[self.given :])
+        return (*(IGNORED for _ in range(self.prompt_length)), *self.ids[self.prompt_length :])
 
 
 def as_tokens(tokenizer: Any, chat: Chat) -> Tokens:

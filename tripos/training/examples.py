@@ -234,7 +234,7 @@ class ScenarioTexts:
         self._rows: set[str] = set()
         self._short: dict[str, str] = {}
         """The items by the letters and digits of their longest text, if it is short."""
-        self._found: dict[str, tuple[str, float] | None] = {}
+        self._texts: dict[str, tuple[str, float] | None] = {}
         """Cached results by item, since several exports may have the same rows."""
 
     def __len__(self) -> int:
@@ -253,9 +253,9 @@ class ScenarioTexts:
 
     def like(self, row: SourceRow) -> tuple[str, float] | None:
         """Return the most similar item of a row with the similarity, or None."""
-        if row.item_id not in self._found:
-            self._found[row.item_id] = self._like(row.values)
-        return self._found[row.item_id]
+        if row.item_id not in self._texts:
+            self._texts[row.item_id] = self._like(row.values)
+        return self._texts[row.item_id]
 
     def _like(self, values: Mapping[str, Any]) -> tuple[str, float] | None:
         found = [hit for text in _texts(values) if (hit := self._near.find(text)) is not None]

@@ -66,7 +66,7 @@ def open_base(recipe: RewardRecipe) -> RewardNetwork:
         config = AutoConfig.from_pretrained(where, local_files_only=Path(where).exists())
         causal = any("CausalLM" in each for each in config.architectures or ())
         most = getattr(config, "max_position_embeddings", None)
-        recipe = recipe.settled(most)
+        recipe = recipe.with_context_length(most)
         network = load_base(where, recipe.shape(causal=causal))
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
         told = (str(error).strip().splitlines() or [type(error).__name__])[0]
@@ -179,10 +179,10 @@ def train_reward(
         "model_sha256": digest,
         "base": base,
         "data": {
-            **learned.told,
+            **learned.facts,
             "learned": {"pairs": len(learned), "topics": _count(learned)},
             "tested": {
-                **test.preferences.told,
+                **test.preferences.facts,
                 "pairs": len(test.preferences),
                 "topics": _count(test.preferences),
                 "left_out": {"pairs": test.pairs, "topics": test.topics},
@@ -258,7 +258,7 @@ def _write(network: RewardNetwork, folder: Path, recipe: RewardRecipe, base: dic
         "base": base,
         "recipe": recipe.to_json(),
         "shape": network.shape.to_json(),
-        "data": dict(data.told),
+        "data": dict(data.facts),
     }
     write_lines(folder / "manifest.json", [json.dumps(manifest, ensure_ascii=False, indent=2).encode()])
     return digest

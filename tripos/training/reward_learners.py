@@ -148,11 +148,11 @@ def shuffled(pairs: Preferences, seed: int) -> Preferences:
     put = np.arange(len(pairs.texts))
     for replies in of.values():
         put[replies] = draw.permutation(replies)
-    moved: Mapping[str, Any] = {**pairs.told, "shuffled": seed}
+    moved: Mapping[str, Any] = {**pairs.facts, "shuffled": seed}
     criteria = list(pairs.criteria)
     for place, met in enumerate(pairs.criteria):
         criteria[put[place]] = met
-    return replace(pairs, better=put[pairs.better], worse=put[pairs.worse], told=moved, criteria=tuple(criteria))
+    return replace(pairs, better=put[pairs.better], worse=put[pairs.worse], facts=moved, criteria=tuple(criteria))
 
 
 # A linear head
@@ -396,7 +396,7 @@ class RewardRecipe:
     warmup: float = 0.1
     max_norm: float = 1.0
 
-    def settled(self, most: int | None) -> RewardRecipe:
+    def with_context_length(self, most: int | None) -> RewardRecipe:
         """Return the recipe with a definite context length for a base that reads `most` tokens."""
         if self.context is not None:
             return self

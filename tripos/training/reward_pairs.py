@@ -65,7 +65,7 @@ def exclude_authors(pairs: Preferences, sources: Sequence[str]) -> Preferences:
     if not kept:
         raise TriposError("S0815", "every pair has a reply by one of these", "leave out fewer")
     left = pairs.only(kept).trimmed()
-    return replace(left, told={**left.told, "pairs": len(kept), "replies": len(left.texts), "without": list(sources)})
+    return replace(left, facts={**left.facts, "pairs": len(kept), "replies": len(left.texts), "without": list(sources)})
 
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
@@ -85,7 +85,7 @@ class Preferences:
     by: tuple[tuple[str, str], ...]
     keys: tuple[frozenset[str], ...]
     """The grouping values of each pair, without case and punctuation."""
-    told: Mapping[str, Any]
+    facts: Mapping[str, Any]
     """Facts about the file: name, SHA-256, pairs, and for an export of a spec its benchmark, plan and licence."""
     criteria: tuple[tuple[bool, ...] | None, ...] = ()
     """The criteria that each text meets, or None if unknown; empty if unknown for all."""
@@ -162,7 +162,7 @@ def read_pairs(path: Path) -> Preferences:
         groups=groups,
         by=tuple(by),
         keys=tuple(keys),
-        told=told,
+        facts=told,
         criteria=tuple(criteria.get(place) for place in range(len(places))) if criteria else (),
     )
 

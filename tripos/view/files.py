@@ -309,8 +309,8 @@ class FileCache:
 
     def __init__(self, folder: Path, lasting: Path | None = None) -> None:
         self._folders = [each.parent.resolve() / each.name for each in (lasting, folder) if each is not None]
-        self._seen: set[str] = set()
-        self._whole: dict[Path, int] = {}
+        self._states: set[str] = set()
+        self._complete: dict[Path, int] = {}
         """The modification time of each file whose content was checked against its name."""
 
     def find(self, state: str, path: str) -> Path | None:
@@ -325,10 +325,10 @@ class FileCache:
 
     def _is_whole(self, path: Path, name: str) -> bool:
         written_at = path.stat().st_mtime_ns
-        if self._whole.get(path) != written_at:
+        if self._complete.get(path) != written_at:
             if not is_as_named(path, name):
                 return False
-            self._whole[path] = written_at
+            self._complete[path] = written_at
         return True
 
     def read(self, state: str, path: str) -> bytes | None:
@@ -357,9 +357,9 @@ class FileCache:
 
     def _forget(self, folder: Path, state: str) -> None:
         """Delete the oldest states, once for each new state."""
-        if state in self._seen:
+        if state in self._states:
             return
-        self._seen.add(state)
+        self._states.add(state)
         with suppress(OSError):
             os.utime(folder / state)
             ages = {each: each.lstat().st_mtime_ns for each in folder.iterdir() if not each.is_symlink()}
@@ -421,9 +421,9 @@ class ViewFiles:
         lasting: Path | None = None,
     ) -> None:
         self._store = store
-        self._kept = FileCache(folder, lasting)
+        self._files = FileCache(folder, lasting)
         self._reports = reports
-        self._whole = True
+        self._complete = True
         self._quick, self._slow, self._ahead = WorkLane(), WorkLane(), WorkLane()
 
     def close(self) -> None:
@@ -441,19 +441,19 @@ class ViewFiles:
         if ".." in path:
             return None
         with (self._slow if _SLOW.fullmatch(path) else self._quick).lock:
-            if (kept := self._kept.read(state, path)) is not None:
+            if (kept := self._files.read(state, path)) is not None:
                 return kept
             if (made := self._json(path, state)) is None:
                 return None
             if _SLOW.fullmatch(path):
                 made["said"] = translations(made)
             data = orjson.dumps(made, option=orjson.OPT_NON_STR_KEYS)
-            self._kept.write(state, path, lambda place: place.write_bytes(data), lasts=self._whole)
+            self._files.write(state, path, lambda place: place.write_bytes(data), lasts=self._complete)
             return data
 
     def medium(self, sha256: str) -> bytes | None:
         """Return the content of a file that a model was shown, or None."""
-        return media_store(self._store()).read(sha256)
+        return media_store(self._store()).load(sha256)
 
     def shown(self, run_id: str) -> set[str]:
         """Return the digests of the images and other files that the models of a run were shown."""
@@ -471,12 +471,12 @@ class ViewFiles:
         if match is None or ".." in path:
             return None
         run, state, table = match["run"], match["state"], match["table"]
-        if (found := self._kept.find(state, path)) is not None or state != self.state():
+        if (found := self._files.find(state, path)) is not None or state != self.state():
             return found
         lane = self._ahead if table in _PREFETCHED else self._quick
         with lane.lock:
             try:
-                return self._kept.find(state, path) or self._write(run, state, table, lane)
+                return self._files.find(state, path) or self._write(run, state, table, lane)
             except StoreError as error:
                 if error.code == "S0301":
                     return None
@@ -541,7 +541,7 @@ class ViewFiles:
             mine = [run for run in runs if run.benchmark == name]
             if not mine:
                 return None
-            self._whole = self._whole and not uses_own_aggregates(readable_plans(connection, mine).values())
+            self._complete = self._complete and not uses_own_aggregates(readable_plans(connection, mine).values())
             boards = leaderboard(connection, runs, benchmarks=[name], comparable=are_comparable)
             measures = list(dict.fromkeys(board.measure.name for board in boards))
             history = [each.to_json() for each in histories_of(store, connection, name, measures)]
@@ -558,10 +558,10 @@ class ViewFiles:
                 store = self._store()
                 connection, found = connect_run(store, run)
                 # A damaged store reports its skipped parts when it is opened; a lasting file would hide them.
-                self._whole = self._whole and not store.damages
+                self._complete = self._complete and not store.damages
                 closed.enter_context(closing(connection))
                 plan = get_selected(connection, found)
-                self._whole = self._whole and not uses_own_aggregates([plan])
+                self._complete = self._complete and not uses_own_aggregates([plan])
                 opened[key] = closed.pop_all(), OpenRun(connection, found, plan, [])
         opened.move_to_end(key)
         return opened[key][1]
@@ -657,7 +657,7 @@ class ViewFiles:
         if run != (whole := self._opened(run, state, lane).run.run_id):
             raise StoreError("S0301", f"there is no run `{run}`", f"name `{whole}`")
         path = f"runs/{run}/{state}/{table}.parquet"
-        return self._kept.write(state, path, lambda place: tables.write(table, place), lasts=self._whole)
+        return self._files.write(state, path, lambda place: tables.write(table, place), lasts=self._complete)
 
     def _comparison(self, a: str, m: int, b: str, n: int, state: str) -> dict[str, Any] | None:
         one, run_a, plan_a, _ = self._opened(a, state, self._slow)

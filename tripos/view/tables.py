@@ -147,7 +147,7 @@ def metric_ranks(plan: Plan) -> dict[str, int]:
 def _metrics_of(scored: ScoredStep) -> list[str]:
     if scored.kind == "scorer":
         return [name for step in judged_steps(scored) for name in step.metrics or (step.name,)]
-    return [scored.name] if scored.kept else []
+    return [scored.name] if scored.stored else []
 
 
 def grid_means(connection: Connection, plan: Plan) -> list[dict[str, Any]]:

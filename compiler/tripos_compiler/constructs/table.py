@@ -143,7 +143,7 @@ EXPORTS: tuple[Construct, ...] = (
 class Setting:
     """Value of a setting in the notation of a signature, and the range of its numbers."""
 
-    written: str
+    notation: str
     summary: str
     least: float | None = None
     most: float | None = None
@@ -157,13 +157,13 @@ class Setting:
     def signature(self) -> str:
         """Value and condition in the notation of a signature."""
         condition = "" if self.one else "[when COND]"
-        parts = (condition, self.written) if self.written == "BLOCK" else (self.written, condition)
+        parts = (condition, self.notation) if self.notation == "BLOCK" else (self.notation, condition)
         return " ".join(filter(None, parts))
 
     @property
     def words(self) -> tuple[str, ...]:
         """Alternatives if its value is one of several words; empty otherwise."""
-        return () if self.written.isupper() else tuple(self.written.split("|"))
+        return () if self.notation.isupper() else tuple(self.notation.split("|"))
 
 
 PROVIDER_FIELDS = frozenset(
@@ -535,8 +535,8 @@ CONSTRUCTS: tuple[Construct, ...] = (
             each.places or SETTINGS_BODIES,
             f"{name} {each.signature}",
             each.summary,
-            body=name if each.written == "BLOCK" else None,
-            once=each.written != "LABELS",
+            body=name if each.notation == "BLOCK" else None,
+            once=each.notation != "LABELS",
             for_each_condition=not each.one,
             excludes=each.excludes,
         )

@@ -406,7 +406,7 @@ class Clustering:
     scenarios: tuple[str, ...]
     clusters: int
     items: int
-    whole: bool
+    complete: bool
     """Whether these are all scenarios of the benchmark."""
 
     @property
@@ -416,7 +416,7 @@ class Clustering:
         >>> Clustering("`passage`", ("s",), 10, 100, True).sentence
         'intervals cluster by `passage`: 10 clusters of 100 items'
         """
-        where = "" if self.whole else f" in {', '.join(f'`{name}`' for name in self.scenarios)}"
+        where = "" if self.complete else f" in {', '.join(f'`{name}`' for name in self.scenarios)}"
         many = f"{self.clusters:,} cluster{'' if self.clusters == 1 else 's'}"
         return f"intervals cluster by {self.by}{where}: {many} of {self.items:,} items"
 

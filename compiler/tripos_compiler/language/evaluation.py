@@ -83,7 +83,7 @@ class Deferred:
     """Placeholder for a value that is computed when it is read. It is not an abstract class because `isinstance` checks
     of those are slow."""
 
-    def there(self) -> Any:
+    def resolve(self) -> Any:
         """Return the value. Raises `Unavailable` if there is none."""
         raise NotImplementedError
 
@@ -252,19 +252,19 @@ class LetValue(Deferred):
     def __init__(self, expr: Expr, names: Mapping[str, Any]) -> None:
         self.expr = expr
         self.names = names
-        self.found: list[Any] = []
+        self.resolved: list[Any] = []
         self.lacking: Unavailable | None = None
 
     def there(self) -> Any:
         if self.lacking is not None:
             raise self.lacking.with_traceback(None)
-        if not self.found:
+        if not self.resolved:
             try:
-                self.found.append(_value(self.expr, self.names))
+                self.resolved.append(_value(self.expr, self.names))
             except Unavailable as lacking:
                 self.lacking = lacking
                 raise
-        return self.found[0]
+        return self.resolved[0]
 
 
 def _let(expr: Let, names: Mapping[str, Any]) -> Any:
@@ -463,7 +463,7 @@ def _look_up(path: tuple[str, ...], names: Mapping[str, Any]) -> Any:
 
 
 def _resolved(value: Any) -> Any:
-    return value.there() if isinstance(value, Deferred) else value
+    return value.resolve() if isinstance(value, Deferred) else value
 
 
 def _all(exprs: Iterable[Expr | Let], names: Mapping[str, Any]) -> list[Any]:

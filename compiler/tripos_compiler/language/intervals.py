@@ -74,7 +74,7 @@ class Ranges:
 
     fields: Mapping[str, Mapping[str, Type]]
     gives: Mapping[str, Type | None]
-    _known: dict[tuple[int, int], tuple[Scenario, Expr, Range]] = field(default_factory=dict, compare=False)
+    _cache: dict[tuple[int, int], tuple[Scenario, Expr, Range]] = field(default_factory=dict, compare=False)
     """Cache by identity; expressions share the values of a `let`."""
 
     def scale_of(self, scenario: Scenario, step: ScoringStep) -> Range | None:
@@ -106,9 +106,9 @@ class Ranges:
     def of(self, scenario: Scenario, expr: Expr) -> Range:
         """Return the range of a numeric expression where it is defined."""
         key = id(scenario), id(expr)
-        if key not in self._known:
-            self._known[key] = (scenario, expr, self._of(scenario, expr))
-        return self._known[key][2]
+        if key not in self._cache:
+            self._cache[key] = (scenario, expr, self._of(scenario, expr))
+        return self._cache[key][2]
 
     def _of(self, scenario: Scenario, expr: Expr) -> Range:
         type_ = self.type_at(scenario, expr)
@@ -293,7 +293,7 @@ class Scale:
     constant: float | None = None
 
     @property
-    def held(self) -> Bounds | None:
+    def required(self) -> Bounds | None:
         """Scale that must match in comparisons with other figures; None if the figure is compatible with every
         scale."""
         return self.bounds if self.bounds in self.bases else self.base

@@ -138,12 +138,12 @@ def _has_independent_cells(plan: Plan, measure: Measure) -> bool:
 
 
 class _DependencyCollector:
-    """Traversal of the figures in a measure that collects their dependencies. `apart`: slices and cells exclude the
+    """Traversal of the figures in a measure that collects their dependencies. `exclusive`: slices and cells exclude the
     rows that they do not name."""
 
     def __init__(self, plan: Plan, independent_cells: bool) -> None:
         self.plan = plan
-        self.apart = independent_cells
+        self.exclusive = independent_cells
         self.cuts: dict[str, set[Cut]] = {}
         self.values = scored_values_of(plan)
         self.measures: set[str] = set()
@@ -156,7 +156,7 @@ class _DependencyCollector:
         """Return the values of axes and arms, and the scenarios, that a slice or a cell selects."""
         found: Values = {}
         axes = {axis.name: axis for axis in self.plan.axes}
-        for name, value in values.items() if self.apart else ():
+        for name, value in values.items() if self.exclusive else ():
             axis = axes.get(name.removesuffix(GROUP))
             if value is None:
                 continue

@@ -39,14 +39,14 @@ _SPREADS = 0x9E3779B97F4A7C15
 
 
 class RunIndex:
-    """Index of texts by their position, from 0. `alike` is the least overlap of a match. It uses 8 bytes for each run
-    and about 5 kB for each text."""
+    """Index of texts by their position, from 0. `threshold` is the least overlap of a match. It uses 8 bytes for each
+    run and about 5 kB for each text."""
 
     def __init__(self, alike: float) -> None:
         import numpy as np
         from datasketch import MinHashLSH
 
-        self.alike = alike
+        self.threshold = alike
         self._lsh = MinHashLSH(threshold=max(alike - _ASKED_BELOW, 0.05), num_perm=_HASHES, weights=(0.1, 0.9))
         self._codes: list[Codes] = []
         self._sizes = np.zeros(64, dtype=np.int64)
@@ -84,14 +84,14 @@ class RunIndex:
             return
         # Sets of very different sizes cannot overlap enough. The MinHash estimate is computed only after this check.
         sizes = self._sizes[places]
-        near = np.minimum(sizes, len(codes)) >= self.alike * np.maximum(sizes, len(codes))
+        near = np.minimum(sizes, len(codes)) >= self.threshold * np.maximum(sizes, len(codes))
         places = places[near]
         estimates = (self._signatures[places] == hashed.hashvalues.astype(np.uint32)).mean(axis=1)
-        for place in places[estimates >= self.alike - _ASKED_BELOW].tolist():
+        for place in places[estimates >= self.threshold - _ASKED_BELOW].tolist():
             theirs = self._codes[place]
             shared = len(np.intersect1d(codes, theirs, assume_unique=True))
             overlap = shared / (len(codes) + len(theirs) - shared)
-            if overlap >= self.alike:
+            if overlap >= self.threshold:
                 yield place, overlap
 
 
@@ -198,10 +198,10 @@ def jaccard_overlap(one: frozenset[str], two: frozenset[str]) -> float:
 class NearTexts(Generic[K]):
     """Index of texts by key, for near-duplicate queries.
 
-    `alike` is the least overlap, above 0 and at most 1, of a match. Texts may be added and queried in any order. Every
-    match is confirmed by the exact overlap, so MinHash (Broder 1997), used above `few` texts, can only miss matches:
-    with `NEAR_DUPLICATE_OVERLAP` one in 6,000 exactly at the threshold, with 0.8 one in 20,000. With `few=0` MinHash is
-    always used, so that a match of two texts does not depend on the others.
+    `threshold` is the least overlap, above 0 and at most 1, of a match. Texts may be added and queried in any order.
+    Every match is confirmed by the exact overlap, so MinHash (Broder 1997), used above `few` texts, can only miss
+    matches: with `NEAR_DUPLICATE_OVERLAP` one in 6,000 exactly at the threshold, with 0.8 one in 20,000. With `few=0`
+    MinHash is always used, so that a match of two texts does not depend on the others.
 
     >>> kept = NearTexts[str]()
     >>> kept.add("a", "Ann has 12 apples and gives 5 of them to Ben. How many are left?")
@@ -212,7 +212,7 @@ class NearTexts(Generic[K]):
     """
 
     def __init__(self, alike: float = NEAR_DUPLICATE_OVERLAP, *, few: int = _FEW) -> None:
-        self.alike, self.few = alike, few
+        self.threshold, self.few = alike, few
         self._keys: set[K] = set()
         self._same: dict[str, K] = {}
         """What counts in the texts that are compared, with the first key of each, in order."""
@@ -236,7 +236,7 @@ class NearTexts(Generic[K]):
             self._few[key] = _runs(kept)
             return
         if self._index is None:
-            self._index = RunIndex(self.alike)
+            self._index = RunIndex(self.threshold)
             for each in self._same:
                 self._index.add(each)
             self._many = list(self._same.values())
@@ -262,10 +262,10 @@ class NearTexts(Generic[K]):
         runs = _runs(kept)
         for key, theirs in self._few.items():
             few, many = sorted((len(runs), len(theirs)))
-            if few / many < self.alike:
+            if few / many < self.threshold:
                 continue  # they share too little, whatever they hold
             shared = jaccard_overlap(runs, theirs)
-            if shared >= self.alike:
+            if shared >= self.threshold:
                 yield key, shared
 
 
@@ -304,7 +304,7 @@ class NearCopies(Generic[Key]):
         self._texts: list[str] = []
         self._same: dict[str, list[int]] = defaultdict(list)
         self._sketches: dict[int, list[int]] | None = None
-        self._known: dict[str, list[int]] = {}
+        self._matches: dict[str, list[int]] = {}
         """What was found for a text."""
         self._codes: list[npt.NDArray[np.uint64]] = []
 
@@ -316,16 +316,16 @@ class NearCopies(Generic[Key]):
             self._keys.append(key)
             self._texts.append(kept)
             self._sketches = None
-            self._known.clear()
+            self._matches.clear()
 
     def like(self, text: str) -> list[Key]:
         """Return the keys of the texts that are identical apart from case, spaces and punctuation, followed by those
         that are nearly so."""
-        if text not in self._known:
+        if text not in self._matches:
             kept = letters_and_digits(text)
             near = [place for place in self._near(kept) if self._texts[place] != kept] if len(kept) >= LONG else []
-            self._known[text] = [*self._same.get(kept, [])[:MOST_SAME], *near]
-        return [self._keys[place] for place in self._known[text]]
+            self._matches[text] = [*self._same.get(kept, [])[:MOST_SAME], *near]
+        return [self._keys[place] for place in self._matches[text]]
 
     def _near(self, kept: str) -> Iterator[int]:
         if len(self._texts) <= FEW:
@@ -387,13 +387,13 @@ class HeldOutTexts(Generic[HeldOutKey]):
         self._copies: NearCopies[int] = NearCopies()
         self._keys: list[HeldOutKey] = []
         self._texts: list[str] = []
-        self._seen: set[str] = set()
+        self._checked: set[str] = set()
 
     def add(self, key: HeldOutKey, values: Mapping[str, Any]) -> None:
         """Add the texts of a row."""
         for text in texts_of_row(values):
-            if text not in self._seen:  # several rows may have one problem
-                self._seen.add(text)
+            if text not in self._checked:  # several rows may have one problem
+                self._checked.add(text)
                 self._copies.add(len(self._keys), text)
                 self._keys.append(key)
                 self._texts.append(text)

@@ -77,7 +77,7 @@ class ScoredStep:
     judges: tuple[str, ...] = ()
 
     @property
-    def kept(self) -> bool:
+    def stored(self) -> bool:
         """True if they are rows of the table of scores."""
         return self.kind not in ("compare", "column")
 
@@ -186,13 +186,13 @@ class ScoredValues:
         return self.scorers[step.scorer].gives or NumberType()
 
     @cached_property
-    def _every(self) -> tuple[tuple[Scenario, ScoringStep], ...]:
+    def _all_steps(self) -> tuple[tuple[Scenario, ScoringStep], ...]:
         return tuple(
             (scenario, step) for scenario in self.scenarios for step in scenario.steps if isinstance(step, ScoringStep)
         )
 
     def _giving(self, within: str | None) -> list[tuple[Scenario, ScoringStep]]:
-        return [(scenario, step) for scenario, step in self._every if within in (None, scenario.name)]
+        return [(scenario, step) for scenario, step in self._all_steps if within in (None, scenario.name)]
 
     def _scored(
         self, name: str, kind: Kind, within: str | None, found: Sequence[tuple[Scenario, ScoringStep]]

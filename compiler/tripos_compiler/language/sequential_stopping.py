@@ -135,7 +135,7 @@ def _mean_of(plan: Plan, figure: Aggregate, fixed: Mapping[str, str]) -> Sequent
     if inner.elements:
         raise _Unfollowed("takes several scores of a reply")
     scored = scored_inputs(scored_values_of(plan), figure)
-    if len(scored) != 1 or not scored[0].kept:
+    if len(scored) != 1 or not scored[0].stored:
         raise _Unfollowed("is no plain mean of scores")
     over = tuple(name for name in inner.by if name not in figure.by) if figure.of is not None else ()
     return SequentialMean(scored[0], scored_range(plan, scored[0]), 1.0, tuple(sorted(fixed.items())), over)

@@ -162,11 +162,11 @@ def static_facts(expr: Expr, type_: Type | None = None, done: dict[int, StaticFa
 def _known(expr: Expr, type_: Type | None, static_facts: FactsOf) -> StaticFacts:
     match expr:
         case Literal_(value=bool() as value):
-            return StaticFacts(written=value)
+            return StaticFacts(literal=value)
         case Literal_(value=int() | float() as number):
-            return StaticFacts(written=number, least=number, nonzero=number != 0)
+            return StaticFacts(literal=number, least=number, nonzero=number != 0)
         case Literal_(value=str() as text):
-            return StaticFacts(written=text, text=True, order=(text,))
+            return StaticFacts(literal=text, text=True, order=(text,))
         case Items(values=values):
             texts = [each.value for each in values if isinstance(each, Literal_) and isinstance(each.value, str)]
             inner = sum(static_facts(each).items for each in values)
@@ -220,7 +220,7 @@ def _sum_or_product(sign: str, left: StaticFacts, right: StaticFacts) -> StaticF
 def _known_call(function: Function, call: Call, type_: Type | None, static_facts: FactsOf) -> StaticFacts:
     given = arguments_of(call)
     if function.shape is Shape.SAME:  # only a literal is checked, not the argument of a call
-        return replace(static_facts(given[function.names[0]], type_), written=None)
+        return replace(static_facts(given[function.names[0]], type_), literal=None)
     known = {name: static_facts(argument) for name, argument in given.items()}
     every = [static_facts(argument) for argument in (*call.args, *call.named.values())]
     least, _ = function.range_of(_KnownRanges(known, every))
@@ -251,7 +251,7 @@ class _KnownRanges:
         return self.known[name].items, math.inf
 
     def literal(self, name: str) -> object:
-        return self.known[name].written
+        return self.known[name].literal
 
 
 def _range(known: StaticFacts) -> Range:

@@ -50,11 +50,11 @@ def _nothing_wrong(_: Mapping[str, object]) -> str | ArgumentError | None:
 class StaticFacts:
     """Static knowledge about the value of an argument.
 
-    `written` is its literal value, `least` a lower bound, `items` a lower bound of its number of items, `inner_items`
+    `literal` is its literal value, `least` a lower bound, `items` a lower bound of its number of items, `inner_items`
     one of the number of items of all lists in it, and `dataset` the data set of which it is a column.
     """
 
-    written: object = None
+    literal: object = None
     least: float | None = None
     above: bool = False
     """Whether it is strictly greater than `least`."""

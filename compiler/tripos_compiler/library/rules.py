@@ -20,7 +20,7 @@ from tripos_compiler.plan import Binary, Call, Each, Expr, Literal_, compare
 
 
 def _is_there(given: Arguments) -> bool:
-    items, index = given["items"], given["index"].written
+    items, index = given["items"], given["index"].literal
     return isinstance(index, int) and 0 <= index < items.items
 
 
@@ -38,7 +38,7 @@ def _has_reference(name: str) -> Callable[[Arguments], bool]:
 
 def _is_written(name: str) -> Callable[[Arguments], bool]:
     """Return a test that an argument is literal or omitted: the compiler has already checked a literal."""
-    return lambda given: name not in given or given[name].written is not None
+    return lambda given: name not in given or given[name].literal is not None
 
 
 def _are_columns(given: Arguments) -> bool:
@@ -52,7 +52,7 @@ def _is_ordered(given: Arguments) -> bool:
 
 def _has_fields(given: Arguments) -> bool:
     rows, at, fields = given["rows"], given.get("at"), given.get("fields")
-    placed = at is None or at.written in rows.places
+    placed = at is None or at.literal in rows.places
     return placed and (fields is None or (fields.order is not None and set(fields.order) <= set(rows.texts)))
 
 
@@ -66,7 +66,7 @@ def _has_logarithm(given: Arguments) -> bool:
 
 
 def _has_power(given: Arguments) -> bool:
-    base, exponent = given["value"], given["exponent"].written
+    base, exponent = given["value"], given["exponent"].literal
     if base.positive:
         return True
     whole = isinstance(exponent, int | float) and exponent >= 0 and int(exponent) == exponent
@@ -247,13 +247,13 @@ def one_if_drawn(given: Arguments) -> int:
 
 def rest(given: Arguments) -> int:
     """The items of a slice."""
-    items, start = given["value"].items, given["start"].written
+    items, start = given["value"].items, given["start"].literal
     if not isinstance(start, int):
         return 0
     left = max(items - start, 0) if start >= 0 else min(items, -start)
     if "count" not in given:
         return left
-    count = given["count"].written
+    count = given["count"].literal
     return min(left, max(count, 0)) if isinstance(count, int) else 0
 
 

@@ -473,11 +473,11 @@ def _texts_of_ask(
         message = f"the prompt cannot be filled from a row of `{loaded.dataset.name}`{reason}"
         program.diagnostics.error("E0404", message, written.head, help=help_)
         return None
-    if (letter := letter_shown(scope, steps.options, [hole.typed.expr for hole in prompt.told()])) is not None:
+    if (letter := letter_shown(scope, steps.options, [hole.typed.expr for hole in prompt.all_holes()])) is not None:
         return prompt, _reply(steps, letter, TextType(), written.head, returns)
     printed = {
         name
-        for hole in prompt.told()
+        for hole in prompt.all_holes()
         for name in (field.name for field in loaded.dataset.fields)
         if (alias.text, name) in _paths(hole.typed)
     }

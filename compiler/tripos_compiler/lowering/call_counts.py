@@ -111,7 +111,7 @@ class StepReachability:
         """Whether `first` and `second` are the sides of a comparison and not steps."""
         self._open: dict[int, bool] = {}
         self._decides: dict[int, bool] = {}
-        self._held: list[Expr | Step] = []
+        self._case_outcomes: list[Expr | Step] = []
         """References that keep objects alive while their ids are used as keys."""
         self._trees: dict[int, _DecisionNode | bool | None] = {}
         self._looks: dict[Hashable, tuple[Callable[[Case], Hashable], Hashable]] = {}
@@ -135,7 +135,7 @@ class StepReachability:
     def in_case(self, step: Step, case: Case) -> bool | None:
         """Return true if a step runs in a case; None if that depends on a reply."""
         if id(step) not in self._trees:
-            self._held.append(step)
+            self._case_outcomes.append(step)
             self._trees[id(step)] = self._followed(step, case)[0]
         at = self._trees[id(step)]
         while isinstance(at, _DecisionNode):
@@ -166,13 +166,13 @@ class StepReachability:
         looks = list(self._looks.values())
         return _DecisionNode(looks[0][0]) if looks else found, looks, found
 
-    def _seen(self, key: Hashable, look: Callable[[Case], Hashable], case: Case) -> Any:
+    def _outcome_of(self, key: Hashable, look: Callable[[Case], Hashable], case: Case) -> Any:
         """Return the outcome of a test. Each test is made once a case."""
         if key not in self._looks:
             self._looks[key] = (look, look(case))
         return self._looks[key][1]
 
-    def known(self, expr: Expr, case: Case) -> str | None:
+    def evaluate(self, expr: Expr, case: Case) -> str | None:
         """Return the text that an expression evaluates to in a case; None if it is unknown, undefined or no text."""
         if not self._decided(expr):
             return None
@@ -251,19 +251,21 @@ class StepReachability:
         """Return true if the whole request is a dialogue without turns; None if that is unknown."""
         if step.prompt is not None or not self._decided(chat):
             return False if step.prompt is not None else None
-        return {UNDEFINED: True, HOLDS: False, FAILS: None}[self._seen(id(chat), partial(_outcome, chat), case)]
+        return {UNDEFINED: True, HOLDS: False, FAILS: None}[self._outcome_of(id(chat), partial(_outcome, chat), case)]
 
     def _lacks_options(self, options: Expr, case: Case) -> bool | None:
         """Return true if there is no option, or one without text; None if that is unknown."""
         lacks = _is_undefined(self._value(options, case))
         if lacks or not self._decided(options):
             return lacks or None
-        return bool(self._seen(("options", id(options)), lambda known: not all(evaluate(options, known) or [""]), case))
+        return bool(
+            self._outcome_of(("options", id(options)), lambda known: not all(evaluate(options, known) or [""]), case)
+        )
 
     def _lacking_texts(self, texts: Texts | None, case: Case) -> Iterator[bool | None]:
         if texts is None:
             return
-        own = self._seen("language", lambda known: known.get("language"), case) if len(texts) > 1 else None
+        own = self._outcome_of("language", lambda known: known.get("language"), case) if len(texts) > 1 else None
         for template in [texts[own]] if own in texts else texts.values():
             yield from self._lacking_text(template, case)
 
@@ -310,7 +312,7 @@ class StepReachability:
 
     def _new_value(self, expr: Expr, case: Case) -> frozenset[str]:
         if self._decided(expr):
-            return frozenset((self._seen(id(expr), partial(_outcome, expr), case),))
+            return frozenset((self._outcome_of(id(expr), partial(_outcome, expr), case),))
         match expr:
             case Ref():
                 return self._yielded(expr, case)
@@ -360,7 +362,7 @@ class StepReachability:
                 if isinstance(part, Ref)
             )
             self._open[id(expr)] = found
-            self._held.append(expr)
+            self._case_outcomes.append(expr)
         return found
 
     def _decided(self, expr: Expr) -> bool:
@@ -369,7 +371,7 @@ class StepReachability:
         if found is None:
             found = names_in(expr) <= self.names and all(is_evaluable(part) for part in subexpressions(expr))
             self._decides[id(expr)] = found
-            self._held.append(expr)
+            self._case_outcomes.append(expr)
         return found
 
 
@@ -568,7 +570,7 @@ def _sides(step: Retrieve) -> Iterator[tuple[Expr, Expr]]:
 def _texts(program: Program, step: Retrieve, elements: list[Expr]) -> frozenset[str] | None:
     """Return the texts of all elements; None if they depend on the row or on generated rows."""
     used = {part.dataset for part in subexpressions(step.source) if isinstance(part, Data)}
-    whole = all(name in program.top_level_datasets and program.top_level_datasets[name].known for name in used)
+    whole = all(name in program.top_level_datasets and program.top_level_datasets[name].rows_known for name in used)
     if names_in(step.source) or not whole or any(part.op == "tree" for part in subexpressions(step.source)):
         return None
     data = {name: [row.values for row in program.top_level_datasets[name].rows] for name in used}
@@ -590,7 +592,7 @@ def _values(program: Program, expr: Expr) -> Iterator[str]:
     match expr:
         case Data(dataset=name, field=field) if name in program.top_level_datasets:
             loaded = program.top_level_datasets[name]
-            if not loaded.known:
+            if not loaded.rows_known:
                 yield from (f"row {number}" for number in range(loaded.count))
             for row in loaded.rows:
                 yield from _flat(row.values if field is None else row.values[field])
@@ -614,11 +616,11 @@ def _flat(value: Any) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class CountedCases:
-    """The cases of a scenario. `known` are the values of their names, if the compiler has them."""
+    """The cases of a scenario. `cases` are the values of their names, if the compiler has them."""
 
     count: int
     names: frozenset[str]
-    known: Sequence[Case] | None
+    cases: Sequence[Case] | None
     certain: bool
     """Whether `count` is exact and not only an upper bound."""
 
@@ -698,7 +700,7 @@ class _Counter:
             times: dict[str, tuple[str, ...]] = {}
             samples: dict[str, int] = {}
             places = StepReachability(
-                treatment.steps, self.cases.names if self.cases.known is not None else frozenset()
+                treatment.steps, self.cases.names if self.cases.cases is not None else frozenset()
             )
             for step in treatment.steps:
                 times[step.name] = self._times(step, times)
@@ -758,7 +760,7 @@ class _Counter:
         step, times = asked.step, asked.times
         times_a_row = asked.samples * asked.repeats
         if isinstance(step, Verdict) and step.loops:
-            span, (least, most) = loop_calls(asked.places, self.cases.known, self.cases.count, self.cases.certain)
+            span, (least, most) = loop_calls(asked.places, self.cases.cases, self.cases.count, self.cases.certain)
             of_a_row = (least * times_a_row, most * times_a_row)
             yield self._count(step.name, self.scorers[step.scorer].role, span.times(times_a_row), times, of_a_row)
             return
@@ -819,15 +821,15 @@ class _Counter:
 
     def _queries(self, asked: SharedStep, pool: RetrievalCorpus) -> tuple[set[str], set[str]] | None:
         """Return the query texts that are certain and those that are possible; None if they are unknown."""
-        if self.cases.known is None:
+        if self.cases.cases is None:
             return None
         certain, possible = set[str](), set[str]()
-        for case in self.cases.known:
+        for case in self.cases.cases:
             found = [each.in_case(step, case) for each, step in asked.places]
             if set(found) == {False}:
                 continue
             for query in pool.queries:
-                text = asked.places[0][0].known(query, case)
+                text = asked.places[0][0].evaluate(query, case)
                 if text is None:
                     return None
                 possible.add(text)
@@ -855,11 +857,11 @@ class _Counter:
         """
         if any(each.always(step) for each, step in places):
             most = certain = self.cases.count
-        elif self.cases.known is None:
+        elif self.cases.cases is None:
             sure = any(each.in_case(step, {}) for each, step in places)
             most, certain = self.cases.count, self.cases.count if sure else 0
         else:
-            found = [[each.in_case(step, case) for each, step in places] for case in self.cases.known]
+            found = [[each.in_case(step, case) for each, step in places] for case in self.cases.cases]
             certain = sum(1 for each in found if True in each)
             most = sum(1 for each in found if set(each) != {False})
         return CallRange(most, certain if self.cases.certain else 0, most)

@@ -56,7 +56,7 @@ class ScenarioCases:
     """The data set of the rows."""
     rows: Rows | None = None
     count: int = 0
-    kept: list[dict[str, Any]] | None = None
+    known_rows: list[dict[str, Any]] | None = None
     """The values of the names in every case, if they are known at compile time."""
     certain: bool = True
     """Whether `count` is exact and not only an upper bound."""
@@ -197,7 +197,7 @@ def lower_rows(program: Program, statement: Statement, cases: ScenarioCases) -> 
     else:
         cases.count = cases.cells
         if cases.sound and cases.cells <= MOST_CELLS:
-            cases.kept = [dict(cell) for cell in each_cell(cases.axes)]
+            cases.known_rows = [dict(cell) for cell in each_cell(cases.axes)]
         return cases
     if alias.text in cases.scope:
         message = f"`{alias.text}` is an axis or arm of this scenario already"
@@ -210,7 +210,7 @@ def lower_rows(program: Program, statement: Statement, cases: ScenarioCases) -> 
         cases.sound = False
         return cases
     cases.loaded = loaded
-    cases.from_file = loaded.known
+    cases.from_file = loaded.rows_known
     cases.scope[alias.text] = row_binding(loaded, alias.text, alias.span)
     _count_rows(program, statement, cases, loaded, alias, over)
     return cases
@@ -246,7 +246,7 @@ def _count_rows(
     if not cases.sound:
         return
     cases.rows = Rows(dataset=loaded.dataset.name, alias=alias.text, where=where.expr if where else None)
-    if not loaded.known:
+    if not loaded.rows_known:
         _count_generated_rows(program, cases, loaded, where.expr if where else None)
     elif not _count_file_rows(program, scenario, cases, loaded, alias, where, condition):
         return
@@ -268,7 +268,7 @@ def _condition_data(program: Program, where: Expr, condition: Syntax) -> dict[st
         match part:
             case Data(dataset=name):
                 loaded = program.top_level_datasets.get(name)
-                if loaded is None or not loaded.known or not loaded.sound:
+                if loaded is None or not loaded.rows_known or not loaded.sound:
                     message = f"this is decided before a run, and the rows of `{name}` are only known in one"
                     help_ = "choose the rows where they are made: `dataset kept from … where …`, and run over those"
                     program.diagnostics.error("E0314", message, condition.span, help=help_)
@@ -289,7 +289,7 @@ def _count_file_rows(
     condition: Syntax | None,
 ) -> bool:
     """Count the rows of a file. Returns False if the condition is undefined for one of them, which is reported."""
-    cases.kept = []
+    cases.known_rows = []
     whole = _condition_data(program, where.expr, condition) if where is not None and condition is not None else {}
     if whole is None:
         cases.sound = False
@@ -306,7 +306,7 @@ def _count_file_rows(
             cases.sound = False
             return False
         cases.count += 1
-        cases.kept.append({**cell, alias.text: row.values})
+        cases.known_rows.append({**cell, alias.text: row.values})
         broken = broken_guard(cell, cases.axes)
         if broken is not None and cases.sound:
             _outside(program, loaded, row, broken, cell)
@@ -325,7 +325,7 @@ def _check_axis_fields(program: Program, scenario: Statement, cases: ScenarioCas
             help_ = f"write `{axis.name}` alone, with `from` where the column has another name"
             program.diagnostics.error("E0301", message, loaded.spans[axis.name], help=help_)
             cases.sound = False
-        local = loaded.made is not None and loaded.made.scenario is not None
+        local = loaded.generated is not None and loaded.generated.scenario is not None
         if axis.name not in names and not local and not (axis.name == "language" and len(axis.values) == 1):
             help_ = f"add `{axis.name}` to its fields, with `from` where the column has another name"
             message = f"the rows do not say their `{axis.name}`"
@@ -340,7 +340,7 @@ def _count_generated_rows(program: Program, cases: ScenarioCases, loaded: Loaded
 
     If the rows are written for every cell, their cells are known, and so is every condition on the cells alone.
     """
-    made = loaded.made
+    made = loaded.generated
     assert made is not None, "it is sound"
     axes = {axis.name for axis in cases.axes}
     cases.count = loaded.count
@@ -352,10 +352,10 @@ def _count_generated_rows(program: Program, cases: ScenarioCases, loaded: Loaded
         return
     every = [dict(cell) for cell in each_cell(cases.axes) for _ in range(made.count)]
     try:
-        cases.kept = [cell for cell in every if where is None or evaluate(where, cell)]
+        cases.known_rows = [cell for cell in every if where is None or evaluate(where, cell)]
     except Unavailable:
         return
-    cases.count = len(cases.kept)
+    cases.count = len(cases.known_rows)
     cases.certain = not may_have_fewer_rows(program, made)
 
 

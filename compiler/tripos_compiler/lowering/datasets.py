@@ -59,7 +59,7 @@ class ColumnPlan:
     dataset: Dataset
     where: Span
     places: Mapping[str, tuple[Span] | tuple[Span, Label]]
-    meant: list[str] = field(default_factory=list)
+    suggestions: list[str] = field(default_factory=list)
     """The columns of the file that fields without a column probably misspell."""
 
 
@@ -97,7 +97,7 @@ class _Reading:
         self.keys: dict[str, list[Any]] = {
             join.column: [] for join in columns.dataset.joins if join.column not in declared
         }
-        self.seen: dict[int, LoadedRow] = {}
+        self.paths: dict[int, LoadedRow] = {}
         """The rows by content hash, as a number because it takes less memory than its digits."""
         self.media: dict[tuple[MediumKind, str], set[str]] = {}
         """By kind and cell, the identities of the files that cells name."""
@@ -230,7 +230,7 @@ class _Reading:
     def _repeats(self, file: ResolvedFile, number: int, row: dict[str, Any], warn: bool) -> bool:
         """Return true if a row repeats an earlier one; otherwise keep it."""
         loaded = LoadedRow(row, file.path, number)
-        earlier = self.seen.setdefault(int(item_id(row), 16), loaded)
+        earlier = self.paths.setdefault(int(item_id(row), 16), loaded)
         if earlier is loaded:
             self.rows.append(loaded)
             return False
@@ -247,7 +247,7 @@ class _Reading:
         columns = " or ".join(f"`{column}`" for column in field.columns)
         close = nearest(field.columns[0], had)
         if close is not None:
-            self.columns.meant.append(close)
+            self.columns.suggestions.append(close)
         listed = ", ".join(f"`{column}`" for column in had[:10]) or "no columns"
         help_ = f'did you mean `{close}`? write `from "{close}"`' if close else f"the file has {listed}"
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
@@ -409,7 +409,7 @@ def lower_like(program: Program, statement: Statement, name: str) -> LoadedDatas
     model = program.top_level_datasets.get(other.text)
     if model is None:
         return None
-    if model.made is not None or not model.dataset.source:
+    if model.generated is not None or not model.dataset.source:
         help_ = "name one that is read from a file, or list the fields in a block"
         message = f"`{other.text}` is made, and says of no column what it holds"
         program.diagnostics.error("E0301", message, other.span, help=help_)
@@ -485,7 +485,7 @@ def _read(
     if fields.sound and joins is not None:
         read = read_files(program, columns, [replace(file, joined=joins.files) for file in found])
     if read is None or joins is None:
-        likely = tuple(name for name in columns.meant if name not in fields.spans)
+        likely = tuple(name for name in columns.suggestions if name not in fields.spans)
         return replace(unsound, poisoned=(*unsound.poisoned, *likely))
     return LoadedDataset(
         dataset.model_copy(update={"files": read.files}),

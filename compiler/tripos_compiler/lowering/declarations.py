@@ -511,7 +511,7 @@ def _lower_function(program: Program, statement: Statement, tool: Tool) -> None:
     (_, *taken), of = python.parameters, tool.arguments.fields
 
     def differs(message: str, where: Span, help_: str) -> None:
-        notes = [f"declared: `{tool.name}({', '.join(of)})`", f"in Python: `{python.written}`"]
+        notes = [f"declared: `{tool.name}({', '.join(of)})`", f"in Python: `{python.notation}`"]
         program.diagnostics.error("E0313", message, where, Label(python.span, "the function"), help=help_, notes=notes)
         program.diagnostics.skipped_names.add(name)
 

@@ -81,7 +81,7 @@ TEXTS = ("prompt", "system", *SETTINGS)
 class RowSource:
     """The source of rows: the path or generated data set in the spec, its files, and their hashes."""
 
-    written: str
+    declared: str
     paths: frozenset[str] = frozenset()
     hashes: frozenset[str] = frozenset()
     joined: frozenset[str] = frozenset()
@@ -96,8 +96,8 @@ class RowSource:
         """
         if self.hashes & (other.hashes | other.joined) or self.joined & other.hashes:
             return True
-        own, others = {self.written, *self.paths}, {other.written, *other.paths}
-        return _any_means(self.written, others) or _any_means(other.written, own)
+        own, others = {self.declared, *self.paths}, {other.declared, *other.paths}
+        return _any_means(self.declared, others) or _any_means(other.declared, own)
 
 
 def _of_files(near: str, path: str, loaded: LoadedDataset | None) -> RowSource:
@@ -127,7 +127,7 @@ class TrainingOverlap:
         return {each.name().text: each for each in reversed(self.program.of(*KINDS["dataset"]))}
 
     @cached_property
-    def asked(self) -> frozenset[RowSource]:
+    def evaluated(self) -> frozenset[RowSource]:
         """The origins of the rows that scenarios run over."""
         return frozenset(origin for each in self.program.of("scenario") for origin in self._run_over(each))
 
@@ -137,7 +137,7 @@ class TrainingOverlap:
         """
         return any(self._is_asked(origin) for origin in self.origins(name, self.statements[name]))
 
-    def own(self, name: str, statement: Statement) -> RowSource:
+    def origin_of(self, name: str, statement: Statement) -> RowSource:
         """Return the origin of a data set without its sources."""
         if statement.construct == "made":
             return RowSource(f"dataset {name}")
@@ -146,7 +146,7 @@ class TrainingOverlap:
 
     def origins(self, name: str, statement: Statement, seen: frozenset[str] = frozenset()) -> Iterator[RowSource]:
         """Yield the origin of a data set and, recursively, of its sources."""
-        yield self.own(name, statement)
+        yield self.origin_of(name, statement)
         for source in sorted(_taken_from(statement) & set(self.statements) - seen):
             yield from self.origins(source, self.statements[source], seen | {name})
 
@@ -162,7 +162,7 @@ class TrainingOverlap:
             yield from self.origins(name, self.statements[name])
 
     def _is_asked(self, origin: RowSource) -> bool:
-        return any(origin.shares(other) for other in self.asked)
+        return any(origin.shares(other) for other in self.evaluated)
 
 
 def _taken_from(statement: Statement) -> set[str]:
@@ -193,7 +193,7 @@ def rows_of_file(program: Program, dataset: Name, reason: str) -> LoadedDataset 
     loaded = program.top_level_datasets.get(dataset.text)
     if loaded is None or not loaded.sound:
         return None
-    if not loaded.known:
+    if not loaded.rows_known:
         message = f"`{dataset.text}` is made by a run, and {reason}"
         program.diagnostics.error("E0301", message, dataset.span, help="name a data set that is read from a file")
         return None
@@ -752,7 +752,7 @@ def _best(reading: FigureContext, statement: Statement) -> tuple[str, tuple[str,
             _note(reading.program, syntax)
             per.append(text)
             continue
-        if read_dimension(reading.program, syntax, [leaf.parted for leaf in known.typed_figure.leaves]) is not None:
+        if read_dimension(reading.program, syntax, [leaf.groupable for leaf in known.typed_figure.leaves]) is not None:
             goes = ", ".join(f"`{dim}`" for dim in known.measure.by)
             help_ = f"it goes by {goes}" if goes else f"leave out `per`, or take the measure by `{text}`"
             reading.error("E0621", f"`{known.measure.name}` does not go by `{text}`", syntax.span, help_)
@@ -776,14 +776,14 @@ def _pairs(reading: FigureContext, statement: Statement, rows: Name | None) -> t
         message = f"`{found.measure.name}` is a measure: it says which model is better, and of no reply"
         reading.error("E0301", message, syntax.span, "name a scorer or a score")
         return None
-    if found.kind == "compare" or not found.kept:
+    if found.kind == "compare" or not found.stored:
         reading.error("E0301", f"`{found.name}` is no score of a single reply", syntax.span, "name a scorer or a score")
         return None
     if found.type.kind == "choice" and not found.type.worth:
         message = f"`{found.name}` is a choice among names, of which none is better than another"
         reading.error("E0301", message, syntax.span, "give each name a number: `choice(A: 1, B: 0)`")
         return None
-    if rows is not None and rows.text not in found.of and found.whole:
+    if rows is not None and rows.text not in found.of and found.complete:
         message = f"`{found.name}` says nothing of `{rows.text}`: it scores {_listed(found)}"
         reading.error("E0301", message, syntax.span, f"name a score of `{rows.text}`")
         return None
@@ -938,7 +938,7 @@ def _items_of_a_cell(program: Program, scenario: Scenario) -> int | None:
     """Return the number of items in every cell of a scenario; None if it is unknown."""
     if scenario.rows is None:
         return 1
-    made = program.made.get(scenario.rows.dataset)
+    made = program.generated.get(scenario.rows.dataset)
     if made is None or made.source is not None or made.axes != scenario.axes:
         return None
     return made.count

@@ -99,13 +99,13 @@ class StepFingerprints:
                 source = self._read_anew(step, self._repeated(step.scorer, update["judgement"]))
                 update["fingerprint"] = self._value(step.name, source, step.when, step.needs, step.earlier)
             case Score():
-                source = self._read_anew(step, self._voted(step, self._own(step)))
+                source = self._read_anew(step, self._voted(step, self._content_of(step)))
                 update["fingerprint"] = self._value(step.name, source, step.when, step.needs, step.earlier)
             case Column():
-                source = self._read_anew(step, self._voted(step, ["column", self._own(step)]))
+                source = self._read_anew(step, self._voted(step, ["column", self._content_of(step)]))
                 update["fingerprint"] = self._value(step.name, source, step.when, step.needs)
         if "condition" in type(step).model_fields:
-            update["condition"] = self._asked(step)
+            update["condition"] = self._condition_digest(step)
         finished = step.model_copy(update=update)
         self.done[step.name] = finished
         return finished
@@ -164,24 +164,24 @@ class StepFingerprints:
     def _ask(self, ask: Ask) -> str:
         """Return the fingerprint of a reply: texts with their labels, type, settings, and dependencies."""
         shots = [self._shots(each) for each in ask.shots]
-        return digest([self.place, self._own(ask), shots, self._needed(ask.needs)])
+        return digest([self.place, self._content_of(ask), shots, self._needed(ask.needs)])
 
     def _shots(self, shots: Shots) -> object:
-        found = self.program.datasets.get(shots.dataset) or self.program.made.get(shots.dataset)
+        found = self.program.datasets.get(shots.dataset) or self.program.generated.get(shots.dataset)
         keys = (
             []
             if found is None or found.key is None or self.key is None
             else [_json_part(found.key), _json_part(self.key)]
         )
         # Rows with the same key are no shots for each other.
-        return [*keys, self._own(shots), self._data(shots.dataset)]
+        return [*keys, self._content_of(shots), self._data(shots.dataset)]
 
     def _converse(self, talk: Converse) -> str:
-        return digest([self.place, self._own(talk), OPENINGS, self._needed(talk.needs)])
+        return digest([self.place, self._content_of(talk), OPENINGS, self._needed(talk.needs)])
 
     def _retrieve(self, step: Retrieve) -> str:
         raised = version_fingerprint("retrieve", RETRIEVAL_VERSION)
-        return digest([self.place, self._own(step), self._needed(step.needs), *raised])
+        return digest([self.place, self._content_of(step), self._needed(step.needs), *raised])
 
     def _judgement(self, step: JudgedStep) -> str:
         """Return the fingerprint of a judge's reply: the scorer's texts, the rubric, its inputs, and their
@@ -191,7 +191,7 @@ class StepFingerprints:
         rubric = [self.program.metrics[name] for name in step.metrics] if isinstance(step, Grade) else []
         if isinstance(judge.gives, ChoiceType):  # the judge gives the name, whatever its value
             judge = judge.model_copy(update={"gives": judge.gives.model_copy(update={"worth": ()})})
-        own = [self._own(each) for each in (judge, _about_elements(step), *rubric)]
+        own = [self._content_of(each) for each in (judge, _about_elements(step), *rubric)]
         return digest([self.place, own, self._needed(step.judged)])
 
     def _value(
@@ -219,7 +219,7 @@ class StepFingerprints:
     def _condition(self, when: Expr | None) -> object:
         return None if when is None else [_json_part(when), self.outside(when)]
 
-    def _asked(self, step: Step) -> str:
+    def _condition_digest(self, step: Step) -> str:
         """Return a digest of all conditions that decide whether a step is asked; empty without any."""
         deciding = [self._deciding(each) for each in (*(self.done[name] for name in sorted(step.needs)), step)]
         return digest(deciding) if any(deciding) else ""
@@ -236,7 +236,7 @@ class StepFingerprints:
             found.append([judge.then, judge.unsure_below])
         return found
 
-    def _own(self, part: Part) -> object:
+    def _content_of(self, part: Part) -> object:
         """Return the content of a part: every field that counts and is not its default, the labels it prints or offers,
         and what its expressions read from outside.
         """
@@ -265,8 +265,8 @@ class StepFingerprints:
 
     def _data(self, name: str) -> object:
         """Return what determines the rows of a data set."""
-        if name in self.program.made:
-            return self.program.made[name].fingerprint
+        if name in self.program.generated:
+            return self.program.generated[name].fingerprint
         if name not in self.program.datasets:
             return name
         return row_identity(self.program.datasets[name])

@@ -131,7 +131,9 @@ def lower_author(making: GenerationLowering) -> None:
         said = next((inner for inner in statement.body if inner.construct in ASKED), None)
         if said is not None:
             message = f"no role is asked, so `{said.construct}` is said to nobody"
-            making.error("E0206", message, said.head, help=f"say who writes the rows: `dataset {making.own} by ROLE …`")
+            making.error(
+                "E0206", message, said.head, help=f"say who writes the rows: `dataset {making.row_name} by ROLE …`"
+            )
             making.open = True
         return
     making.may_generate(role)
@@ -168,7 +170,7 @@ def lower_walk(making: GenerationLowering, statement: Statement) -> None:
         return
     if tree.text not in making.program.trees:  # it was reported
         making.sound = False
-    if not any("branches" in names_in(hole.typed.expr) for hole in question.told):
+    if not any("branches" in names_in(hole.typed.expr) for hole in question.revealed_holes):
         head = statement.of("prompt")[0].head
         message = "this prompt does not show the branches to choose among"
         making.error("E0612", message, head, help="put `{{ bullets(branches) }}` in it")
@@ -233,7 +235,7 @@ def lower_verify(making: GenerationLowering, statement: Statement, number: int) 
                 making.error("E0202", message, name.span, help="take another name")
             type_ = record.fields.get(name.text) if record is not None else None
             scope[name.text] = Binding((name.text,), type_, span=name.span)
-            making.program.index.define("field", name.text, name.span, f"verify {making.own}")
+            making.program.index.define("field", name.text, name.span, f"verify {making.row_name}")
     required = [_condition(making, scope, inner) for inner in statement.of("require")]
     if not required:
         lacking = statement.block.span if statement.block is not None else None
@@ -409,10 +411,10 @@ def _loaded(making: GenerationLowering, made: GeneratedDataset | None) -> Loaded
         tuple(making.poisoned),
         sound=making.sound,
         span=making.statement.name().span,
-        made=made,
+        generated=made,
         count=made.rows if made is not None else 0,
         axes=tuple(each.name for each in making.fields if each.type.kind == "choice" and each.type.axis == each.name),
-        known=False,
+        rows_known=False,
     )
 
 
@@ -448,7 +450,7 @@ def _key(making: GenerationLowering) -> Typed | bool | None:
     if making.open:
         return False
     fields = making.bindings()
-    scope = {**fields, making.own: Binding((), None, fields, span=making.statement.name().span)}
+    scope = {**fields, making.row_name: Binding((), None, fields, span=making.statement.name().span)}
     if making.alias is not None and making.alias.text not in scope:
         below = {name: fields[name] for name in making.scope[making.alias.text].fields if name in fields}
         scope[making.alias.text] = Binding((), None, below, span=making.alias.span)
@@ -462,7 +464,7 @@ def _require_content(making: GenerationLowering) -> None:
         return
     if statement.find("source") is None and statement.find_name("role") is None:
         lacking = statement.block.span if statement.block is not None else None
-        help_ = f'read them: `dataset {making.own} from "items.jsonl" {{ … }}`, or say who writes them: `by ROLE`'
+        help_ = f'read them: `dataset {making.row_name} from "items.jsonl" {{ … }}`, or say who writes them: `by ROLE`'
         message = "nothing says what the rows of this data set are"
         making.error("E0206", message, statement.head, help=help_, lacking=lacking)
         making.open = True
@@ -573,7 +575,7 @@ def generation_calls(program: Program, made: GeneratedDataset) -> list[CallCount
     if the source rows or the row itself can be refused before it, or if the data set is only looked up row by row, so
     that not all of it need be generated.
     """
-    looked_at = is_used_by_lookups_only(made.name, tuple(program.scenarios.values()), tuple(program.made.values()))
+    looked_at = is_used_by_lookups_only(made.name, tuple(program.scenarios.values()), tuple(program.generated.values()))
     certain = not looked_at and not _from_fewer(program, made) and not _fails_before(made)
     counts: list[CallCount] = []
     for step in made.steps:
@@ -638,7 +640,9 @@ def _from_fewer(program: Program, made: GeneratedDataset) -> bool:
     """Return true if a run may have fewer source rows than counted."""
     used = {part.dataset for part in subexpressions(made.source) if isinstance(part, Data)} if made.source else set()
     unknown = made.where is not None and not is_counted(program, made.source, made.where)
-    return unknown or any(may_have_fewer_rows(program, program.made[name]) for name in used if name in program.made)
+    return unknown or any(
+        may_have_fewer_rows(program, program.generated[name]) for name in used if name in program.generated
+    )
 
 
 # Order of data sets
@@ -690,9 +694,9 @@ def _keep(program: Program, name: str, loaded: LoadedDataset | None) -> None:
     """Add a data set to the program's tables."""
     if loaded is None:
         return
-    if loaded.made is not None:
-        program.made[name] = loaded.made
-    elif loaded.known:
+    if loaded.generated is not None:
+        program.generated[name] = loaded.generated
+    elif loaded.rows_known:
         program.datasets[name] = loaded.dataset
         program.loaded[name] = loaded
 

@@ -85,7 +85,7 @@ class GenerationLowering:
         self.prints = StepFingerprints(self.program, self.name, kind="dataset")
 
     @property
-    def own(self) -> str:
+    def row_name(self) -> str:
         """Its name in the spec."""
         return bare_name(self.name)
 
@@ -119,7 +119,7 @@ class GenerationLowering:
             return False
         self.spans[name] = span
         if kind:
-            owner = f"dataset {self.own}"
+            owner = f"dataset {self.row_name}"
             self.program.index.define(kind, name, span, owner, type_notation(type_) if type_ is not None else "")
         if type_ is None:
             self.poisoned.append(name)
@@ -140,15 +140,19 @@ class GenerationLowering:
 
     def row(self) -> dict[str, Binding]:
         """Return the scope once a part of the row exists, including the fields so far."""
-        fields = {} if self.open else self.bindings(self.own)
-        return {**self.scope, self.own: Binding((self.own,), None, fields, span=self.statement.name().span)}
+        fields = {} if self.open else self.bindings(self.row_name)
+        return {**self.scope, self.row_name: Binding((self.row_name,), None, fields, span=self.statement.name().span)}
 
     def too_early(self, names: Iterable[Name]) -> bool:
         """Return true if a name is the data set itself before its rows exist, and report it."""
-        own = [name for name in names if name.text == self.own and "." not in self.name and name.text not in self.scope]
+        own = [
+            name
+            for name in names
+            if name.text == self.row_name and "." not in self.name and name.text not in self.scope
+        ]
         for name in own:
             help_ = "its source and its axes can be named here"
-            self.error("E0201", f"the rows of `{self.own}` are not there yet", name.span, help=help_)
+            self.error("E0201", f"the rows of `{self.row_name}` are not there yet", name.span, help=help_)
         return bool(own)
 
     def elaborator(self, scope: Scope, span: Span) -> Elaborator:
@@ -266,7 +270,7 @@ def lower_source(making: GenerationLowering) -> Expr | None:
             part = statement.find(what)
             if part is not None:
                 message = f"this data set has no source that `{'as' if what == 'alias' else 'where'}` could speak of"
-                making.error("E0106", message, part.span, help=f"write `dataset {making.own} from SOURCE …`")
+                making.error("E0106", message, part.span, help=f"write `dataset {making.row_name} from SOURCE …`")
         return None
     if isinstance(written, Name):
         loaded = _source_rows(making, written)
@@ -279,7 +283,7 @@ def lower_source(making: GenerationLowering) -> Expr | None:
         return Data(dataset=loaded.dataset.name)
     typed = making.elaborator(dict(making.scope), written.span).infer(written)
     if alias is None:
-        help_ = f"write `dataset {making.own} from … as x`"
+        help_ = f"write `dataset {making.row_name} from … as x`"
         making.error("E0106", "the values that rows are made from need a name", written.span, help=help_)
     elif not _named(making, alias):
         return None
@@ -316,7 +320,7 @@ def _source_rows(making: GenerationLowering, written: Name) -> LoadedDataset | N
 def _named(making: GenerationLowering, alias: Name) -> bool:
     """Bind the name of the source's rows, whose fields are not known yet. Reports a name that is taken."""
     taken = "an axis of this context" if alias.text in making.scope else ""
-    if alias.text == making.own:
+    if alias.text == making.row_name:
         taken = "this data set itself"
     if taken:
         making.error("E0202", f"`{alias.text}` is {taken}", alias.span, help="give the source another name: `as x`")
@@ -408,7 +412,7 @@ def known_rows(program: Program, source: Expr) -> list[Any] | None:
     for part in subexpressions(source):
         if isinstance(part, Data):
             loaded = program.top_level_datasets.get(part.dataset)
-            if loaded is None or not loaded.known or not loaded.sound:
+            if loaded is None or not loaded.rows_known or not loaded.sound:
                 return None
             data[part.dataset] = [row.values for row in loaded.rows]
         elif isinstance(part, TreeValue):

@@ -221,7 +221,7 @@ def add_loop_turns(steps: Steps, statement: Statement, first: Ask, loop: ToolLoo
             update={"name": f"{name.text}({number})", "acts": acts, "user": user.role.text if user else None}
         )
         if before is not None:
-            prompt = None if before.said is None else _prompt(steps, before.said)
+            prompt = None if before.user_text is None else _prompt(steps, before.user_text)
             alone = {"system": None, "shots": (), "chat": None, "prompt": prompt, "continues": before.ask.name}
             ask = ask.model_copy(update={**alone, "when": all_of(first.when, before.more)})
         answer = None if user is None else _answer(first, ask, user)
@@ -255,7 +255,7 @@ class _LoopTurn:
         return any_of(*(compare(">", call(lists.length, Ref(path=(self.ask.name, tool))), 0) for tool in self.ends))
 
     @property
-    def said(self) -> Expr | None:
+    def user_text(self) -> Expr | None:
         """The text of the user's answer."""
         return None if self.answer is None else Ref(path=(self.answer.name, "text"))
 
@@ -263,8 +263,8 @@ class _LoopTurn:
     def more(self) -> Expr:
         """The condition that another turn follows, unless this is the last."""
         more = self.calls
-        if self.said is not None and self.user is not None:
-            more = any_of(more, negated(self.user.ended(self.said)))
+        if self.user_text is not None and self.user is not None:
+            more = any_of(more, negated(self.user.ended(self.user_text)))
         return more if self.over is None else all_of(negated(self.over), more)
 
     def value(self, field: str, *, last: bool) -> Expr:
@@ -277,10 +277,10 @@ class _LoopTurn:
     def _without_call(self, field: str, *, last: bool) -> Expr:
         """Return the value of a field if no call ends the loop."""
         found = Ref(path=(self.ask.name, STATE_SO_FAR, field))
-        if self.said is None or self.user is None:
+        if self.user_text is None or self.user is None:
             return found
         if field == "turns":
-            with_answer = call(dialogues.with_turn, found, lit(self.user.role.text), self.said)
+            with_answer = call(dialogues.with_turn, found, lit(self.user.role.text), self.user_text)
             return choose(self.calls, found, with_answer)
         if field == "ended":
             over = lit(SAID)
@@ -490,8 +490,8 @@ def lower_element_asks(steps: Steps, statement: Statement) -> ElementAsks | None
     if written is None or checked is None:
         return None
     loop, of, replied = checked.loop, checked.loop.of, list[Expr]()
-    if loop.where is None and isinstance(written.of, Name) and written.of.text in steps.asked:
-        of, replied = steps.asked[written.of.text]
+    if loop.where is None and isinstance(written.of, Name) and written.of.text in steps.requests:
+        of, replied = steps.requests[written.of.text]
     elif loop.where is not None or checked.listed.kind != "list":
         of = Each(loop=loop.model_copy(update={"most": None}), value=Ref(path=(loop.alias,)))
     warn_undefined(steps, Typed(of, ListType(of=checked.element), checked.may), REQUEST_UNDEFINED)
@@ -510,9 +510,9 @@ def _most_elements(steps: Steps, written: LoopSyntax, loop: Loop, of: Expr) -> i
     """
     diagnostics, most = steps.program.diagnostics, loop.most
     span = written.of.span if written.most is None else written.most.span
-    if not names_in(of) <= steps.known:
+    if not names_in(of) <= steps.known_names:
         of = loop.of  # the unfiltered list, since a reply or arm decides the filter
-    if most is None and names_in(of) <= steps.known and all(is_evaluable(part) for part in subexpressions(of)):
+    if most is None and names_in(of) <= steps.known_names and all(is_evaluable(part) for part in subexpressions(of)):
         if steps.cases is None and diagnostics.failed:  # the missing rows were reported
             return 1
         if steps.cases is not None:
@@ -555,7 +555,7 @@ def add_element_asks(steps: Steps, statement: Statement, ask: Ask, listed: Eleme
         steps.model_steps[one.name] = name
         said = {each: Ref(path=(one.name, each)) for each in read}
         records.append(RecordValue(fields={own.text: element, **said}))
-    steps.asked[name.text] = (listed.of, records)
+    steps.requests[name.text] = (listed.of, records)
     of = listed.of
     bounded = Each(loop=Loop(alias=listed.alias, of=of, most=listed.most), value=lit(True))
     length = call(lists.length, bounded)

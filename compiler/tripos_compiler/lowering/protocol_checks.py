@@ -195,7 +195,7 @@ def _sources(program: Program, step: object) -> Iterator[ExposedRows]:
         case Ask():
             for shots in step.shots:
                 loaded = program.top_level_datasets.get(shots.dataset) or program.loaded.get(shots.dataset)
-                if loaded is not None and loaded.known:
+                if loaded is not None and loaded.rows_known:
                     fields = _fields(shots.prompt.values(), shots.alias)
                     mends = f"take those rows out of `{shots.dataset}`, or give both data sets a `key` that they share"
                     yield ExposedRows(loaded, shots.alias, shots.where, fields, "shots would show its answer", mends)
@@ -322,7 +322,7 @@ def check_replies(
 
     The scores of one name in several arms are tried together: a reply must be right in all of them to win.
     """
-    assert cases.kept is not None and cases.alias is not None
+    assert cases.known_rows is not None and cases.alias is not None
     named: dict[str, dict[str, _ProbedScore | None]] = {}
     for treatment in scenario.treatments:
         for step in treatment.steps:
@@ -333,7 +333,7 @@ def check_replies(
     for name, found in named.items():
         tried = [each for each in found.values() if each is not None]
         if tried and len(tried) == len(found):
-            _ProbedScores(program, tuple(tried), cases.kept, shown).report(steps.scores[name][0].span)
+            _ProbedScores(program, tuple(tried), cases.known_rows, shown).report(steps.scores[name][0].span)
 
 
 @dataclass(frozen=True)
@@ -343,12 +343,12 @@ class _ProbedScores:
     program: Program
     scored: tuple[_ProbedScore, ...]
     rows: Sequence[Mapping[str, Any]]
-    shown: frozenset[str]
+    arms: frozenset[str]
 
     def report(self, where: Span) -> None:
         """Warn of the findings."""
         name = self.scored[0].score.name
-        trials = list({trial.name: trial for each in self.scored for trial in each.trials(self.shown)}.values())
+        trials = list({trial.name: trial for each in self.scored for trial in each.trials(self.arms)}.values())
         trials.sort(key=lambda trial: trial.wins)  # the answers first, because they are right for most rows
         every = max(1, len(self.rows) // TRIED)
         sample = self.rows[::every][:TRIED]
@@ -441,7 +441,7 @@ class _ProbedScore:
     @classmethod
     def of(cls, program: Program, treatment: Treatment, score: Score, cases: ScenarioCases) -> _ProbedScore | None:
         """Return the score to try; None if it depends on more than one reply and the row."""
-        assert cases.kept is not None and cases.alias is not None
+        assert cases.known_rows is not None and cases.alias is not None
         exprs = [score.value, *([score.when] if score.when is not None else []), *(score.earlier or ())]
         names = {name for expr in exprs for name in names_in(expr)}
         for part in (part for expr in exprs for part in subexpressions(expr)):
@@ -453,7 +453,7 @@ class _ProbedScore:
             return None
         if any(path[:2] == (asks[0].name, "prompt") for expr in exprs for path in paths_in(expr)):
             return None
-        return cls(score, asks[0], cases.alias, cases.kept)
+        return cls(score, asks[0], cases.alias, cases.known_rows)
 
     def option_keys(self) -> Iterator[tuple[Expr, Expr]]:
         """Yield the options of a question and its right letter, if the score compares a chosen option with the
@@ -617,9 +617,9 @@ def check_protocol(
 ) -> None:
     """Warn of mistakes that make the figures of a scenario misleading."""
     _samples_alike(program, steps)
-    if not cases.from_file or cases.alias is None or not cases.kept:
+    if not cases.from_file or cases.alias is None or not cases.known_rows:
         return
-    rows = list(islice(cases.kept, MOST_ROWS))
+    rows = list(islice(cases.known_rows, MOST_ROWS))
     shown = _shown(steps.lowered, cases)
     if len(rows) > 1 and not shown and _asks_a_model(scenario):
         message = f"no prompt shows the row `{cases.alias}`: every row asks the same"
@@ -628,8 +628,8 @@ def check_protocol(
     elif shown:
         _asked_twice(program, statement, cases, rows, shown, steps)
     _options(program, cases, rows, shown, steps)
-    _keys(program, cases.kept, steps)
-    _prompts(program, cases.kept, steps)
+    _keys(program, cases.known_rows, steps)
+    _prompts(program, cases.known_rows, steps)
     check_shown(program, steps, cases, rows)
     check_replies(program, scenario, cases, steps, shown)
 
@@ -832,7 +832,7 @@ def check_unused_axes(program: Program, statement: Statement, cases: ScenarioCas
     written = statement.one_of("context")
     if written is None:
         return
-    made = program.made.get(cases.rows.dataset) if cases.rows is not None else None
+    made = program.generated.get(cases.rows.dataset) if cases.rows is not None else None
     for language, names in (names_in_requests(made) if made is not None else {}).items():
         steps.mentioned.setdefault(language, set()).update(names)
     for axis in cases.axes:

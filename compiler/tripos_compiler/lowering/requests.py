@@ -442,9 +442,9 @@ class Request:
         return self.lowered.declared
 
     @property
-    def told(self) -> list[CheckedHole]:
+    def revealed_holes(self) -> list[CheckedHole]:
         """The holes and conditions whose values the request reveals to the role."""
-        return [hole for part in (self.prompt, self.system) if part is not None for hole in part.told()]
+        return [hole for part in (self.prompt, self.system) if part is not None for hole in part.all_holes()]
 
 
 def lower_request(

@@ -360,7 +360,7 @@ def _scenario(program: Program, statement: Statement) -> Scenario | None:
         {*(axis.name for axis in cases.axes), *([cases.alias] if cases.alias and cases.from_file else [])}
     )
     where = cases.rows.where if cases.rows is not None else None
-    steps = Steps(program, name, cases.scope, cases.alias, where, key, known, cases=cases.kept)
+    steps = Steps(program, name, cases.scope, cases.alias, where, key, known, cases=cases.known_rows)
     for inner in statement.body:
         if inner.construct in LOWERED:
             done = LOWERED[inner.construct](steps, inner)
@@ -404,7 +404,7 @@ def _scenario(program: Program, statement: Statement) -> Scenario | None:
     check_unused_steps(program, statement, scenario, steps)
     check_protocol(program, statement, scenario, cases, steps)
     names = frozenset({*scenario.axes, *([cases.alias] if cases.alias and cases.from_file else [])})
-    counted = CountedCases(cases.count, names, cases.kept, cases.certain)
+    counted = CountedCases(cases.count, names, cases.known_rows, cases.certain)
     pool = retrieval_corpora(program, scenario)
     program.calls += count_calls(scenario, counted, program.roles, program.scorers, pool)
     return scenario

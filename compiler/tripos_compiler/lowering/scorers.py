@@ -256,7 +256,7 @@ def _agrees(
     mark = len(program.diagnostics.items)
 
     def differs(message: str, where: Span, help_: str) -> None:
-        notes = [f"declared: `{plugin_shown(plugin)}`", f"in Python: `{python.written}`"]
+        notes = [f"declared: `{plugin_shown(plugin)}`", f"in Python: `{python.notation}`"]
         label = Label(python.span, "the function")
         program.diagnostics.error("E0313", message, where, label, help=help_, notes=notes)
 
@@ -548,7 +548,7 @@ class _JudgePlaceholder:
     def __init__(self, program: Program) -> None:
         self.program = program
 
-    def each(self, loop: Loop) -> _JudgePlaceholder:
+    def for_elements(self, loop: Loop) -> _JudgePlaceholder:
         """Return the placeholder itself."""
         return self
 

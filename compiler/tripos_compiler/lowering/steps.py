@@ -89,7 +89,7 @@ class Steps:
     """The condition that selects the rows."""
     key: Expr | None = None
     """The key that groups the rows."""
-    known: frozenset[str] = frozenset()
+    known_names: frozenset[str] = frozenset()
     """The names whose values are known before a run: the axes, and the rows if they are read from a file."""
     lowered: list[Step] = field(default_factory=list)
     good: bool = True
@@ -111,7 +111,7 @@ class Steps:
     """The loops of element scores, by the element's name; empty if all of them are wrong."""
     repeat_bounds: list[RepeatBound] = field(default_factory=list)
     """The lists of all repeated asks."""
-    asked: dict[str, tuple[Expr, list[Expr]]] = field(default_factory=dict)
+    requests: dict[str, tuple[Expr, list[Expr]]] = field(default_factory=dict)
     """By name, each ask for the elements of a list: the list, and the expressions about an element with its reply."""
     cases: Sequence[Mapping[str, Any]] | None = None
     """The values of the names in every case, if they are known at compile time."""
@@ -227,7 +227,7 @@ class VerdictBuilder:
     programs: bool = False
     """Whether programs can be called too, as in the value of a score."""
 
-    def each(self, loop: Loop) -> VerdictBuilder:
+    def for_elements(self, loop: Loop) -> VerdictBuilder:
         """Return the checker for calls that are made for each element of a list."""
         return replace(self, loops=(*self.loops, loop))
 
@@ -276,7 +276,7 @@ class VerdictBuilder:
 
     def _is_bounded(self, call: CallExpr, loops: Sequence[Loop]) -> bool:
         """Return true if the number of calls has an upper bound before a run; otherwise report it."""
-        known = self.steps.known
+        known = self.steps.known_names
         for loop in loops:
             looked_at = [part for part in subexpressions(loop.of) if part.op in ("data", "tree") or _is_plugged(part)]
             if names_in(loop.of) <= known and not looked_at:
@@ -375,7 +375,7 @@ def _is_plugged(part: Expr) -> bool:
 def warn_undefined_request(steps: Steps, question: Request, when: Typed | None) -> None:
     """Warn of every hole and condition of a request that can be undefined."""
     for texts in (question.system, question.prompt):
-        for hole in texts.told() if texts is not None else ():
+        for hole in texts.all_holes() if texts is not None else ():
             warn_undefined(steps, hole.typed, CONDITION_UNDEFINED if hole.condition else REQUEST_UNDEFINED, when)
     for condition in question.lowered.conditions:
         warn_undefined(steps, condition.typed, CONDITION_UNDEFINED, when)

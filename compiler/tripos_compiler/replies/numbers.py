@@ -307,7 +307,7 @@ class Label(NamedTuple):
     end: int
     final: bool = False
     heads: bool = False
-    others: bool = False
+    competing: bool = False
     verb: bool = False
     weak: bool = False
     """Label by a verb in a non-indicative mood: `the reply would get a 4`."""
@@ -779,13 +779,13 @@ def read_number(text: str, locale: str, policy: Policy, scale: float | None = No
     reader = _Reader(plain, scan(plain, locale), policy == "stated", scale)
     match policy:
         case "whole":
-            return reader.whole()
+            return reader.read_whole()
         case "last":
             return reader.last()
         case "final":
             return reader.form() or reader.label(reader.answers) or reader.arrived()
         case "stated":
-            return reader.stated()
+            return reader.read_stated()
 
 
 def _end_of(plain: str) -> str:
@@ -800,7 +800,7 @@ def read_listed(piece: str, locale: str) -> NumberReading:
     """Return the number of a list element, which `number_text` has already normalized."""
     if _JSON_BEGUN.search(piece) is not None:
         return NOTHING
-    return _Reader(piece, scan(piece, locale), True, None).stated()
+    return _Reader(piece, scan(piece, locale), True, None).read_stated()
 
 
 def odd_reason(reading: NumberReading, locale: str) -> str | None:
@@ -828,11 +828,11 @@ class _Reader:
     @cached_property
     def scores(self) -> list[Label]:
         """Labels of scores, likewise; non-indicative ones count only if no other label announces a score."""
-        given = [label for label in self._given if not label.described]
+        given = [label for label in self._labels if not label.described]
         return [label for label in given if not label.weak] or given
 
     @cached_property
-    def _given(self) -> list[Label]:
+    def _labels(self) -> list[Label]:
         return self._affirmed(self._every_score)
 
     @cached_property
@@ -857,7 +857,7 @@ class _Reader:
         """Return the tokens that begin between two positions."""
         return list(self.tokens[bisect_left(self._starts, start) : bisect_left(self._starts, end)])
 
-    def meant(self, start: int, end: int) -> list[NumberToken]:
+    def value_tokens(self, start: int, end: int) -> list[NumberToken]:
         """Return the numbers between two positions without those of names (`step 2`) and scales (`from 1 to 10`). If
         there are none, return number words."""
         every = self.between(start, end)
@@ -872,7 +872,7 @@ class _Reader:
             and not any(a <= token.start < b for a, b in scales)
         ]
 
-    def whole(self) -> NumberReading:
+    def read_whole(self) -> NumberReading:
         plain = self.plain
         if (
             (box := last_box(plain)) is not None
@@ -932,7 +932,7 @@ class _Reader:
             self.plain[token.start : token.end] == self.plain[outside[0].start : outside[0].end] for token in inside
         ):
             return NOTHING
-        return self._settled(outside[0], None)
+        return self._resolve(outside[0], None)
 
     def form(self) -> NumberReading | None:
         """Return the number of the last explicit final form; None if none has a number."""
@@ -953,7 +953,7 @@ class _Reader:
         last_score = scores[-1].start if scores else -1
         for label, most in _with_limits(sorted(self.answers + scores)):
             if label.final and (self.scale is None or label in scores[-1:] or label.start > last_score):
-                if label.others and self.scale is not None:
+                if label.competing and self.scale is not None:
                     continue
                 start, end = self._sentence(label.end, most)
                 forms.append((label.start, start, end))
@@ -998,7 +998,7 @@ class _Reader:
             return said
         return self.one(*self._sentence(cue.end(), line_end)) or NOTHING
 
-    def stated(self) -> NumberReading:
+    def read_stated(self) -> NumberReading:
         if self.scale is None:
             found = self.form() or self.label(
                 sorted(self.answers + [label for label in self.scores if self._opens_or_ends(label)])
@@ -1008,7 +1008,7 @@ class _Reader:
         else:
             found = self.form() or self.label(self.scores) or self._of_scale()
             if found is None:
-                found = self.label([label for label in self.answers if not label.others])
+                found = self.label([label for label in self.answers if not label.competing])
         if found is _DENIED:
             return self._opening() or NOTHING
         return (
@@ -1051,7 +1051,7 @@ class _Reader:
         if _SCORE_END.fullmatch(self.plain, last.end) is None:
             return None
         near = abs(sum(scores) / len(scores) - average) <= min(_ROUNDED, self.scale / 10)
-        return self._settled(last, None) if near else None
+        return self._resolve(last, None) if near else None
 
     def _points(self, token: NumberToken) -> float | None:
         """Return a number as points of the scale: 8 for `8/10`."""
@@ -1063,7 +1063,7 @@ class _Reader:
         """Return the level at the beginning of a text without other numbers: `Level 3: meets expectations`."""
         if self.scale is None or len(self.tokens) != 1 or _LEVEL.fullmatch(self.plain, 0, self.tokens[0].start) is None:
             return None
-        return self._settled(self.tokens[0], None) if _LEVEL_END.match(self.plain, self.tokens[0].end) else None
+        return self._resolve(self.tokens[0], None) if _LEVEL_END.match(self.plain, self.tokens[0].end) else None
 
     def _opens_or_ends(self, label: Label) -> bool:
         """Return true if a label of a score heads the last line, or the first line while only reasons have other
@@ -1139,7 +1139,7 @@ class _Reader:
                 return None
             if self._doubted(tokens[0]):
                 return None
-            found = self._settled(tokens[0], None)
+            found = self._resolve(tokens[0], None)
         return found
 
     def _doubted(self, token: NumberToken) -> bool:
@@ -1201,7 +1201,7 @@ class _Reader:
             return None
         awards = (each for each in others if _WITH_UNIT.match(self.plain, each.end) is not None)
         if all(_TAKEN.search(self.plain, max(0, each.start - 12), each.start) is not None for each in awards):
-            return self._settled(first, None)
+            return self._resolve(first, None)
         return None
 
     def _alone(self, start: int, end: int) -> NumberReading | None:
@@ -1219,7 +1219,7 @@ class _Reader:
             self.scale is not None or not _UNIT_END.fullmatch(self.plain, token.end, end)
         ):
             return None
-        return self._settled(token, None)
+        return self._resolve(token, None)
 
     def one(self, start: int, end: int) -> NumberReading | None:
         """Return the one number of a part of the text; nothing if it has several; None if it has none."""
@@ -1227,7 +1227,7 @@ class _Reader:
 
     def _one(self, start: int, end: int, *, anchored: bool) -> NumberReading | None:
         plain = self.plain
-        tokens = self.meant(start, end)
+        tokens = self.value_tokens(start, end)
         if not tokens:
             return NOTHING if anchored and self.between(start, end) else None
         if _ASSIGNMENTS.search(plain, start, end) is not None:
@@ -1247,7 +1247,7 @@ class _Reader:
         if anchored and self._led(tokens[0], start):
             tokens[0] = self._grouped(tokens[0])
             if self._approximated(tokens, end):
-                return self._settled(tokens[0], None)
+                return self._resolve(tokens[0], None)
         equals = [
             place
             for place in range(tokens[0].start - 1, tokens[-1].end + 1)
@@ -1316,14 +1316,14 @@ class _Reader:
     ) -> NumberReading:
         first, *others = affirmed
         if len(others) == 0:
-            return self._settled(first, None)
+            return self._resolve(first, None)
         gap = self.plain[first.end : others[0].start]
         if (first.over is not None and _SCALE.fullmatch(gap) is not None) or _ANOTHER.match(gap) is not None:
             return NOTHING
         if _SCALE.fullmatch(gap) is not None and others[0].value is not None:
             if len(others) > 1 and not self._led(first, start):
                 return NOTHING
-            return self._settled(first, others[0])
+            return self._resolve(first, others[0])
         if (
             not gap.strip()
             or _COMPOUND.fullmatch(gap) is not None
@@ -1338,21 +1338,21 @@ class _Reader:
         if self.scale is not None and all(_FOR.match(self.plain, each.end) is not None for each in affirmed):
             return NOTHING  # `1 point for the formula, 1 point for the result`
         if all(other.kind == "number" and other.value == first.value for other in others):
-            return self._settled(first, None)
+            return self._resolve(first, None)
         if self.scale is not None and (
             _AND_A.search(self.plain, first.end, others[0].start) is not None
             or _HEDGED.fullmatch(self.plain, first.end, others[0].start) is not None
         ):
             return NOTHING
         if anchored and self._led(first, start):
-            return self._settled(first, None)
+            return self._resolve(first, None)
         return NOTHING
 
     def _led(self, token: NumberToken, start: int) -> bool:
         """Return true if only filler stands between a position and a number."""
         return _LEADING.fullmatch(self.plain, start, token.start) is not None
 
-    def _settled(self, token: NumberToken, over: NumberToken | None) -> NumberReading:
+    def _resolve(self, token: NumberToken, over: NumberToken | None) -> NumberReading:
         if is_rough(self.plain, token) and (
             self.strict
             or _BOUND.search(self.plain, max(0, token.start - 24), token.start) is not None
@@ -1512,7 +1512,9 @@ class _Reader:
         awards = False
         for begin, stop, asked in self._sentences(start, end):
             quoted = [found.span() for found in _QUOTED.finditer(plain, begin, stop) if len(found[0].split()) > 1]
-            tokens = [token for token in self.meant(begin, stop) if self.scale is None or not self._imagined(token)]
+            tokens = [
+                token for token in self.value_tokens(begin, stop) if self.scale is None or not self._imagined(token)
+            ]
             if tokens and (head := _PART_HEAD.match(plain, begin, tokens[-1].start)) is not None:
                 heads.add(head[0].strip())
                 if self.scale is not None and _FAULTS.search(head[0]) is not None:

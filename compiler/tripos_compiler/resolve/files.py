@@ -90,7 +90,7 @@ def _one(word: str) -> str:
 class _Selection:
     """The selected statements of a release and everything they depend on."""
 
-    whole: list[Statement]
+    release_statements: list[Statement]
 
     def __post_init__(self) -> None:
         self.taken: dict[int, Statement] = {}
@@ -99,7 +99,7 @@ class _Selection:
 
     def add(self, constructs: tuple[str, ...], name: str) -> list[str]:
         """Select the declarations of this name. Returns [], or the names that exist if there is none."""
-        those = [each for each in self.whole if each.construct in constructs]
+        those = [each for each in self.release_statements if each.construct in constructs]
         found = [each for each in those if declared_name(each) == name]
         for each in found:
             self._take(each)
@@ -134,7 +134,7 @@ class _Selection:
                 if narrowed is not None:
                     tables[id(table)] = narrowed
                 self.metrics |= metrics
-        for statement in self.whole:
+        for statement in self.release_statements:
             if id(statement) in self.taken:
                 yield statement
             elif id(statement) in tables:
@@ -147,7 +147,7 @@ class _Selection:
                 yield statement
 
     def _of(self, construct: str) -> list[Statement]:
-        return [each for each in self.whole if each.construct == construct]
+        return [each for each in self.release_statements if each.construct == construct]
 
     def _take(self, statement: Statement) -> None:
         if id(statement) in self.taken:
@@ -155,7 +155,7 @@ class _Selection:
         self.taken[id(statement)] = statement
         names = set(_names(statement))
         wanted = NEEDED_BY_ANYTHING | (NEEDED_BY_FIGURES if statement.construct in FIGURES else frozenset())
-        for each in self.whole:
+        for each in self.release_statements:
             if each.construct in wanted and declared_name(each) in names:
                 self._take(each)
 
@@ -242,7 +242,7 @@ class SpecFiles:
     """Reader of spec files into a program's sources."""
 
     program: Program
-    read: ReadText
+    read_text: ReadText
     memory: Memory | None
 
     def load(self, source: Source) -> tuple[list[Statement], list[Statement]]:
@@ -274,7 +274,7 @@ class SpecFiles:
             if path in loaded:
                 continue
             try:
-                used = Source(path, self.read(path))
+                used = Source(path, self.read_text(path))
             except (OSError, ValueError) as error:  # a name with a null character is a `ValueError`
                 program.diagnostics.skipped_files = True
                 reason, help_ = _reason(error), f"looked for `{path}`"
@@ -361,7 +361,7 @@ class ReleaseImporter:
         return found
 
     def _one(self, use: Statement, chain: tuple[ResolvedRelease, ...]) -> list[Statement]:
-        release = self._found(use)
+        release = self._resolve(use)
         if release is None or not self._fits(use, release, chain):
             self.program.diagnostics.skipped_files = True
             return []
@@ -378,8 +378,8 @@ class ReleaseImporter:
             self.program.scenarios_in[release.name] = tuple(sorted(names))
         return select_statements(self.program, use, release, self.brought[release.digest])
 
-    def _found(self, use: Statement) -> ResolvedRelease | None:
-        asked = self._asked(use)
+    def _resolve(self, use: Statement) -> ResolvedRelease | None:
+        asked = self._request(use)
         if asked is None:
             return None
         try:
@@ -397,7 +397,7 @@ class ReleaseImporter:
         self.program.diagnostics.error("E0919", message, use.text("string").span, help="use one of them")
         return None
 
-    def _asked(self, use: Statement) -> ReleaseRequest | None:
+    def _request(self, use: Statement) -> ReleaseRequest | None:
         text = use.text("string")
         asked = parse_release_request(text.value)
         if asked is None:
@@ -444,7 +444,7 @@ class ReleaseImporter:
     ) -> list[Statement] | None:
         first = len(self.program.sources)
         try:
-            source = Source(release.main, self.files.read(release.main))
+            source = Source(release.main, self.files.read_text(release.main))
         except (OSError, ValueError) as error:
             self.program.diagnostics.skipped_files = True
             message = f"cannot read {release.title}: {getattr(error, 'strerror', None) or 'it is not UTF-8 text'}"

@@ -30,7 +30,7 @@ class Lowered:
     calls: tuple[CallCount, ...]
     datasets: dict[str, Dataset]
     loaded: dict[str, LoadedDataset]
-    made: dict[str, GeneratedDataset]
+    generated: dict[str, GeneratedDataset]
 
     def add_to(self, program: Program) -> None:
         """Add everything except the result itself to a program."""
@@ -40,7 +40,7 @@ class Lowered:
         program.calls.extend(self.calls)
         program.datasets.update(self.datasets)
         program.loaded.update(self.loaded)
-        program.made.update(self.made)
+        program.generated.update(self.generated)
 
 
 @dataclass
@@ -115,7 +115,7 @@ def fork_program(program: Program) -> Program:
         calls=[],
         datasets=dict(program.datasets),
         loaded=dict(program.loaded),
-        made=dict(program.made),
+        generated=dict(program.generated),
     )
 
 
@@ -129,5 +129,5 @@ def program_additions(program: Program, own: Program, result: Any) -> Lowered:
         tuple(own.calls),
         {name: dataset for name, dataset in own.datasets.items() if name not in program.datasets},
         {name: loaded for name, loaded in own.loaded.items() if name not in program.loaded},
-        {name: made for name, made in own.made.items() if name not in program.made},
+        {name: made for name, made in own.generated.items() if name not in program.generated},
     )

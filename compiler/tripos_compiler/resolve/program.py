@@ -166,12 +166,12 @@ class LoadedDataset:
     sound: bool = True
     span: Span | None = None
     """The place of the data set's name."""
-    made: GeneratedDataset | None = None
+    generated: GeneratedDataset | None = None
     count: int = 0
     """Number of rows; an upper bound if the data set is generated."""
     axes: tuple[str, ...] = ()
     """The axes that its rows have as fields."""
-    known: bool = True
+    rows_known: bool = True
     """Whether `rows` are all of its rows; false for a generated data set."""
     repeated: tuple[LoadedRow, ...] = ()
     """Rows that repeat an earlier row and are not in `rows`."""
@@ -268,7 +268,7 @@ the same data set.
 class KnownCopies:
     """Memo of the comparisons between data sets."""
 
-    found: dict[ComparisonKey, tuple[CopiedField, ...]] = field(default_factory=dict)
+    copies: dict[ComparisonKey, tuple[CopiedField, ...]] = field(default_factory=dict)
 
 
 Key = TypeVar("Key")
@@ -521,7 +521,7 @@ class Program:
     """Places of declarations that can be named as a value: by axis or arm and value, by `scorer NAME` and parameter, or
     by kind and name (a scenario, a metric).
     """
-    made: dict[str, GeneratedDataset] = field(default_factory=dict)
+    generated: dict[str, GeneratedDataset] = field(default_factory=dict)
     scorers: dict[str, Scorer] = field(default_factory=dict)
     formulas: dict[str, FormulaScorer] = field(default_factory=dict)
     late: dict[str, str] = field(default_factory=dict)

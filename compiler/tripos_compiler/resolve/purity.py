@@ -240,7 +240,7 @@ class _Package:
     """The checked modules of one package."""
 
     find: FindModule | None
-    known: dict[str, dict[str, bool]] = field(default_factory=dict)
+    names_by_module: dict[str, dict[str, bool]] = field(default_factory=dict)
     """For every module checked: its top-level names, and whether their values are mutable."""
     bound: set[str] = field(default_factory=set)
     """Every name assigned in one of the modules."""
@@ -249,13 +249,13 @@ class _Package:
         """Check a module once and return its top-level names, with whether their values are mutable. Raises
         `_Impure`.
         """
-        if where in self.known:
-            return self.known[where]
-        if len(self.known) >= MOST_MODULES:
+        if where in self.names_by_module:
+            return self.names_by_module[where]
+        if len(self.names_by_module) >= MOST_MODULES:
             raise _Impure(f"more than {MOST_MODULES} modules are imported")
-        self.known[where] = {}
-        self.known[where] = _Module(self, module, where).check()
-        return self.known[where]
+        self.names_by_module[where] = {}
+        self.names_by_module[where] = _Module(self, module, where).check()
+        return self.names_by_module[where]
 
 
 class _Module:
@@ -267,7 +267,7 @@ class _Module:
         self.where = where
         self.top: dict[str, bool] = {}
         """The top-level names, and whether their values are mutable."""
-        self.taken: dict[str, tuple[str, str]] = {}
+        self.bound_names: dict[str, tuple[str, str]] = {}
         """The names imported from safe modules, each with its module and its name there."""
         self.modules: dict[str, str] = {}
         """The names of modules that are imported as a whole."""
@@ -320,7 +320,7 @@ class _Module:
 
     def _import_from(self, node: ast.ImportFrom) -> None:
         written = "." * node.level + (node.module or "")
-        theirs = None if written in SAFE_MODULES else self._found(node, written)
+        theirs = None if written in SAFE_MODULES else self._sibling_names(node, written)
         for alias in node.names:
             name = alias.asname or alias.name
             known = safe_name(written, alias.name) if theirs is None else alias.name in theirs
@@ -328,11 +328,11 @@ class _Module:
                 raise self._refuse(node, f"imports `{alias.name}` of `{written}`")
             self._bound(node, name)
             if theirs is None:
-                self.taken[name] = (written, alias.name)
+                self.bound_names[name] = (written, alias.name)
             else:
                 self.top[name] = theirs[alias.name]
 
-    def _found(self, node: ast.ImportFrom, written: str) -> dict[str, bool]:
+    def _sibling_names(self, node: ast.ImportFrom, written: str) -> dict[str, bool]:
         """Return the top-level names of a module of the same package."""
         found = self.package.find(written, self.where) if self.package.find is not None else None
         if found is None:
@@ -342,8 +342,8 @@ class _Module:
     def _origin(self, node: ast.expr) -> Called:
         """Return the module and name of an imported name, or the name alone of a built-in."""
         match node:
-            case ast.Name(id=name) if name in self.taken:
-                return self.taken[name]
+            case ast.Name(id=name) if name in self.bound_names:
+                return self.bound_names[name]
             case ast.Name(id=name):
                 return name if name not in self.bound else None
             case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name in self.modules:

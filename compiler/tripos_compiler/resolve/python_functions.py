@@ -225,14 +225,14 @@ class Unusable(Exception):
 
 @dataclass(frozen=True)
 class PythonFunction:
-    """A function's signature. `optional` are the parameters with a default; `written` is the signature in Python's
+    """A function's signature. `optional` are the parameters with a default; `notation` is the signature in Python's
     notation.
     """
 
     parameters: dict[str, Type]
     optional: tuple[str, ...]
     returns: Type
-    written: str
+    notation: str
     span: Span
 
 
@@ -423,7 +423,7 @@ class SiblingFiles:
                     if level and not found and not all(inner):
                         self._lacks(path, node, f"{'.' * level}{of or ''}")
 
-    def found(self, written: str, within: str) -> tuple[str, ast.Module] | None:
+    def find(self, written: str, within: str) -> tuple[str, ast.Module] | None:
         """Return the collected module that the file at `within` imports as `written`; None if it is not one of them."""
         level = len(written) - len(written.lstrip("."))
         for stem in self._stems(within, written[level:], level)[-1:]:
@@ -587,7 +587,7 @@ def _read(
         return None
     release = program.release_of(written.span)
     inside = None if release is None else release.inside(place)
-    proved = why_impure(file.module, place if siblings.texts else path, siblings.found) is None
+    proved = why_impure(file.module, place if siblings.texts else path, siblings.find) is None
     plugin = Plugin(
         name=function,
         path=next(iter(files)),

@@ -54,7 +54,7 @@ class CopyEvidence:
 
 def find_copy(secret: ComparedColumn, other: ComparedColumn, together: RowMatching) -> CopyEvidence | None:
     """Return how a field repeats a secret field in matching rows; None if it does not."""
-    if together.count < 2 and not together.whole:
+    if together.count < 2 and not together.complete:
         return None
     found = _place(secret, other, together, 0, occurrences)
     if found is not None and found[2] >= MIN_SURPRISE_DIGITS - _worth(secret, other):
@@ -103,7 +103,7 @@ def _place(
     if not _may_have(holders, few, least) or _most(few, holders, looked, least) is None:
         return None
     pairs = [(pair[side], pair[1 - side]) for pair in together.pairs if held.plain(pair[side])]
-    ones, twos = [held.said(one) for one, _ in pairs], [holder.said(two) for _, two in pairs]
+    ones, twos = [held.normalized(one) for one, _ in pairs], [holder.normalized(two) for _, two in pairs]
     best = _most(ones, twos, looked, SHARE * len(pairs))
     if best is None:
         return None
@@ -113,7 +113,7 @@ def _place(
     turn = len(first) // 2
     turned = [(one[0], two[1]) for one, two in zip(first, (*first[turn:], *first[:turn]), strict=True)] if turn else []
     differ = [(one, two) for one, two in turned if held.plain(one) != held.plain(two)]
-    accident = sum(place in looked(holder.said(two), held.said(one)) for one, two in turned)
+    accident = sum(place in looked(holder.normalized(two), held.normalized(one)) for one, two in turned)
     by_chance = accident / len(turned) if differ and len(turned) >= 10 else 0.0
     chances = [held.chance(one) for one, _ in pairs]
     mean = max(sum(chances) / len(chances) * (1 if place[1] == "all" or len(turned) >= 10 else 3), by_chance)
@@ -385,11 +385,11 @@ def find_copies(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> Iter
         for other, others in alike.items():
             for two in others[:1] if other != owner else owners[:2]:
                 key = (owner, other, two == owners[0])
-                kept = known.found.get(key)
+                kept = known.copies.get(key)
                 found[key] = kept if kept is not None else tuple(find_copied_fields(rows[owners[0]], rows[two]))
             if found.get((owner, other, False)):
                 related[owner].append(other)
-    known.found = found
+    known.copies = found
     for name, content in contents.items():
         own = found.get((content, content, True), ())
         yield from (each.between(name, name) for each in own if each.how != "values")
@@ -421,10 +421,10 @@ def unmarked_copies(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> 
             continue
         content = _content(each)
         key = (content, content, True)
-        if key not in known.found:
+        if key not in known.copies:
             rows = ComparedRows(each)
-            known.found[key] = tuple(find_copied_fields(rows, rows))
-        yield from (found.between(name, name) for found in known.found[key] if found.how == "values")
+            known.copies[key] = tuple(find_copied_fields(rows, rows))
+        yield from (found.between(name, name) for found in known.copies[key] if found.how == "values")
 
 
 def copies_by_key(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> dict[Field, tuple[Field, ...]]:

@@ -134,39 +134,41 @@ class GenerationFlow:
 
     def __init__(self, tables: DatasetFlows, made: GeneratedDataset, statement: Statement) -> None:
         self.tables = tables
-        self.made = made
+        self.generated = made
         self.statement = statement
-        self.own = made.name.rpartition(".")[2]
+        self.row_name = made.name.rpartition(".")[2]
         flows = replace(self._flows(dict.fromkeys((*made.axes, "language"), PUBLIC), "from"), tables=tables)
         self.source = flows.of(made.source) if made.source is not None else PUBLIC
         self.where = frozenset[Condition]()
         self.row: dict[str, Flow] = {}
-        self.told: list[tuple[Secrets, Span]] = []
+        self.disclosed: list[tuple[Secrets, Span]] = []
         """Secrets given to a role that may decline, or that rows are refused by, each with its place."""
 
     def _flows(self, names: Mapping[str, Flow], step: str) -> Flows:
         tables = self.tables
-        return Flows(names, _Elsewhere(tables), tables.revealed(self.own, step), tables.places)
+        return Flows(names, _Elsewhere(tables), tables.revealed(self.row_name, step), tables.places)
 
     def columns(self) -> dict[str, str]:
         """Return the public columns of its rows. Those of the source keep their identity there."""
-        source = self.made.source
+        source = self.generated.source
         carried = dict(self.tables.of(source.dataset).columns) if isinstance(source, Data) and not source.field else {}
-        carried = {name: column for name, column in carried.items() if name not in written_fields(self.made)}
-        return {each.name: carried.get(each.name, f"{self.made.name} {each.name}") for each in self.made.fields}
+        carried = {name: column for name, column in carried.items() if name not in written_fields(self.generated)}
+        return {
+            each.name: carried.get(each.name, f"{self.generated.name} {each.name}") for each in self.generated.fields
+        }
 
     def about(self) -> Iterator[ItemReference]:
         """Yield the data sets whose rows its rows are about."""
-        source = self.made.source
+        source = self.generated.source
         if source is None or not any(isinstance(part, Data) for part in subexpressions(source)):
-            steps = tuple(step for step in self.made.steps if not isinstance(step, Verify))
+            steps = tuple(step for step in self.generated.steps if not isinstance(step, Verify))
             used = {
                 part.dataset
                 for expr in expressions_of(steps)
                 for part in subexpressions(expr)
                 if isinstance(part, Data)
             }
-            for name in sorted(used - {self.made.name}):
+            for name in sorted(used - {self.generated.name}):
                 yield from self.tables.of(name).about
             return
         for part in subexpressions(source):
@@ -177,16 +179,16 @@ class GenerationFlow:
 
     def fields(self) -> dict[str, Flow]:
         """Return the flows of the fields of a row."""
-        made = self.made
-        element = self.source.each or Flow(self.source.all)  # the presence of a row is accounted for in `there`
+        made = self.generated
+        element = self.source.elements or Flow(self.source.all)  # the presence of a row is accounted for in `there`
         names: dict[str, Flow] = dict.fromkeys((*made.axes, "language"), PUBLIC)
         if made.alias is not None:
             self.where = self._conditions(made.where)
             row = element.map_secrets(lambda found: narrow_regions(found, lambda rows: rows.where(self.where)))
             fields = {name: flow.map_secrets(self._called(name)) for name, flow in row.fields.items()}
-            names[made.alias] = Flow(row.what, fields, row.each)
+            names[made.alias] = Flow(row.structure, fields, row.elements)
             names["language"] = fields.get("language", PUBLIC)
-        written = written_fields(self.made)
+        written = written_fields(self.generated)
         for each in made.fields:
             if each.name in written or each.name in made.axes:
                 continue
@@ -198,7 +200,7 @@ class GenerationFlow:
             self._step(step, NONE)
         refusals = self._refusals()
         if refusals:
-            self.row, self.told = carried, []
+            self.row, self.disclosed = carried, []
             for step in made.steps:
                 self._step(step, refusals)
         unknown = Flow(self.tables.everything)
@@ -208,28 +210,28 @@ class GenerationFlow:
 
     def _called(self, column: str) -> Callable[[Secrets], Secrets]:
         """Return a function that renames secrets of the source's rows to their local names."""
-        return lambda secrets: rename_source(secrets, f"{self.made.alias}.{column}")
+        return lambda secrets: rename_source(secrets, f"{self.generated.alias}.{column}")
 
     def _refusals(self) -> Secrets:
         """Return the secrets that rows are refused by if refused rows are written again, except those of the written
         text itself.
         """
-        if not self.made.retries:
+        if not self.generated.retries:
             return NONE
         refused = union(
             *(extend_trail(found, Label(span, "rows are refused by it")) for found, span in self._refused())
         )
-        return {secret: ways for secret, ways in refused.items() if secret.dataset != self.made.name}
+        return {secret: ways for secret, ways in refused.items() if secret.dataset != self.generated.name}
 
     def _scope(self, step: str) -> Flows:
-        return self._flows({**self.names, self.own: Flow(fields=dict(self.row))}, step)
+        return self._flows({**self.names, self.row_name: Flow(fields=dict(self.row))}, step)
 
     def _conditions(self, where: Expr | None) -> frozenset[Condition]:
-        source = self.made.source
+        source = self.generated.source
         if where is None or not isinstance(source, Data) or source.field is not None:
             return frozenset()
         columns = self.tables.of(source.dataset).columns
-        names = {self.made.alias, self.own}
+        names = {self.generated.alias, self.row_name}
 
         def column(expr: Expr) -> tuple[str, bool] | None:
             known = isinstance(expr, Ref) and len(expr.path) == 2 and expr.path[0] in names and expr.path[1] in columns
@@ -246,23 +248,23 @@ class GenerationFlow:
                 flow = flows.of(value)
                 self.row[name] = flow.extend_trail(Label(place.name().span, f"`{name}` holds it"))
                 if any(find_undefined(value)) or any(map(self._may_fail, subexpressions(value))):
-                    self.told.append((flow.all, place.head))
+                    self.disclosed.append((flow.all, place.head))
             case Ask():
-                told = self._asked(step, flows, statement.head)
+                told = self._request_secrets(step, flows, statement.head)
                 self._write(step, told, refusals)
             case Walk(ask=ask, below=below, name=name):
                 place = next((each for each in statement.of("walk") if each.name().text == name), statement)
                 start = flows.of(below) if below is not None else PUBLIC
-                told = self._asked(ask, flows.within({"branches": start}), place.head)
-                self.told.append((start.all, place.head))  # the node may not exist
+                told = self._request_secrets(ask, flows.within({"branches": start}), place.head)
+                self.disclosed.append((start.all, place.head))  # the node may not exist
                 chosen = extend_trail(union(told, start.all), Label(place.name().span, f"`{name}` is chosen by it"))
                 self.row[name] = Flow({**refusals, **chosen})
             case Verify(ask=ask, require=require):
                 place = self._verifying(ask.name)
-                told = self._asked(ask, flows, place.head)
+                told = self._request_secrets(ask, flows, place.head)
                 said = dict.fromkeys(_returned(ask), Flow(told))
                 for condition in require:
-                    self.told.append((flows.within(said).all(condition), flows.places.of(condition, place.head)))
+                    self.disclosed.append((flows.within(said).all(condition), flows.places.of(condition, place.head)))
 
     def _may_fail(self, part: Expr) -> bool:
         """Return true if the operation can fail with defined operands: a number out of bounds, a text that cannot be
@@ -278,45 +280,45 @@ class GenerationFlow:
         found = self.statement.of("verify")
         return found[number - 1] if number <= len(found) else self.statement
 
-    def _asked(self, ask: Ask, flows: Flows, span: Span) -> Secrets:
+    def _request_secrets(self, ask: Ask, flows: Flows, span: Span) -> Secrets:
         """Return the secrets given to a role that is asked about a row."""
         told = union(flows.all(*expressions_of(ask)), flows.names["language"].all)
-        self.told.append((told, span))
+        self.disclosed.append((told, span))
         return told
 
     def _write(self, ask: Ask, told: Secrets, refusals: Secrets) -> None:
         """Add the fields that an author writes. Secret ones are secrets of the row."""
-        declared = {each.name: each.secret for each in self.made.fields}
+        declared = {each.name: each.secret for each in self.generated.fields}
         for name in _returned(ask):
-            head = self.tables.declaration(self.made.name, name).head
+            head = self.tables.declaration(self.generated.name, name).head
             found: Secrets = {**refusals, **extend_trail(told, Label(head, "written knowing it"))}
             if declared.get(name):
-                own = {Secret(self.made.name, name, ALL_ROWS): ((Label(head, f"`{name}` is secret"),),)}
+                own = {Secret(self.generated.name, name, ALL_ROWS): ((Label(head, f"`{name}` is secret"),),)}
                 found = union(found, own)
             self.row[name] = Flow(found)
 
     def _refused(self) -> Iterator[tuple[Secrets, Span]]:
         """Yield the secrets by which rows are refused or not generated, with the places."""
-        yield from self.told
+        yield from self.disclosed
         flows = self._scope("require")
-        for expr in self.made.require:
+        for expr in self.generated.require:
             yield flows.all(expr), flows.places.of(expr, self.statement.head)
-        compared = [(expr, flows.all(expr)) for expr in self.made.unique]
+        compared = [(expr, flows.all(expr)) for expr in self.generated.unique]
         flows = self._scope("distinct")
-        compared += [(each.value, flows.all(each.value, each.others)) for each in self.made.distinct]
+        compared += [(each.value, flows.all(each.value, each.others)) for each in self.generated.distinct]
         for expr, found in compared:  # compared with other rows
             yield narrow_regions(found, lambda rows: rows.elsewhere), flows.places.of(expr, self.statement.head)
 
-    def there(self) -> Secrets:
+    def existence_secrets(self) -> Secrets:
         """Return the secrets that decide which rows exist."""
-        chosen = self.source.what
-        if self.made.unique or self.made.distinct:  # of two equal rows, the first is kept
+        chosen = self.source.structure
+        if self.generated.unique or self.generated.distinct:  # of two equal rows, the first is kept
             chosen = union(chosen, self.source.order)
-        where = self.made.where
+        where = self.generated.where
         if where is not None:
             flows = self._scope("where")
             span = flows.places.of(where, self.statement.head)
-            chosen = union(chosen, extend_trail(flows.all(where), Label(span, f"`{self.own}` keeps rows by it")))
+            chosen = union(chosen, extend_trail(flows.all(where), Label(span, f"`{self.row_name}` keeps rows by it")))
         refused = (extend_trail(found, Label(span, "rows are refused by it")) for found, span in self._refused())
         return union(chosen, *refused)
 
@@ -365,7 +367,7 @@ class DatasetSecrets:
     """The data sets of a program, read from files or generated."""
 
     datasets: Mapping[str, Dataset]
-    made: Mapping[str, GeneratedDataset]
+    generated: Mapping[str, GeneratedDataset]
     copies: Copies
     keys: Mapping[tuple[str, str], tuple[tuple[str, str], ...]]
     """By join column that no field reads, the secret fields that have its values."""
@@ -378,7 +380,7 @@ class DatasetSecrets:
     """Whether a user's function reads nothing but its arguments."""
     revealed: Callable[[str, str], Revealed]
     """Given a data set or scenario and a step, returns the callback for uses of `reveal` there."""
-    known: dict[str, TableSecrets] = field(default_factory=dict)
+    tables: dict[str, TableSecrets] = field(default_factory=dict)
     declared: dict[tuple[str, str], Statement] = field(default_factory=dict)
     """Memo of the statements that declare fields."""
     at_hand: dict[str, BoundRows] = field(default_factory=dict)
@@ -386,15 +388,15 @@ class DatasetSecrets:
 
     def of(self, name: str) -> TableSecrets:
         """Return the flow of a data set. One that was reported has no known fields."""
-        if name not in self.known:
-            self.known[name] = TableSecrets(
-                name, Flow(each=PUBLIC), {}, ()
+        if name not in self.tables:
+            self.tables[name] = TableSecrets(
+                name, Flow(elements=PUBLIC), {}, ()
             )  # one that is made from itself was reported
-            if name in self.made:
-                self.known[name] = self._made(self.made[name])
+            if name in self.generated:
+                self.tables[name] = self._generated_secrets(self.generated[name])
             elif name in self.datasets:
-                self.known[name] = self._read(self.datasets[name])
-        return self.known[name]
+                self.tables[name] = self._read(self.datasets[name])
+        return self.tables[name]
 
     def rows(self, name: str) -> Flow:
         """Return the flow of all rows of a data set."""
@@ -405,7 +407,7 @@ class DatasetSecrets:
         """All secrets of files, and all secret fields that are written."""
         written = [
             {Secret(made.name, each.name): ((self._declared(made.name, each.name),),)}
-            for made in self.made.values()
+            for made in self.generated.values()
             for each in made.fields
             if each.secret
         ]
@@ -439,7 +441,7 @@ class DatasetSecrets:
         }
         about = (ItemReference(dataset.name), *self._same_rows(dataset))
         there, order = self._laid_out(dataset)
-        rows = Flow(union(self._repeats(dataset, fields), there), each=Flow(fields=fields), order=order)
+        rows = Flow(union(self._repeats(dataset, fields), there), elements=Flow(fields=fields), order=order)
         tied = frozenset(media) | {name for name, joins in joined.items() if any(join.tied for join in joins)}
         return TableSecrets(dataset.name, rows, columns, about, dataset.key, tied)
 
@@ -447,7 +449,7 @@ class DatasetSecrets:
         """Return the secrets that the fields of a data set depend on by its joins."""
         if not dataset.joins:
             return {}
-        parted = [self._parted(dataset, place) for place in range(len(dataset.joins))]
+        parted = [self._split_secrets(dataset, place) for place in range(len(dataset.joins))]
         return joined_secrets(dataset, self._columns(dataset), parted)
 
     def _contents(self, dataset: Dataset, joined: Mapping[str, list[JoinedSecrets]]) -> Mapping[str, Secrets]:
@@ -496,7 +498,7 @@ class DatasetSecrets:
                 found[join.column] = union(found.get(join.column, NONE), secret)
         return found
 
-    def _parted(self, dataset: Dataset, place: int) -> Secrets:
+    def _split_secrets(self, dataset: Dataset, place: int) -> Secrets:
         """Return the secrets that decide which rows the files of a join have.
 
         The join has only some files of a layout, or its files are named by values of the rows that have a match.
@@ -599,7 +601,7 @@ class DatasetSecrets:
         for name, column in sorted({copy.of for copy in copies if copy.how == "values"}):
             yield ItemReference(name, column, at_hand=False)
 
-    def beside(self, name: str) -> set[str]:
+    def related(self, name: str) -> set[str]:
         """Return the other data sets with the same rows or a common secret."""
         return (self._near.get(name, set()) | self.files.get(name, frozenset())) - {name}
 
@@ -634,10 +636,10 @@ class DatasetSecrets:
 
     # --- made ---
 
-    def _made(self, made: GeneratedDataset) -> TableSecrets:
+    def _generated_secrets(self, made: GeneratedDataset) -> TableSecrets:
         making = GenerationFlow(self, made, self.places.dataset(made.name))
         fields = making.fields()
-        refused = making.there()
+        refused = making.existence_secrets()
         if made.source is not None and not any(isinstance(step, Ask) for step in made.steps):
             fields |= dict.fromkeys(made.axes, Flow(refused))  # the cells where a row is kept reveal it
         public = {each.name for each in made.fields if not fields[each.name].all}
@@ -645,7 +647,7 @@ class DatasetSecrets:
         about = (ItemReference(made.name), *making.about())
         refused = narrow_regions(refused, lambda rows: rows.elsewhere)
         order = narrow_regions(making.source.order, lambda rows: rows.elsewhere)
-        rows = Flow(refused, each=Flow(fields=fields), order=order)
+        rows = Flow(refused, elements=Flow(fields=fields), order=order)
         return TableSecrets(made.name, rows, columns, about, made.key)
 
     def labelled(self, made: GeneratedDataset) -> GeneratedDataset:

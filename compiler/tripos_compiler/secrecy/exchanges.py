@@ -64,7 +64,7 @@ class Exchanges:
     """The effects of an exchange on expressions of one place."""
 
     flows: Flows
-    made: Mapping[str, GeneratedDataset]
+    generated: Mapping[str, GeneratedDataset]
     has_all: HasAll
     tied: Tied
     loops: Mapping[str, Exchange] = field(default_factory=dict)
@@ -150,7 +150,7 @@ class Exchanges:
         of, rows = without_reveal(loop.of), dict(self.rows)
         if isinstance(of, Data):
             rows[loop.alias] = of.dataset
-        inside = Exchanges(inner, self.made, self.has_all, self.tied, loops, rows)
+        inside = Exchanges(inner, self.generated, self.has_all, self.tied, loops, rows)
         found = _joined(inside.of(each) for each in (value, loop.where) if each is not None)
         if source in (Exchange.ROWS, Exchange.REORDERED):
             return Exchange.CHANGES if found == Exchange.CHANGES else Exchange.REORDERED
@@ -162,13 +162,13 @@ class Exchanges:
         If a data set has only some rows of another, rows may exchange their secrets with rows it does not have.
         """
         rows = self.flows.tables.rows(dataset)
-        if split_by_source(rows.what)[0]:
+        if split_by_source(rows.structure)[0]:
             return Exchange.CHANGES
         if column is None:
             return Exchange.ROWS
         flow = rows.at(column)
-        if dataset in self.made:
-            return self._made_column(self.made[dataset], column, flow)
+        if dataset in self.generated:
+            return self._made_column(self.generated[dataset], column, flow)
         if self.tied(dataset, column):
             return Exchange.CHANGES
         others = [each for each in split_by_source(flow.element.all)[0] if each.dataset != dataset]

@@ -160,18 +160,18 @@ class Flows:
     tables: SecretTables
     revealed: Revealed
     places: SourceMap
-    known: dict[int, tuple[Expr, Flow]] = field(default_factory=dict)
+    cache: dict[int, tuple[Expr, Flow]] = field(default_factory=dict)
     """Memo by identity; expressions share the value of a `let`."""
     outer: Flows | None = None
     """The flows of the enclosing scope, which memoise every expression without one of the `own` names."""
-    own: frozenset[str] = frozenset()
+    row_names: frozenset[str] = frozenset()
     names_by_expression: dict[int, tuple[Expr, set[str]]] = field(default_factory=dict)
     """Memo of the names in expressions, by identity."""
 
     def within(self, names: Mapping[str, Flow]) -> Flows:
         """Return the flows with further names in scope."""
         inner = Flows({**self.names, **names}, self.tables, self.revealed, self.places)
-        inner.outer, inner.own, inner.names_by_expression = self, frozenset(names), self.names_by_expression
+        inner.outer, inner.row_names, inner.names_by_expression = self, frozenset(names), self.names_by_expression
         return inner
 
     def all(self, *exprs: Expr | None) -> Secrets:
@@ -180,13 +180,13 @@ class Flows:
 
     def of(self, expr: Expr) -> Flow:
         """Return the flow of an expression."""
-        known = self.known.get(id(expr))
+        known = self.cache.get(id(expr))
         if known is not None:
             return known[1]
-        if self.outer is not None and self.own.isdisjoint(self._names(expr)):
+        if self.outer is not None and self.row_names.isdisjoint(self._names(expr)):
             return self.outer.of(expr)
         flow = self._of(expr).extend_trail(self.places.named(expr))
-        self.known[id(expr)] = (expr, flow)
+        self.cache[id(expr)] = (expr, flow)
         return flow
 
     def _names(self, expr: Expr) -> set[str]:
@@ -209,7 +209,7 @@ class Flows:
                 rows = self.tables.rows(dataset)
                 return rows if column is None else rows.at(column)
             case Items(values=values):
-                return Flow(self.all(*values), each=join_flows(self.of(value) for value in values))
+                return Flow(self.all(*values), elements=join_flows(self.of(value) for value in values))
             case RecordValue(fields=fields):
                 return Flow(fields={name: self.of(value) for name, value in fields.items()})
             case Unary(value=value):
@@ -230,15 +230,15 @@ class Flows:
             case Each(loop=loop, value=value):
                 source, inner = self.of(loop.of), self.of_elements(loop)
                 if loop.where is None:
-                    return Flow(source.what, each=inner.of(value), order=source.order)
-                what = union(source.what, inner.all(loop.where))
-                return _subset(Flow(what, each=inner.of(value), order=source.order))
+                    return Flow(source.structure, elements=inner.of(value), order=source.order)
+                what = union(source.structure, inner.all(loop.where))
+                return _subset(Flow(what, elements=inner.of(value), order=source.order))
         assert_never(expr)
 
     def of_elements(self, loop: Loop) -> Flows:
         """Return the flows with an element of a loop in scope."""
         source = self.of(loop.of)
-        return self.within({loop.alias: Flow(source.all) if source.each is None else source.each})
+        return self.within({loop.alias: Flow(source.all) if source.elements is None else source.elements})
 
     def _call(self, expr: Call) -> Flow:
         function = FUNCTIONS.get(expr.function)
@@ -277,7 +277,7 @@ def _choice(flows: Flows, given: Mapping[str, Expr]) -> Flow:
     if decided is not None:
         return flows.of(given["this" if decided else "other"])
     chosen = join_flows((flows.of(given["this"]), flows.of(given["other"])))
-    return chosen.beside(flows.all(given["condition"]))
+    return chosen.with_structure(flows.all(given["condition"]))
 
 
 # Functions that keep the shape of their arguments
@@ -289,27 +289,29 @@ ShapeRule = Callable[[Flows, Call, Sequence[Expr]], Flow]
 def _length(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     """The number of elements; for a text, its length."""
     flow = flows.of(given[0])
-    return Flow(flow.what if flow.each is not None else flow.all)
+    return Flow(flow.structure if flow.elements is not None else flow.all)
 
 
 def _item(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     """One element. The position of the element is revealed too."""
     flow, rest = flows.of(given[0]), given[1:]
-    return _subset(Flow(union(flow.what, flow.order), each=flow.element)).element.beside(flows.all(*rest))
+    return _subset(Flow(union(flow.structure, flow.order), elements=flow.element)).element.with_structure(
+        flows.all(*rest)
+    )
 
 
 def _sample(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     """Some elements, selected by value; equal elements are drawn once."""
     flow, rest = flows.of(given[0]), given[1:]
-    return _subset(Flow(union(flow.content, flows.all(*rest)), each=flow.element))
+    return _subset(Flow(union(flow.content, flows.all(*rest)), elements=flow.element))
 
 
 def _slice(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     """Some elements of a list, by position; or a part of a text."""
     flow, rest = flows.of(given[0]), given[1:]
-    if flow.each is None:
+    if flow.elements is None:
         return Flow(flows.all(*given))
-    return _subset(flow).beside(union(flow.order, flows.all(*rest)))
+    return _subset(flow).with_structure(union(flow.order, flows.all(*rest)))
 
 
 def _matching(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
@@ -319,8 +321,8 @@ def _matching(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     items, of, key = given
     flow, keys = flows.of(items), flows.of(of)
     apart = NONE if _of_one_table(items, of) else union(flow.order, keys.order)
-    what = union(flow.what, keys.content, apart, flows.all(key))
-    return _subset(Flow(what, each=flow.element, order=flow.order))
+    what = union(flow.structure, keys.content, apart, flows.all(key))
+    return _subset(Flow(what, elements=flow.element, order=flow.order))
 
 
 def _of_one_table(one: Expr, other: Expr) -> bool:
@@ -330,7 +332,7 @@ def _of_one_table(one: Expr, other: Expr) -> bool:
 def _ordered(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     """Elements of lists, selected and ordered by value."""
     flow = join_flows(flows.of(each) for each in (*call.args, *call.named.values()))
-    return Flow(flow.content, each=flow.element)
+    return Flow(flow.content, elements=flow.element)
 
 
 def _sorted(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
@@ -342,7 +344,7 @@ def _sorted(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     order = values.content
     if not (_of_one_table(of, by) and isinstance(by, Data) and flows.tables.has_unique_values(by)):
         order = union(order, flow.order, values.order)
-    return Flow(union(flow.what, values.what), each=flow.element, order=order)
+    return Flow(union(flow.structure, values.structure), elements=flow.element, order=order)
 
 
 def _same(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
@@ -354,16 +356,16 @@ def _examples(flows: Flows, call: Call, given: Sequence[Expr]) -> Flow:
     points, of, at, fields = given
     rows, names = flows.of(of), [*subexpressions(at), *subexpressions(fields)]
     written = [name.value for name in names if isinstance(name, Literal_)]
-    if rows.each is None or len(written) + sum(isinstance(name, Items) for name in names) < len(names):
+    if rows.elements is None or len(written) + sum(isinstance(name, Items) for name in names) < len(names):
         return Flow(flows.all(*call.args, *call.named.values()))
-    shown = Flow(union(*(rows.each.at(str(name)).all for name in written)))
-    return _subset(Flow(union(rows.what, rows.order, shown.what, flows.all(points)), each=shown))
+    shown = Flow(union(*(rows.elements.at(str(name)).all for name in written)))
+    return _subset(Flow(union(rows.structure, rows.order, shown.structure, flows.all(points)), elements=shown))
 
 
 def _subset(flow: Flow) -> Flow:
     """Return the flow of some elements of a list, which are no longer whole columns."""
-    each = flow.element.map_secrets(lambda secrets: narrow_regions(secrets, lambda region: region.some))
-    return Flow(flow.what, each=each, order=flow.order)
+    each = flow.element.map_secrets(lambda secrets: narrow_regions(secrets, lambda region: region.subset))
+    return Flow(flow.structure, elements=each, order=flow.order)
 
 
 SHAPE_RULES: Mapping[Shape, ShapeRule] = {

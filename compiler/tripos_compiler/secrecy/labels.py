@@ -33,50 +33,49 @@ NEGATED: dict[str, Operator] = {
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on a column of a row, compared with `values` or with the column `own` of the current row."""
+    """A condition on a column of a row, compared with `values` or with the column `own_column` of the current row."""
 
     column: str
     operator: Operator
     values: tuple[Value, ...] = ()
-    own: str | None = None
+    own_column: str | None = None
 
 
 @dataclass(frozen=True)
 class Region:
     """The rows that satisfy all of `conditions`.
 
-    `part`: any few of these rows, chosen by something else. `own`: the current row. `other`: rows different from those
-    that contain the secret, as if every row of a generated data set holds all answers of a file; a condition on the
-    generated rows then says nothing about the rows of the file.
-    """
+    `part`: any few of these rows, chosen by something else. `current`: the current row. `other`: rows different from
+    those that contain the secret, as if every row of a generated data set holds all answers of a file; a condition on
+    the generated rows then says nothing about the rows of the file."""
 
     conditions: frozenset[Condition] = frozenset()
     part: bool = False
-    own: bool = False
+    current: bool = False
     other: bool = False
 
     @property
-    def whole(self) -> bool:
+    def is_everything(self) -> bool:
         """True if it is all rows of the data set."""
-        return not (self.conditions or self.part or self.own)
+        return not (self.conditions or self.part or self.current)
 
     def where(self, conditions: frozenset[Condition]) -> Region:
         """Return the subset for which these conditions hold too."""
-        return self if self.own or self.other else replace(self, conditions=self.conditions | conditions)
+        return self if self.current or self.other else replace(self, conditions=self.conditions | conditions)
 
     @property
-    def some(self) -> Region:
+    def subset(self) -> Region:
         """An unknown subset of its rows."""
-        return self if self.own else replace(self, part=True)
+        return self if self.current else replace(self, part=True)
 
     @property
     def elsewhere(self) -> Region:
         """The same secret in rows other than those that contain it."""
-        return self if self.own else replace(self, other=True)
+        return self if self.current else replace(self, other=True)
 
 
 ALL_ROWS = Region()
-CURRENT_ROW = Region(own=True)
+CURRENT_ROW = Region(current=True)
 
 Columns = Callable[[Expr], tuple[str, bool] | None]
 """The public column that an expression is, and whether it is one of the current row; None for other expressions."""
@@ -117,7 +116,7 @@ def _comparison(left: Expr, operator: Operator, right: Expr, column: Columns) ->
         return
     other = column(right)
     if other is not None and other[1]:
-        yield Condition(found[0], operator, own=other[0])
+        yield Condition(found[0], operator, own_column=other[0])
     match right:
         case Literal_(value=value):
             yield Condition(found[0], operator, (value,))
@@ -136,14 +135,14 @@ def are_disjoint(one: frozenset[Condition], other: frozenset[Condition], at_hand
     (True, False, True)
     """
     both = one | other
-    if at_hand and any(each.own == each.column and each.operator in ("!=", "<", ">") for each in both):
+    if at_hand and any(each.own_column == each.column and each.operator in ("!=", "<", ">") for each in both):
         return True
     return any(_impossible([each for each in both if each.column == name]) for name in {each.column for each in both})
 
 
 def _impossible(of_column: list[Condition]) -> bool:
     """Return true if conditions on one column exclude every value."""
-    written = [each for each in of_column if each.own is None]
+    written = [each for each in of_column if each.own_column is None]
     allowed: set[Value] | None = None
     for each in written:
         if each.operator in ("==", "in"):
@@ -270,14 +269,13 @@ def narrow_regions(secrets: Secrets, narrow: Callable[[Region], Region]) -> Secr
 class Flow:
     """The secrets that a value depends on.
 
-    `what`: revealed by its presence, its value and its length. `fields`: by the fields of a record. `each`: by the
-    elements of a list. `order`: by the order of a list. For a value without known fields or elements, `what` is
-    everything.
-    """
+    `structure`: revealed by its presence, its value and its length. `fields`: by the fields of a record. `elements`: by
+    the elements of a list. `order`: by the order of a list. For a value without known fields or elements, `structure`
+    is everything."""
 
-    what: Secrets = field(default_factory=lambda: NONE)
+    structure: Secrets = field(default_factory=lambda: NONE)
     fields: Mapping[str, Flow] = field(default_factory=dict)
-    each: Flow | None = None
+    elements: Flow | None = None
     order: Secrets = field(default_factory=lambda: NONE)
 
     @property
@@ -289,29 +287,29 @@ class Flow:
     def content(self) -> Secrets:
         """All secrets it depends on if the order of lists is ignored."""
         inside = [each.all for each in self.fields.values()]
-        return union(self.what, *inside, self.each.all if self.each is not None else NONE)
+        return union(self.structure, *inside, self.elements.all if self.elements is not None else NONE)
 
     def at(self, name: str) -> Flow:
         """Return the flow of a field of the record; for a list of records, the list of that field."""
-        if self.each is not None:
-            return Flow(self.what, each=self.each.at(name), order=self.order)
+        if self.elements is not None:
+            return Flow(self.structure, elements=self.elements.at(name), order=self.order)
         inner = self.fields.get(name)
-        return Flow(self.all) if inner is None else inner.beside(self.what)
+        return Flow(self.all) if inner is None else inner.with_structure(self.structure)
 
     @property
     def element(self) -> Flow:
         """The flow of an element of the list, including its membership but not its position."""
-        return Flow(self.all) if self.each is None else self.each.beside(self.what)
+        return Flow(self.all) if self.elements is None else self.elements.with_structure(self.structure)
 
-    def beside(self, what: Secrets) -> Flow:
+    def with_structure(self, what: Secrets) -> Flow:
         """Return the flow with further secrets that its presence reveals."""
-        return self if not what else Flow(union(self.what, what), self.fields, self.each, self.order)
+        return self if not what else Flow(union(self.structure, what), self.fields, self.elements, self.order)
 
     def map_secrets(self, change: Callable[[Secrets], Secrets]) -> Flow:
         """Return the flow with every set of secrets changed."""
         fields = {name: inner.map_secrets(change) for name, inner in self.fields.items()}
-        each = self.each.map_secrets(change) if self.each is not None else None
-        return Flow(change(self.what), fields, each, change(self.order))
+        each = self.elements.map_secrets(change) if self.elements is not None else None
+        return Flow(change(self.structure), fields, each, change(self.order))
 
     def extend_trail(self, step: Label | None) -> Flow:
         """Return the flow with a step added to each trail."""
@@ -327,9 +325,9 @@ def join_flows(flows: Iterable[Flow]) -> Flow:
     if len(known) < 2:
         return known[0] if known else PUBLIC
     names = {name for flow in known for name in flow.fields}
-    each = join_flows(flow.element for flow in known) if any(flow.each is not None for flow in known) else None
+    each = join_flows(flow.element for flow in known) if any(flow.elements is not None for flow in known) else None
     fields = {name: join_flows(flow.at(name) for flow in known) for name in sorted(names)} if each is None else {}
-    return Flow(union(*(flow.what for flow in known)), fields, each, union(*(flow.order for flow in known)))
+    return Flow(union(*(flow.structure for flow in known)), fields, each, union(*(flow.order for flow in known)))
 
 
 # Facts about items and roles
@@ -367,6 +365,6 @@ class Leak:
     """Secrets that reach the compared role."""
 
     role: str
-    told: Disclosure
+    disclosure: Disclosure
     judged: str | None = None
     """For a blind judge, which `role` names in this case, the reply that it judges."""

@@ -49,7 +49,7 @@ class Declassification:
     scenario: str
     step: str
     call: Call
-    shown: Secrets = field(default_factory=lambda: NONE)
+    secrets: Secrets = field(default_factory=lambda: NONE)
     is_invariant: bool = True
     """Whether its value is invariant if rows exchange their secrets."""
 
@@ -67,7 +67,7 @@ class Proof:
         self.places = SourceMap(self.program)
         self.tables = DatasetSecrets(
             self.program.datasets,
-            self.program.made,
+            self.program.generated,
             self.copies,
             self.keys,
             datasets_sharing_files(self.program.loaded),
@@ -83,25 +83,27 @@ class Proof:
         leaks: dict[tuple[Span, str], Leak] = {}
         for scenario in self.program.scenarios.values():
             for leak in self._leaks(scenario):
-                key = (leak.told.span, leak.role)
+                key = (leak.disclosure.span, leak.role)
                 known = leaks.get(key)
-                if known is None or len(shortest_trail(leak.told.secrets)) < len(shortest_trail(known.told.secrets)):
+                if known is None or len(shortest_trail(leak.disclosure.secrets)) < len(
+                    shortest_trail(known.disclosure.secrets)
+                ):
                     leaks[key] = leak
         halves = SplitScenarios(self.program, self.tables, self._following)
         for leak in halves.leaks():
-            leaks.setdefault((leak.told.span, leak.role), leak)
+            leaks.setdefault((leak.disclosure.span, leak.role), leak)
         for scenario in self.program.scenarios.values():
             self._look_at_rows(scenario)
         for leak in leaks.values():
             self._report(leak)
         self._drop_consequent_warnings(leaks.values())
-        for name, made in self.program.made.items():
-            self.program.made[name] = self.tables.labelled(made)
+        for name, made in self.program.generated.items():
+            self.program.generated[name] = self.tables.labelled(made)
         self._doors()
 
     def _drop_consequent_warnings(self, leaks: Iterable[Leak]) -> None:
         """Drop the protocol warnings of scenarios with a leak: if the answer is shown, the question answers itself."""
-        places = [leak.told.span for leak in leaks]
+        places = [leak.disclosure.span for leak in leaks]
         bodies = [statement.span for statement in self.program.of("scenario")]
         leaking = [body for body in bodies if any(_inside(place, body) for place in places)]
         items = self.program.diagnostics.items
@@ -129,9 +131,9 @@ class Proof:
 
     def _leaks(self, scenario: Scenario) -> Iterable[Leak]:
         for treatment in scenario.treatments:
-            yield from self._heard(scenario).run(treatment.steps)
+            yield from self._analysis_of(scenario).run(treatment.steps)
 
-    def _heard(self, scenario: Scenario) -> ScenarioTaintAnalysis:
+    def _analysis_of(self, scenario: Scenario) -> ScenarioTaintAnalysis:
         return self._following(scenario, lambda step: self._revealed(scenario.name, step))
 
     def _look_at_rows(self, scenario: Scenario) -> None:
@@ -139,24 +141,26 @@ class Proof:
         where = None if scenario.rows is None else scenario.rows.where
         if where is None or not any(isinstance(part, Call) and part.is_reveal for part in subexpressions(where)):
             return
-        following = self._heard(scenario)
+        following = self._analysis_of(scenario)
         following.names = following.rows.bind()
         following.flows("where").all(where)
 
     def _report(self, leak: Leak) -> None:
-        way = shortest_trail(leak.told.secrets)
+        way = shortest_trail(leak.disclosure.secrets)
         steps = [Label(label.span, f"{number}. {label.text}") for number, label in enumerate(way, 1)]
         if leak.judged is not None:
-            last = Label(leak.told.span, f"{len(steps) + 1}. {leak.told.into} the judge")
+            last = Label(leak.disclosure.span, f"{len(steps) + 1}. {leak.disclosure.into} the judge")
             message = f"`{leak.role}` is blind to the model, and is told more of it than `{leak.judged}`"
             help_ = "leave it out, or take `blind to model` out of the scorer"
             self.program.diagnostics.error("E0506", message, last, *steps, help=help_)
             return
-        last = Label(leak.told.span, f"{len(steps) + 1}. {leak.told.into} `{leak.role}`")
+        last = Label(leak.disclosure.span, f"{len(steps) + 1}. {leak.disclosure.into} `{leak.role}`")
         message = f"the secret `{secret_name(way)}` reaches the compared role `{leak.role}`"
         help_ = "leave it to the graders, or say `reveal(…)` where the protocol wants it shown"
-        others = sum(len(ways) for ways in leak.told.secrets.values()) - 1
-        others_rows = leak.told.into == SHOWN and not any(secret.rows.own for secret in leak.told.secrets)
+        others = sum(len(ways) for ways in leak.disclosure.secrets.values()) - 1
+        others_rows = leak.disclosure.into == SHOWN and not any(
+            secret.rows.current for secret in leak.disclosure.secrets
+        )
         notes = ["rows that are asked about are no shots: part them by a public column"] if others_rows else []
         if any(label.text.endswith(MAY_READ) for label in way):
             notes.append("write `pure` after its path if it reads nothing but what it is given")
@@ -181,9 +185,9 @@ class Proof:
         def revealed(call: Call, flows: Flows) -> None:
             door = self.doors.setdefault((scenario, step, id(call)), Declassification(scenario, step, call))
             given = arguments_of(call)
-            door.shown = union(door.shown, split_by_source(flows.of(given["value"]).all)[0])
+            door.secrets = union(door.secrets, split_by_source(flows.of(given["value"]).all)[0])
             if "rows" in given:
-                exchanges = Exchanges(flows, self.program.made, self._has_all, self._tied)
+                exchanges = Exchanges(flows, self.program.generated, self._has_all, self._tied)
                 door.is_invariant = door.is_invariant and exchanges.is_invariant(given["value"])
 
         return revealed
@@ -191,7 +195,7 @@ class Proof:
     def _doors(self) -> None:
         """Record each declassification, and warn of `reveal` calls without a secret."""
         head = next(iter(self.program.of("benchmark"))).head
-        used = {self.places.of(door.call, head) for door in self.doors.values() if door.shown}
+        used = {self.places.of(door.call, head) for door in self.doors.values() if door.secrets}
         for door in self.doors.values():
             span = self.places.of(door.call, head)
             inner = arguments_of(door.call)["value"]
@@ -200,10 +204,10 @@ class Proof:
                 message = "there is nothing secret to reveal here"
                 self.program.diagnostics.warning("W0503", message, span, help=f"write `{text}` alone")
                 used.add(span)
-            if not door.shown:
+            if not door.secrets:
                 continue
             self._aggregate(door, span)
-            named = sorted({secret_name(ways[0]) for ways in door.shown.values()})
+            named = sorted({secret_name(ways[0]) for ways in door.secrets.values()})
             found = Reveal(scenario=door.scenario, step=door.step, text=text, secret=", ".join(named))
             if found not in self.program.reveals:
                 self.program.reveals.append(found)
@@ -219,9 +223,9 @@ class Proof:
             help_ = "say how many rows the column has at least, such as `rows: 20`"
             self.program.diagnostics.error("E0502", message, self.places.of(least, span), help=help_)
             return
-        for secret, ways in door.shown.items():
+        for secret, ways in door.secrets.items():
             name, rows = secret_name(ways[0]), self._rows(secret)
-            if not secret.rows.whole:
+            if not secret.rows.is_everything:
                 message = f"this follows from some rows' `{name}`, and not from the whole column"
                 help_ = "aggregate whole columns, such as `distinct(item.topic)`, or leave out `rows`"
             elif rows is None or rows < needed:
@@ -233,7 +237,7 @@ class Proof:
             self.program.diagnostics.error("E0502", message, span, help=help_)
             return
         if not door.is_invariant:
-            name = secret_name(next(iter(door.shown.values()))[0])
+            name = secret_name(next(iter(door.secrets.values()))[0])
             message = f"this depends on which row has which `{name}`, and not on the whole column alone"
             help_ = "show what stays if rows exchange their values, such as `distinct(…)` or `sorted(…)` of the column"
             self.program.diagnostics.error("E0502", message, span, help=help_)

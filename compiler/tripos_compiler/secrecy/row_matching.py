@@ -295,17 +295,17 @@ class ComparedColumn:
     loaded: LoadedDataset
     field: DataField
     part: str | None = None
-    _said: dict[int, NormalizedValue] = dataclass_field(default_factory=dict, repr=False)
+    _normalized: dict[int, NormalizedValue] = dataclass_field(default_factory=dict, repr=False)
 
-    def said(self, row: LoadedRow) -> NormalizedValue:
+    def normalized(self, row: LoadedRow) -> NormalizedValue:
         """Return the normal form of its value in a row."""
-        if id(row) not in self._said:
-            self._said[id(row)] = normalize(self.value(row))
-        return self._said[id(row)]
+        if id(row) not in self._normalized:
+            self._normalized[id(row)] = normalize(self.value(row))
+        return self._normalized[id(row)]
 
     def plain(self, row: LoadedRow) -> str:
         """Return the normal form of its value in a row as text."""
-        return self.said(row).plain
+        return self.normalized(row).plain
 
     def value(self, row: LoadedRow) -> Any:
         """Return its value in a row."""
@@ -406,13 +406,13 @@ class MatchedRows:
     def few(self, column: ComparedColumn) -> Few:
         """Return the values of a column in a few rows, and how many of them are not empty."""
         if column not in self._few:
-            self._few[column] = _few([column.said(row) for row in self._first])
+            self._few[column] = _few([column.normalized(row) for row in self._first])
         return self._few[column]
 
     @cached_property
     def few_of_all(self) -> tuple[dict[str, Few], Sequence[NormalizedValue]]:
         """The same for every field, by name, and the values of all fields together."""
-        said = zip(*(self.of.said(row) for row in self._first), strict=True)
+        said = zip(*(self.of.normalized(row) for row in self._first), strict=True)
         fields = {name: _few(each) for name, each in zip(self.of.columns, said, strict=False)}
         return fields, [self.of.normalized_anywhere(row) for row in self._first]
 
@@ -440,14 +440,14 @@ class RowMatching:
     """A matching of rows with secrets to rows of the other data set.
 
     `why` names what they share, for messages. `field` is the shared field of the other data set; None for a match by
-    position. `whole`: it includes all rows of both.
+    position. `complete`: it includes all rows of both.
     """
 
     one: MatchedRows
     two: MatchedRows
     why: str
     field: str | None = None
-    whole: bool = False
+    complete: bool = False
 
     @property
     def count(self) -> int:
@@ -466,9 +466,9 @@ class ComparedRows:
 
     loaded: LoadedDataset
     _keys: dict[str, list[int]] = field(default_factory=dict)
-    _known: dict[str, set[int]] = field(default_factory=dict)
+    _match_keys: dict[str, set[int]] = field(default_factory=dict)
     _indexes: dict[str, dict[int, LoadedRow]] = field(default_factory=dict)
-    _said: dict[int, tuple[NormalizedValue, ...]] = field(default_factory=dict)
+    _normalized: dict[int, tuple[NormalizedValue, ...]] = field(default_factory=dict)
     _anywhere: dict[int, NormalizedValue] = field(default_factory=dict)
 
     @cached_property
@@ -495,16 +495,16 @@ class ComparedRows:
         rest = rows[half:]
         return (*rows[:half], *(rest[place * len(rest) // half] for place in range(half)))
 
-    def said(self, row: LoadedRow) -> tuple[NormalizedValue, ...]:
+    def normalized(self, row: LoadedRow) -> tuple[NormalizedValue, ...]:
         """Return the normal forms of all fields of a row, in order."""
-        if id(row) not in self._said:
-            self._said[id(row)] = tuple(column.said(row) for column in self.columns.values())
-        return self._said[id(row)]
+        if id(row) not in self._normalized:
+            self._normalized[id(row)] = tuple(column.normalized(row) for column in self.columns.values())
+        return self._normalized[id(row)]
 
     def normalized_anywhere(self, row: LoadedRow) -> NormalizedValue:
         """Return the union of the normal forms of all fields of a row."""
         if id(row) not in self._anywhere:
-            self._anywhere[id(row)] = normalized_union(self.said(row))
+            self._anywhere[id(row)] = normalized_union(self.normalized(row))
         return self._anywhere[id(row)]
 
     def keys(self, name: str) -> list[int]:
@@ -513,11 +513,11 @@ class ComparedRows:
             self._keys[name] = [_key(row.values.get(name)) for row in self.loaded.rows]
         return self._keys[name]
 
-    def known(self, name: str) -> set[int]:
+    def match_keys(self, name: str) -> set[int]:
         """Return the set of match keys of a field."""
-        if name not in self._known:
-            self._known[name] = set(self.keys(name))
-        return self._known[name]
+        if name not in self._match_keys:
+            self._match_keys[name] = set(self.keys(name))
+        return self._match_keys[name]
 
     @cached_property
     def values_anywhere(self) -> set[str]:
@@ -527,7 +527,7 @@ class ComparedRows:
     @cached_property
     def match_keys_anywhere(self) -> set[int]:
         """The match keys of all fields."""
-        return set().union(*map(self.known, self.columns))
+        return set().union(*map(self.match_keys, self.columns))
 
     def index(self, name: str) -> dict[int, LoadedRow]:
         """Return the rows by match key, for the keys that occur once."""
@@ -576,7 +576,7 @@ def row_matchings(
     """Yield the matchings of the rows of two data sets. `shared` are their common files."""
     if secret.loaded is other.loaded:
         rows = secret.paired(secret.sampled)
-        yield RowMatching(rows, rows, "of the same data set", whole=True)
+        yield RowMatching(rows, rows, "of the same data set", complete=True)
         return
     by_place = _by_place(secret, other, shared)
     if by_place is not None:
@@ -593,7 +593,7 @@ def _by_place(secret: ComparedRows, other: ComparedRows, shared: list[tuple[Data
             return None
         why, files = "at the same place of their files", list(zip(ones, twos, strict=True))
         if secret.numbers == other.numbers:
-            return RowMatching(secret.placed, other.placed, why, whole=True) if secret.placed.rows else None
+            return RowMatching(secret.placed, other.placed, why, complete=True) if secret.placed.rows else None
     pairs = [
         pair
         for one, two in files
@@ -632,7 +632,7 @@ def _by_value(secret: ComparedRows, other: ComparedRows) -> Iterator[RowMatching
 
 
 def _found(index: dict[int, LoadedRow], other: ComparedRows, name: str) -> list[Pair]:
-    if index.keys().isdisjoint(other.known(name)):
+    if index.keys().isdisjoint(other.match_keys(name)):
         return []
     keys = other.keys(name)
     return [(index[key], row) for key, row in zip(keys, other.loaded.rows, strict=True) if key in index]

@@ -110,7 +110,9 @@ class RowsAtHand:
         rows, table = self.scenario.rows, self.table
         if rows is None or table is None:
             return BoundRows(names)
-        fields = {name: flow.map_secrets(self._own(name)) for name, flow in table.rows.element.fields.items()}
+        fields = {
+            name: flow.map_secrets(self._assign_to_current(name)) for name, flow in table.rows.element.fields.items()
+        }
         names[rows.alias] = Flow(fields=fields)
         names |= {axis: fields[axis] for axis in self.scenario.axes if axis in fields}
         where = self.conditions(rows.where, {rows.alias: table})
@@ -119,7 +121,7 @@ class RowsAtHand:
             about.setdefault(each.dataset, []).append(replace(each, conditions=each.conditions | where))
         return BoundRows(names, about)
 
-    def _own(self, column: str) -> Callable[[Secrets], Secrets]:
+    def _assign_to_current(self, column: str) -> Callable[[Secrets], Secrets]:
         """Return a function that assigns secrets to the current row under their local names. The presence of the row is
         no secret.
         """
@@ -159,7 +161,7 @@ class RowsAtHand:
 
     def is_guarded(self, secret: Secret) -> bool:
         """Return true if a secret must not reach the compared role."""
-        if secret.rows.own:
+        if secret.rows.current:
             return True
         return any(
             each.has(secret) and not are_disjoint(secret.rows.conditions, each.conditions, each.at_hand)
@@ -223,7 +225,7 @@ class ScenarioTaintAnalysis:
                 return
         for secret in scored:
             rows = secret.rows
-            if not secret.of_model and not rows.own and (rows.part or not rows.other):
+            if not secret.of_model and not rows.current and (rows.part or not rows.other):
                 self.rows.guard(ItemReference(secret.dataset, secret.column, rows.conditions, at_hand=False))
 
     # --- steps ---
@@ -243,7 +245,7 @@ class ScenarioTaintAnalysis:
                 self._retrieve(step, statement)
             case SampleList(of=of):
                 said = self.names[of].all
-                self.names[step.name] = Flow(said, each=Flow(said))
+                self.names[step.name] = Flow(said, elements=Flow(said))
             case Verdict() | Grade() | Compare():
                 self._judge(step, statement)
             case Score() | Column():
@@ -273,7 +275,7 @@ class ScenarioTaintAnalysis:
         reply = union(extend_trail(said, Label(name, f"`{step.name}` was told it, and may repeat it")), whether)
         if step.role in self.compared:  # it was given public data, or a secret, which is reported
             said, whether = split_by_source(said)[1], split_by_source(whether)[1]
-            reply = self._written(step.name, name)
+            reply = self._reply_secrets(step.name, name)
         fields = dict.fromkeys((*REPLY_PARTS, "value", "turns"), Flow(reply))
         if (read := step.read_as) is not None and read.kind == "record":
             fields |= dict.fromkeys(read.fields, Flow(reply))
@@ -284,7 +286,7 @@ class ScenarioTaintAnalysis:
             fields |= dict.fromkeys(("so_far", "came"), Flow(union(reply, came)))
         self.names[step.name] = Flow(fields=fields)
 
-    def _written(self, step: str, span: Span) -> Secrets:
+    def _reply_secrets(self, step: str, span: Span) -> Secrets:
         """Return what a reply of the compared role reveals: which model wrote it."""
         return {Secret("", step): ((Label(span, f"`{step}` is written by the model"),),)}
 
@@ -373,7 +375,7 @@ class ScenarioTaintAnalysis:
         where = self.rows.conditions(shots.where, {shots.alias: table})
         row = table.rows.element.map_secrets(lambda found: narrow_regions(found, lambda rows: rows.where(where)))
         flows = self.flows(step, {shots.alias: Flow(fields=row.fields)})
-        there = union(table.rows.what, table.rows.order)
+        there = union(table.rows.structure, table.rows.order)
         if shots.drawn is None:  # a draw uses the positions among all rows, whatever the condition
             there = narrow_regions(there, lambda rows: rows.where(where))
         chosen = [flows.all(shots.where), self.flows(step).all(shots.drawn), there, *self._keys(table, row)]
@@ -406,7 +408,7 @@ class ScenarioTaintAnalysis:
             disclosures.append(Disclosure(flows.all(*rest), written.head, "this tells"))
             leaks = self._reaches(speaker.role, [*disclosures, *decided]) or leaks
             if speaker.role in self.compared:
-                said.append(self._written(step.name, name))
+                said.append(self._reply_secrets(step.name, name))
                 continue
             said.append(union(*(each.secrets for each in disclosures)))
             for hearer in step.speakers:
@@ -427,18 +429,18 @@ class ScenarioTaintAnalysis:
         """Follow secrets through a retrieval: its selection, its order, and the texts that are embedded."""
         outer = self.flows(step.name)
         source = outer.of(step.source)
-        every = element = source.each if source.each is not None else Flow(source.all)
+        every = element = source.elements if source.elements is not None else Flow(source.all)
         where: frozenset[Condition] = frozenset()
         if step.source.op == "data" and step.source.field is None:
             where = self.rows.conditions(step.where, {step.alias: self.tables.of(step.source.dataset)})
             element = element.map_secrets(lambda found: narrow_regions(found, lambda rows: rows.where(where)))
         # Of two equal elements, the first is taken.
-        there = narrow_regions(union(source.what, source.order), lambda rows: rows.where(where))
+        there = narrow_regions(union(source.structure, source.order), lambda rows: rows.where(where))
         flows = self.flows(step.name, {step.alias: element})
         name, top = statement.name().span, statement.one_of("top")
         by = self.flows(step.name, {step.alias: every}).all(step.by)
         if any(search_index_of(part) is SearchIndex.TERMS for part in subexpressions(step.by)):
-            by = union(by, source.what)  # the rarity of a word depends on all rows
+            by = union(by, source.structure)  # the rarity of a word depends on all rows
         if step.using is not None:
             disclosures = [Disclosure(by, self.places.of(step.by, statement.head), "what is embedded tells")]
             by = NONE if self._reaches(step.using, disclosures) else by
@@ -458,7 +460,7 @@ class ScenarioTaintAnalysis:
             what = union(what, extend_trail(element.all, Label(name, f"`{step.name}` puts them in order by it")))
         each = element.extend_trail(Label(name, f"`{step.name}` holds it"))
         self.names[step.name] = Flow(
-            what, each=each.map_secrets(lambda found: narrow_regions(found, lambda rows: rows.some))
+            what, elements=each.map_secrets(lambda found: narrow_regions(found, lambda rows: rows.subset))
         )
 
     def _judge(self, step: Verdict | Grade | Compare, statement: Statement) -> None:
@@ -471,7 +473,9 @@ class ScenarioTaintAnalysis:
         place = self.places.index.judged.get((self.scenario.name, step.name), statement.head)
         disclosures: list[Disclosure] = []
         for loop in step.loops if isinstance(step, Verdict) else ():
-            disclosures.append(Disclosure(flows.of(loop.of).what, place, f"whether `{step.scorer}` is asked tells"))
+            disclosures.append(
+                Disclosure(flows.of(loop.of).structure, place, f"whether `{step.scorer}` is asked tells")
+            )
             flows = flows.of_elements(loop)
             disclosures.append(Disclosure(flows.all(loop.where), place, f"whether `{step.scorer}` is asked tells"))
         disclosures += [Disclosure(flows.all(arg), place, f"`{step.scorer}` tells") for arg in step.args.values()]
@@ -543,7 +547,7 @@ class FilteredScenario:
     @cached_property
     def by_rows(self) -> Secrets:
         """The secrets in its `where`, and those that decide which rows its data set has."""
-        return self.halves.chosen(self.scenario, self.rows, self.halves.tables.of(self.rows.dataset).rows.what)
+        return self.halves.chosen(self.scenario, self.rows, self.halves.tables.of(self.rows.dataset).rows.structure)
 
     @cached_property
     def marks(self) -> frozenset[Hashable]:
@@ -611,13 +615,13 @@ class SplitScenarios:
         head = following.places.scenario(scenario.name).head
         span = following.places.of(rows.where, head) if rows.where is not None else head
         chosen = union(following.flows("where").all(rows.where), there)
-        own = {secret: ways for secret, ways in chosen.items() if secret.dataset not in self.program.made}
+        own = {secret: ways for secret, ways in chosen.items() if secret.dataset not in self.program.generated}
         return extend_trail(own, Label(span, f"`{scenario.name}` runs over rows by it"))
 
     def _half(self, half: FilteredScenario, other: FilteredScenario) -> Iterator[Leak]:
         """Yield the leaks of a scenario that is split from another."""
         chosen = half.by_where if half.rows.dataset == other.rows.dataset else half.by_rows
-        for step in self._heard(half.scenario.steps):
+        for step in self._addressed_steps(half.scenario.steps):
             place = self.tables.places.step(half.scenario.name, step.name).head
             into = f"`{other.scenario.name}` asks otherwise about such rows, so this tells"
             yield Leak(
@@ -627,8 +631,8 @@ class SplitScenarios:
     def sources(self, name: str) -> frozenset[str]:
         """Return the data sets whose rows a data set has or is about."""
         if name not in self._sources:
-            made = self.program.made.get(name)
-            beside = self._made_of(made) if made is not None else self.tables.beside(name)
+            made = self.program.generated.get(name)
+            beside = self._made_of(made) if made is not None else self.tables.related(name)
             self._sources[name] = frozenset({name, *beside})
         return self._sources[name]
 
@@ -654,7 +658,7 @@ class SplitScenarios:
 
     def _behind(self, steps: tuple[Step, ...]) -> list[Step]:
         """Return the steps that inform the compared role, and the steps they depend on, in order."""
-        heard = self._heard(steps)
+        heard = self._addressed_steps(steps)
         names = {part for path in self._paths(heard) for part in path}
         found: list[Step] = []
         for step in reversed(steps):
@@ -668,7 +672,7 @@ class SplitScenarios:
         paths = {path for expr in expressions_of(tuple(steps)) for path in paths_in(expr)}
         return paths | {(step.continues,) for step in steps if isinstance(step, Ask) and step.continues is not None}
 
-    def _heard(self, steps: Iterable[Step]) -> list[Step]:
+    def _addressed_steps(self, steps: Iterable[Step]) -> list[Step]:
         """Return the steps in which the compared role is asked, talks or judges."""
         return [step for step in steps if self.compared & set(self._roles(step))]
 

@@ -34,14 +34,13 @@ STARTS = ("file", "hole")
 class Rule(NamedTuple):
     """Reduction of the last `size` values to a branch named `label`.
 
-    `kept` are the values that become its children, each with a flag for splicing in its own children; None keeps all
-    unchanged. A `transparent` rule with a single child is replaced by that child.
-    """
+    `children` are the values that become its children, each with a flag for splicing in its own children; None keeps
+    all unchanged. A `transparent` rule with a single child is replaced by that child."""
 
     origin: str
     label: str
     size: int
-    kept: tuple[tuple[int, bool], ...] | None
+    children: tuple[tuple[int, bool], ...] | None
     transparent: bool
 
 
@@ -78,7 +77,9 @@ class GrammarTables:
     def passing(self) -> frozenset[int]:
         """Rules that only pass on a single value."""
         rules = enumerate(self.rules)
-        return frozenset(number for number, rule in rules if rule.transparent and rule.size == 1 and rule.kept is None)
+        return frozenset(
+            number for number, rule in rules if rule.transparent and rule.size == 1 and rule.children is None
+        )
 
     def to_data(self) -> dict[str, Any]:
         """Return the tables as plain data for JSON."""

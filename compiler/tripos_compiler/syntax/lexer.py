@@ -325,9 +325,9 @@ def split_pieces(text: str) -> list[Piece]:
     scan = _Scan(text, by_layout=False)
     if "{" in scan.open:  # a declaration at the very left closes what is open, in the whole file
         scan = _Scan(text, by_layout=True)
-    if scan.found:
-        scan.found[-1] = scan.found[-1]._replace(ending=Ending.FILE)
-    return scan.found
+    if scan.pieces:
+        scan.pieces[-1] = scan.pieces[-1]._replace(ending=Ending.FILE)
+    return scan.pieces
 
 
 @cache
@@ -361,7 +361,7 @@ class _Scan:
     def __init__(self, text: str, *, by_layout: bool) -> None:
         self.text = text
         self.by_layout = by_layout
-        self.found: list[Piece] = []
+        self.pieces: list[Piece] = []
         self.open: list[str] = []
         self.start: int | None = None
         """Where the piece begins; None before its first token."""
@@ -373,7 +373,7 @@ class _Scan:
         """Whether its last token may be followed by a line that belongs to it."""
         self._pass()
         if self.start is not None:
-            self.found.append(Piece(self.start, self.over or len(text), Ending.LINE))
+            self.pieces.append(Piece(self.start, self.over or len(text), Ending.LINE))
 
     def _pass(self) -> None:
         top, block = _patterns()
@@ -411,7 +411,7 @@ class _Scan:
 
     def _token(self, start: int, *, goes_on: bool) -> None:
         if self.over is not None and self.start is not None:
-            self.found.append(Piece(self.start, self.over, Ending.LINE))
+            self.pieces.append(Piece(self.start, self.over, Ending.LINE))
             self.start = self.over = None
         self.start = start if self.start is None else self.start
         self.solid = True
@@ -420,7 +420,7 @@ class _Scan:
     def _line(self, end: int) -> None:
         if self.by_layout and self.open and _word_at(self.text, end) in _only_at_the_top():
             if "{" in self.open and self.start is not None:
-                self.found.append(Piece(self.start, end, Ending.DECLARATION))
+                self.pieces.append(Piece(self.start, end, Ending.DECLARATION))
                 self.start = None
                 self.solid = self.goes_on = False
             self.open.clear()

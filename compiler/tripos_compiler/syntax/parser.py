@@ -98,7 +98,7 @@ class SyntaxReport:
     code: str
     unclosed: frozenset[int] = frozenset()
     slipped: bool = False
-    seen: int = 0
+    errors: int = 0
     """Number of diagnostics that have been examined."""
     lines: set[int] = field(default_factory=set)
     """Lines with a syntax error."""
@@ -107,13 +107,13 @@ class SyntaxReport:
 
     def look_through(self, source: Source) -> None:
         """Record the positions of syntax errors that have been reported for a source."""
-        for earlier in self.diagnostics.items[self.seen :]:
+        for earlier in self.diagnostics.items[self.errors :]:
             place = earlier.labels[0].span if earlier.labels else None
             if earlier.code.startswith("E010") and place and place.source is source:
                 self.lines.add(source.position(place.start)[0])
                 if earlier.code == "E0103":
                     self.unpaired = place.start if self.unpaired is None else min(self.unpaired, place.start)
-        self.seen = len(self.diagnostics.items)
+        self.errors = len(self.diagnostics.items)
 
 
 def read_lines(tokens: Iterable[Token], report: SyntaxReport) -> Branch:

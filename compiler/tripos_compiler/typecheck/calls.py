@@ -195,13 +195,13 @@ def check_loop(elaborator: Checker, written: LoopSyntax) -> CheckedLoop | None:
     if written.where is not None:
         program.index.scopes.append((written.where.span, scope))
         judge = elaborator.judge
-        where = elaborator.inside(scope, None if judge is None else judge.each(loop)).condition(written.where)
+        where = elaborator.inside(scope, None if judge is None else judge.for_elements(loop)).condition(written.where)
         if where is None:
             return None
         loop = loop.model_copy(update={"where": where.expr})
         may = (*may, *where.may)
     judge = elaborator.judge
-    inside = elaborator.inside(scope, None if judge is None else judge.each(loop))
+    inside = elaborator.inside(scope, None if judge is None else judge.for_elements(loop))
     return CheckedLoop(loop, inside, may, element, listed.type)
 
 
@@ -238,7 +238,7 @@ class Judge(Protocol):
     """Whether scorers that are programs can be called too."""
 
     def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None: ...
-    def each(self, loop: Loop) -> Judge:
+    def for_elements(self, loop: Loop) -> Judge:
         """Return the checker of judge calls that are made for each element of a list."""
         ...
 
@@ -248,7 +248,7 @@ class FormulaValues:
     """Memo of formulas checked with their arguments: a `let` that calls another one twice checks it once."""
 
     arguments: ExpressionGraph = field(default_factory=ExpressionGraph)
-    found: dict[tuple[str, int, tuple[int, ...]], tuple[Judge | None, Typed]] = field(default_factory=dict)
+    checked: dict[tuple[str, int, tuple[int, ...]], tuple[Judge | None, Typed]] = field(default_factory=dict)
 
     def key(self, name: str, judge: Judge | None, given: Iterable[Expr]) -> tuple[str, int, tuple[int, ...]]:
         """Return the memo key of a formula with its arguments."""
@@ -549,8 +549,8 @@ def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> T
         return None
     done = elaborator.formulas
     key = done.key(formula.name.text, elaborator.judge, (each.typed.expr for each in given))
-    if key in done.found:
-        return done.found[key][1]
+    if key in done.checked:
+        return done.checked[key][1]
     takes = Label(syntax.span, f"`{formula.name.text}` takes it")
     scope = {
         each.parameter.name: Binding(
@@ -579,7 +579,7 @@ def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> T
         if item.code == "E0804":  # the list comes from the call, so its declaration could not report it
             elaborator.error(item.code, item.message, syntax.span, item.help)
     if typed is not None and not said:
-        done.found[key] = (elaborator.judge, typed)
+        done.checked[key] = (elaborator.judge, typed)
     return typed
 
 

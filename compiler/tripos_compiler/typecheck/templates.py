@@ -119,7 +119,7 @@ class LocalizedTemplate:
     texts: Texts
     holes: dict[str, tuple[CheckedHole, ...]]
 
-    def told(self) -> list[CheckedHole]:
+    def all_holes(self) -> list[CheckedHole]:
         """Return every hole and condition once."""
         return list({hole.span: hole for holes in self.holes.values() for hole in holes}.values())
 

@@ -45,8 +45,8 @@ class Questions:
 
     plan: Plan
     axes: Sequence[Axis]
-    _made: dict[tuple[str, str], Question] = field(default_factory=dict)
-    _settled: dict[tuple[str, str, Settings], Question] = field(default_factory=dict)
+    _questions: dict[tuple[str, str], Question] = field(default_factory=dict)
+    _with_settings: dict[tuple[str, str, Settings], Question] = field(default_factory=dict)
 
     def of(self, step: Ask | JudgedStep, language: str, names: Mapping[str, Any]) -> Question:
         """Return the question of a step in a language. `names` are the values that the conditions of its settings
@@ -59,9 +59,9 @@ class Questions:
     def widest(self, step: Ask | JudgedStep, language: str) -> Question:
         """Return the question with the largest request and the longest reply that are possible."""
         key = self._key(step, language)
-        if key not in self._made:
-            self._made[key] = self._asked(step, key[1]) if isinstance(step, Ask) else self._judged(step, key[1])
-        return self._made[key]
+        if key not in self._questions:
+            self._questions[key] = self._build(step, key[1]) if isinstance(step, Ask) else self._judged(step, key[1])
+        return self._questions[key]
 
     def turn(self, step: Converse, role: str, language: str, names: Mapping[str, Any]) -> Question:
         """Return the question for a turn of a role: the prompt is the dialogue alone, and the reply is its text."""
@@ -71,10 +71,10 @@ class Questions:
     def longest_turn(self, step: Converse, role: str) -> Question:
         """Return the question for a turn with the longest reply that is possible."""
         key = step.fingerprint, role
-        if key not in self._made:
+        if key not in self._questions:
             settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
-            self._made[key] = Question(None, None, settings.widest, None, text_reader, form="turn")
-        return self._made[key]
+            self._questions[key] = Question(None, None, settings.widest, None, text_reader, form="turn")
+        return self._questions[key]
 
     def _settings(self, step: Ask | JudgedStep) -> DeclaredSettings:
         return step.settings if isinstance(step, Ask) else self.plan.scorer(step.scorer).settings
@@ -107,15 +107,15 @@ class Questions:
         found = settings.of(language, holds)
         if unsettled:
             return replace(question, unsettled=tuple(unsettled), varied=settings.varied)
-        if (*key, found) not in self._settled:
-            self._settled[*key, found] = replace(question, settings=found)
-        return self._settled[*key, found]
+        if (*key, found) not in self._with_settings:
+            self._with_settings[*key, found] = replace(question, settings=found)
+        return self._with_settings[*key, found]
 
     def metrics(self, step: JudgedStep) -> tuple[Metric, ...]:
         """Return the metrics of a judge; none if it gives one value."""
         return tuple(self.plan.metric(each) for each in getattr(step, "metrics", ()))
 
-    def _asked(self, step: Ask, locale: str) -> Question:
+    def _build(self, step: Ask, locale: str) -> Question:
         settings = step.settings.widest
         if step.options is not None:
             return Question(step.system, step.prompt, settings, None, likelihood_reader, form="number", chooses=True)

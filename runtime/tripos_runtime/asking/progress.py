@@ -46,7 +46,7 @@ class DatasetTally:
         """True if there is anything to report. Rows that were only adopted are not reported."""
         return self.asks or self.rejected.total() > 0
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """The counts in words.
 
         >>> DatasetTally(1996, 4, rejected=Counter(verify=9, near_duplicate=12, duplicate=1)).told()
@@ -97,7 +97,7 @@ class RunProgress:
     """Calls skipped because their prompt has no value, by role and reason."""
     errors: Counter[str] = field(default_factory=Counter)
     """Failed calls by error code."""
-    taken: ReuseCounts = field(default_factory=ReuseCounts)
+    reuse_counts: ReuseCounts = field(default_factory=ReuseCounts)
     """The reused calls whose reply came from another store."""
     repaired: int = 0
     """Unreadable replies that were asked for once more."""
@@ -230,13 +230,13 @@ class RunProgress:
             for name in SUMMED:
                 getattr(fresh, name).update(getattr(part, name))
             fresh.add_usage(part)
-            fresh.taken.update(part.taken)
+            fresh.reuse_counts.update(part.reuse_counts)
             fresh.waiting += part.waiting
             for name, making in part.makings.items():
                 fresh.makings.setdefault(name, making)
         for part in gone:
             fresh.add_usage(part)
-            fresh.taken.update(part.taken)
+            fresh.reuse_counts.update(part.reuse_counts)
             fresh.reused -= part.asked & fresh.reused
         self.__dict__.update(fresh.__dict__)
 

@@ -135,7 +135,7 @@ class Question:
         not the number of a sample, and the schema whether or not the model enforces it."""
         spoken = ([each.speaker] if isinstance(each, DialogueTurn) else [] for each in sent)
         text = dumps([[each.role, each.content, *more] for each, more in zip(sent, spoken, strict=True)])
-        about = self._told if self.settings.seed is None else self._about(self.settings.of_sample(number))
+        about = self._content if self.settings.seed is None else self._about(self.settings.of_sample(number))
         told = b"\0".join((identity.encode(), about, text.encode("utf-8", "replace")))
         return blake2b(told, digest_size=16).hexdigest()
 
@@ -152,7 +152,7 @@ class Question:
         return {}
 
     @cached_property
-    def _told(self) -> bytes:
+    def _content(self) -> bytes:
         return self._about(self.settings)
 
     def _about(self, settings: Settings) -> bytes:

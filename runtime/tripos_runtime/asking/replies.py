@@ -66,7 +66,7 @@ Result = TypeVar("Result")
 class ReplyReading:
     """The reading of a long reply. The program is sent its result."""
 
-    read: Callable[[], Any]
+    reader: Callable[[], Any]
 
 
 ReplyProgram = Generator[Request | UnreadableReply | ReplyReading, Any, Result]
@@ -250,7 +250,7 @@ async def run_reply(
             while True:
                 need = program.send(came)
                 if isinstance(need, ReplyReading):
-                    came = await asyncio.to_thread(need.read)
+                    came = await asyncio.to_thread(need.reader)
                     continue
                 if isinstance(need, UnreadableReply):
                     keep(need)

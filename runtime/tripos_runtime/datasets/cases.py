@@ -140,7 +140,7 @@ class CaseSource:
 
     def _of(self, scenario: Scenario, selection: Selection) -> Iterator[Case]:
         partly = selection.limit is not None and selection.seed is None
-        every = (case for case in self._every(scenario, partly=partly) if selection.allows(case.context))
+        every = (case for case in self._all_cases(scenario, partly=partly) if selection.allows(case.context))
         if selection.drawn is not None and not self._is_generated(scenario):
             every = (case for case in every if selection.holds(scenario.name, case.item_id))
         if selection.limit is None or self._is_generated(scenario):  # generated rows were selected before generation
@@ -155,7 +155,7 @@ class CaseSource:
     def count(self, scenario: Scenario, selection: Selection) -> int:
         """Return the number of cases of a scenario in a run. If the plan does not say, they are read and counted."""
         if self._is_generated(scenario):
-            if scenario.rows is not None and scenario.rows.dataset not in self.sources.made.rows:
+            if scenario.rows is not None and scenario.rows.dataset not in self.sources.generated.rows:
                 return self._expected(scenario, selection)
             return sum(1 for _ in self.of(scenario, selection))
         if (
@@ -202,7 +202,7 @@ class CaseSource:
             for slot, known in known_slots(self.slots, scenario):
                 yield place_item(scenario, slot.key, known, known)
             return
-        for case in self._every(scenario):
+        for case in self._all_cases(scenario):
             yield place_item(scenario, case.item_id, case.context, case.fields)
 
     @cached_property
@@ -251,9 +251,9 @@ class CaseSource:
     def slot_counts(self, selection: Selection) -> dict[str, int]:
         """Return the largest number of slots needed of every data set that is not generated yet."""
         counts = SlotChoice(self.slots, selection).counts()
-        return {name: count for name, count in counts.items() if name not in self.sources.made.frozen}
+        return {name: count for name, count in counts.items() if name not in self.sources.generated.frozen}
 
-    def _every(self, scenario: Scenario, *, partly: bool = False) -> Iterator[Case]:
+    def _all_cases(self, scenario: Scenario, *, partly: bool = False) -> Iterator[Case]:
         """Yield every case; with `partly`, the caller takes only the first ones. Raises `DataError` if there are too
         many contexts to list."""
         if scenario.rows is None:
@@ -303,12 +303,12 @@ class CaseSource:
 
     def unmade(self, selection: Selection) -> tuple[str, ...]:
         """Return the data sets that models write during the run, including those behind them."""
-        frozen = self.sources.made.frozen
+        frozen = self.sources.generated.frozen
         return tuple(name for name in SlotChoice(self.slots, selection).order if name not in frozen)
 
     def has_ungenerated(self, selection: Selection) -> bool:
         """Return true if models write rows of a selected scenario during the run."""
-        frozen = self.sources.made.frozen
+        frozen = self.sources.generated.frozen
         rows = [scenario.rows for scenario in selection.chosen(self.plan) if self._is_generated(scenario)]
         return any(each is not None and each.dataset not in frozen for each in rows)
 
@@ -317,7 +317,7 @@ class CaseSource:
         return (
             self._is_generated(scenario)
             and scenario.rows is not None
-            and scenario.rows.dataset not in self.sources.made.rows
+            and scenario.rows.dataset not in self.sources.generated.rows
         )
 
     def _is_generated(self, scenario: Scenario) -> bool:
@@ -331,7 +331,7 @@ class CaseSource:
         def read(name: str) -> Iterator[Mapping[str, Any]]:
             return (row.values for row in sources.rows_of(name))
 
-        return SlotSource(self.plan, self.axes, sources.names, read, sources.made)
+        return SlotSource(self.plan, self.axes, sources.names, read, sources.generated)
 
 
 @dataclass(frozen=True)

@@ -358,7 +358,7 @@ class DataFolders:
         `https://host/path` as `web/host/path`, and rows of a program under a name with the program's digest.
 
         Raises `DataError` if there is none."""
-        name = self._kept(source, Path(near).parent)
+        name = self._search_path(source, Path(near).parent)
         path = Path(name)
         _check_length(path)
         folders = (_fixed(path),) if path.is_absolute() else self._around(Path(near).parent)
@@ -390,7 +390,7 @@ class DataFolders:
             help_ = f"fetch it: `tripos fetch {near}`"
         raise DataError(f"no file `{inside.as_posix()}` in {places}", help_)
 
-    def _kept(self, source: str, beside: Path) -> str:
+    def _search_path(self, source: str, beside: Path) -> str:
         """Return the path under which a source is searched."""
         if source.startswith(HUB):
             return _fetched_path(source)
@@ -437,7 +437,7 @@ class DataFolders:
         data = Path(file.location)
         root = Path(str(data).removesuffix(file.path)) if str(data).endswith(file.path) else data.parent
         fetched = cell.startswith((HUB, *WEB))
-        inside = Path(self._kept(cell, root) if fetched else cell)
+        inside = Path(self._search_path(cell, root) if fetched else cell)
         _check_length(inside)
         places = list(dict.fromkeys(folder / inside for folder in (data.parent, root, *self.folders)))
         there = [each for each in places if each.is_file()]

@@ -96,7 +96,7 @@ class _CountedBytes(io.RawIOBase):
 
     def __init__(self, inner: Any, shown: str, most: int) -> None:
         self.inner = inner
-        self.shown = shown
+        self.count = shown
         self.most = most
         self.size = 0
 
@@ -107,7 +107,7 @@ class _CountedBytes(io.RawIOBase):
         piece = self.inner.read(len(buffer))
         self.size += len(piece)
         if self.size > self.most:
-            raise too_large(self.shown, self.most, f"more than {self.most:,} bytes once it is unpacked")
+            raise too_large(self.count, self.most, f"more than {self.most:,} bytes once it is unpacked")
         buffer[: len(piece)] = piece
         return len(piece)
 

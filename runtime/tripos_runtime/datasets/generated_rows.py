@@ -163,10 +163,10 @@ WORDS: Final[Mapping[Reason, str]] = {
 
 @dataclass(frozen=True)
 class Rejection:
-    """The reason why an attempt was rejected; `told` has details as JSON values for the tables."""
+    """The reason why an attempt was rejected; `details` has details as JSON values for the tables."""
 
     reason: Reason
-    told: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def known_as(self) -> Reason:
@@ -180,7 +180,7 @@ class Rejection:
         >>> Rejection("require", {"number": 2}).to_json()
         {'reason': 'require', 'number': 2}
         """
-        return {"reason": self.reason, **self.told}
+        return {"reason": self.reason, **self.details}
 
 
 def one_of_several(language: str, number: int) -> str:

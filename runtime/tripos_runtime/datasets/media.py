@@ -205,11 +205,11 @@ def cell_of(value: Any) -> bytes | str:
 
 @dataclass(frozen=True)
 class MediaStore:
-    """Keeps contents by digest: `keep` ignores one that is kept already, `read` returns None for a missing one. After
+    """Keeps contents by digest: `keep` ignores one that is kept already, `load` returns None for a missing one. After
     `close` no more rows that refer to them are added."""
 
     keep: Callable[[str, bytes], None]
-    read: Callable[[str], bytes | None]
+    load: Callable[[str], bytes | None]
     close: Callable[[], None]
 
 
@@ -221,8 +221,8 @@ class KnownMedia:
     store: MediaStore | None = None
     _places: dict[str, Path] = field(default_factory=dict)
     _marks: dict[Path, tuple[tuple[Any, ...], str]] = field(default_factory=dict)
-    _held: dict[str, bytes] = field(default_factory=dict)
-    _kept: set[str] = field(default_factory=set)
+    _contents: dict[str, bytes] = field(default_factory=dict)
+    _stored: set[str] = field(default_factory=set)
     _size: int = 0
 
     def file(self, kind: MediumKind, path: Path, shown: str, most: int) -> str:
@@ -256,22 +256,22 @@ class KnownMedia:
     def content(self, medium: Medium) -> bytes:
         """Return the content of a medium, and keep it in the run's store. Raises `OSError` if it is gone or has
         changed."""
-        held = self._held.get(medium.sha256)
+        held = self._contents.get(medium.sha256)
         if held is not None:
             self._keep(medium.sha256, held)
             return held
         place = self._places.get(medium.sha256)
         found = place.read_bytes() if place is not None and place.is_file() else None
         if found is None or hashlib.sha256(found).hexdigest() != medium.sha256:
-            found = self.store.read(medium.sha256) if self.store is not None else None
+            found = self.store.load(medium.sha256) if self.store is not None else None
         if found is None or hashlib.sha256(found).hexdigest() != medium.sha256:
             where = "" if place is None else f", which `{place.name}` was"
             raise OSError(f"nobody has the {medium.kind} with SHA-256 {medium.sha256}{where}")
         self._keep(medium.sha256, found)
         if self._size + len(found) > MOST_HELD:
-            self._held.clear()
+            self._contents.clear()
             self._size = 0
-        self._held[medium.sha256] = found
+        self._contents[medium.sha256] = found
         self._size += len(found)
         return found
 
@@ -280,18 +280,18 @@ class KnownMedia:
         if self.store is not None:
             self.store.close()
             self.store = None
-            self._kept.clear()
+            self._stored.clear()
 
     def keep_shown(self, text: str) -> None:
         """Keep the media in a text in the run's store, if there is one. Missing ones are skipped: `content` reports
         them to the sender."""
         if self.store is not None:
             for medium in media_in(text):
-                if medium.sha256 not in self._kept:
+                if medium.sha256 not in self._stored:
                     with suppress(OSError):
                         self.content(medium)
 
     def _keep(self, sha256: str, content: bytes) -> None:
-        if self.store is not None and sha256 not in self._kept:
+        if self.store is not None and sha256 not in self._stored:
             self.store.keep(sha256, content)
-            self._kept.add(sha256)
+            self._stored.add(sha256)

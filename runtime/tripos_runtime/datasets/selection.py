@@ -67,7 +67,7 @@ class Selection:
         return self.drawn is None or (scenario, name) in self.drawn
 
     @property
-    def whole(self) -> Selection:
+    def without_shards(self) -> Selection:
         """Return the selection of all shards together."""
         return self if self.shard is None else replace(self, shard=None)
 

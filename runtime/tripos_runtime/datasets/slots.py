@@ -54,13 +54,13 @@ class RowSlot:
 @dataclass(frozen=True)
 class SlotSource:
     """Lists the slots of the generated data sets of a plan. `names` are the values of data sets and trees in
-    expressions, `read` returns the rows of a data set from files, and `made` has the generated rows."""
+    expressions, `read_rows` returns the rows of a data set from files, and `generated` has the generated rows."""
 
     plan: Plan
     axes: Mapping[str, Axis]
     names: Mapping[str, Any]
-    read: Callable[[str], Iterator[Values]]
-    made: GeneratedData
+    read_rows: Callable[[str], Iterator[Values]]
+    generated: GeneratedData
     _listed: dict[str, dict[int, RowSlot]] = field(default_factory=dict)
 
     @cached_property
@@ -78,7 +78,7 @@ class SlotSource:
     def is_listable(self, made: GeneratedDataset) -> bool:
         """Return true if its slots can be listed now: the data sets that determine them are complete."""
         upstream = self.upstream(made)
-        if not all(name in self.made.rows for name in _determined_by(made) & self.by_name.keys() - {upstream}):
+        if not all(name in self.generated.rows for name in _determined_by(made) & self.by_name.keys() - {upstream}):
             return False
         return upstream is None or self.is_listable(self.by_name[upstream])
 
@@ -110,7 +110,7 @@ class SlotSource:
             return slot
         upstream = self.upstream(made)
         assert upstream is not None
-        rows = self.made.rows[upstream]
+        rows = self.generated.rows[upstream]
         if slot.above not in rows:
             return None
         source = rows[slot.above].values
@@ -128,7 +128,7 @@ class SlotSource:
                 yield slot.key, None, slot.place
             return
         if isinstance(made.source, Data) and made.source.field is None:
-            values: Iterator[Any] = self.read(made.source.dataset)
+            values: Iterator[Any] = self.read_rows(made.source.dataset)
         else:
             values = iter(evaluate(made.source, {**self.names}))
         seen: Counter[str] = Counter()
@@ -224,7 +224,7 @@ class SlotChoice:
     def places(self, name: str) -> frozenset[int] | None:
         """Return the places of the slots that are needed of a data set; `None` means all. The data sets that it reads
         must be complete. All are needed if something generated from it cannot be listed before."""
-        if name in self._whole:
+        if name in self._complete_datasets:
             return None
         looked_at = self._places_looked_at(name)
         if looked_at is None:
@@ -267,7 +267,7 @@ class SlotChoice:
         return self.selection.chosen(self.source.plan)
 
     @cached_property
-    def _whole(self) -> frozenset[str]:
+    def _complete_datasets(self) -> frozenset[str]:
         """The data sets that are read as a whole, not only at some rows."""
         found = {name for scenario in self._scenarios for name in data_of(scenario)} - self.point_reads.keys()
         return frozenset(found.union(*(data_sets_read(self.source.by_name[name]) for name in self.order)))
@@ -291,10 +291,10 @@ class SlotChoice:
         for scenario, looks in self.point_reads.get(name, ()):
             assert scenario.rows is not None
             over = scenario.rows.dataset
-            if over not in self.source.made.rows or over in self.unsure or not self.source.is_listable(made):
+            if over not in self.source.generated.rows or over in self.unsure or not self.source.is_listable(made):
                 return None
             chosen = self.chosen(scenario)
-            rows = (row.values for row in self.source.made.rows[over] if chosen is None or row.place in chosen)
+            rows = (row.values for row in self.source.generated.rows[over] if chosen is None or row.place in chosen)
             at = referenced_slots(looks, made, self.source.slots(made), rows, self.source.names)
             if at is None:
                 return None

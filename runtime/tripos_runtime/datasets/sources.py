@@ -50,17 +50,17 @@ class _Marks:
 
     reader: DataFolders
     file: ResolvedFile
-    found: list[str] = field(default_factory=list)
+    digests: list[str] = field(default_factory=list)
 
     def medium(self, kind: MediumKind, value: Any) -> str:
         """Return the mark of the medium that a cell names or contains."""
-        self.found.append(self.reader.medium(self.file, kind, value))
-        return self.found[-1]
+        self.digests.append(self.reader.medium(self.file, kind, value))
+        return self.digests[-1]
 
     def check(self, dataset: Dataset) -> None:
         """Raise `DataError` if a medium of the rows has changed."""
         wanted = {(each.path, each.sha256): each.media for each in dataset.files}[self.file.path, self.file.sha256]
-        if (digest(self.found) if self.found else None) != wanted:
+        if (digest(self.digests) if self.digests else None) != wanted:
             message = f"a file that a row of `{self.file.path}` names changed while the run was starting"
             raise DataError(message, "run again")
 
@@ -74,7 +74,7 @@ class Sources:
     reader: DataFolders
     spec_files: tuple[str, ...]
     axes: Mapping[str, Axis]
-    made: GeneratedData = field(default_factory=GeneratedData)
+    generated: GeneratedData = field(default_factory=GeneratedData)
     """The rows of generated data sets."""
     public: dict[str, tuple[SourceRow, ...]] = field(default_factory=dict)
     """The rows of data sets whose files are not available because a release withholds other rows."""
@@ -87,7 +87,7 @@ class Sources:
         if not any(each.name == name for each in self.plan.made):
             yield from self.stream(self.plan.dataset(name))
             return
-        for row in self.made.of(name, scenario):
+        for row in self.generated.of(name, scenario):
             yield SourceRow(row.values, (name, row.place), row.origins)
 
     def key_of(self, name: str) -> Expr | None:
@@ -196,18 +196,18 @@ class LazyMapping(Mapping[str, Value], Generic[Value]):
     """
 
     make: Callable[[str], Value]
-    _made: dict[str, Value] = field(default_factory=dict)
+    _values: dict[str, Value] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Value:
-        if name not in self._made:
-            self._made[name] = self.make(name)
-        return self._made[name]
+        if name not in self._values:
+            self._values[name] = self.make(name)
+        return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._made)
+        return iter(self._values)
 
     def __len__(self) -> int:
-        return len(self._made)
+        return len(self._values)
 
 
 SCALAR = (str, int, float, type(None))

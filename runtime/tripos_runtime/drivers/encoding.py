@@ -95,7 +95,7 @@ class Encoder:
     """The identities behind the names of models; see `RoleBinding`."""
     others: OtherReplies = NO_OTHERS
     """Other stores, whose vectors are adopted."""
-    _known: OrderedDict[str, Vector] = field(default_factory=OrderedDict)
+    _vectors: OrderedDict[str, Vector] = field(default_factory=OrderedDict)
     _futures: dict[str, asyncio.Future[Vector]] = field(default_factory=dict)
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
     _lengths: dict[str, int] = field(default_factory=dict)
@@ -112,10 +112,10 @@ class Encoder:
         return [found[vector_id(by, text)] for text in texts]
 
     async def _of(self, model: str, texts: Mapping[str, str], lane: Lane) -> dict[str, Vector]:
-        found = {name: self._known[name] for name in texts if name in self._known}
+        found = {name: self._vectors[name] for name in texts if name in self._vectors}
         self.tally.reused[lane] += len(found)
         open_ = [name for name in texts if name not in found and name not in self._futures]
-        for name, vector in self._kept(open_).items():
+        for name, vector in self._stored_vectors(open_).items():
             found[name] = vector
             self._remember(name, vector)
             self.tally.reused[lane] += 1
@@ -129,7 +129,7 @@ class Encoder:
             found[name] = outcome
         return found
 
-    def _kept(self, names: Sequence[str]) -> dict[str, Vector]:
+    def _stored_vectors(self, names: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors that the ledger has."""
         there = [
             name
@@ -145,9 +145,9 @@ class Encoder:
             if self._length_error(row["model"], vector) is not None:
                 raise NoVector(PROVIDER_ERROR)
             found[name] = vector
-        return found | self._taken([name for name in names if name not in found])
+        return found | self._adopted_vectors([name for name in names if name not in found])
 
-    def _taken(self, names: Sequence[str]) -> dict[str, Vector]:
+    def _adopted_vectors(self, names: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors that other stores have, after adding them to the ledger."""
         found: dict[str, Vector] = {}
         for name, (row, source, vector) in vectors_of_others(self.others, names).items():
@@ -155,7 +155,7 @@ class Encoder:
                 found[name] = vector
                 own = {"run_id": self.run_id, "created_at": self.now(), "reused_from": str(source)}
                 self.ledger.keep({TABLE: [{**row, **own}]})
-                self.tally.taken.add(source.place, row)
+                self.tally.reuse_counts.add(source.place, row)
         return found
 
     def _length_error(self, model: str, vector: Vector) -> str | None:
@@ -212,7 +212,7 @@ class Encoder:
             for place, (name, text) in enumerate(texts.items()):
                 self._settle(model, name, text, lanes[name], error, {"attempts": 0 if place else error.attempts})
             return
-        replies = (called.reply, *called.reply.others)
+        replies = (called.reply, *called.reply.further_choices)
         for place, ((name, text), reply) in enumerate(zip(texts.items(), replies, strict=False)):
             told = {"attempts": 0 if place else called.attempts, "latency_s": called.latency_s}
             self._settle(model, name, text, lanes[name], reply, told)
@@ -277,9 +277,9 @@ class Encoder:
             future.exception()  # mark as retrieved: nobody else may await it
 
     def _remember(self, name: str, vector: Vector) -> None:
-        self._known[name] = vector
-        if len(self._known) > KEPT:
-            self._known.popitem(last=False)
+        self._vectors[name] = vector
+        if len(self._vectors) > KEPT:
+            self._vectors.popitem(last=False)
 
 
 @dataclass
@@ -298,7 +298,7 @@ class Retriever:
         values: dict[int, Values] = {}
         try:
             collection = self.chooser.collection(step, names.values)
-            for number, measure in enumerate(self.chooser.parted(step).measures):
+            for number, measure in enumerate(self.chooser.split(step).measures):
                 if measure.embeds:
                     query = evaluate(measure.query, names.values)
                     (asked,) = await self.encoder.vectors(model, [query], lane)

@@ -64,31 +64,31 @@ class Share:
     size: int
     leads: bool
     """True for the one process that generates data sets before the others start."""
-    made: Callable[[], Awaitable[None]]
+    generate: Callable[[], Awaitable[None]]
     """Announce that the data sets are generated, or wait until another process has announced it."""
     rest: Callable[[], Awaitable[bool]]
     """Announce that there is no part left to claim. Return true if there may be one again, false if the run is over."""
-    _held: set[int] = field(default_factory=set)
-    _seen: int = 0
+    _claimed: set[int] = field(default_factory=set)
+    _position: int = 0
     """The number of parts of the run, as far as it is known."""
 
     def take(self, cases: Iterable[Case], claim: Claim) -> Iterator[Case]:
         """Yield the cases of unclaimed parts, and claim these parts."""
         for number, part in self._parts(cases):
-            if number not in self._held and claim(self._key(number)):
-                self._held.add(number)
+            if number not in self._claimed and claim(self._key(number)):
+                self._claimed.add(number)
                 yield from part
 
     def take_back(self, cases: Callable[[], Iterable[Case]], claim: Claim) -> Iterator[Case]:
         """Yield the cases of parts that other processes released, for instance because they died."""
-        free = {n for n in range(self._seen) if n not in self._held and claim(self._key(n))}
-        self._held |= free
+        free = {n for n in range(self._position) if n not in self._claimed and claim(self._key(n))}
+        self._claimed |= free
         return self._of(cases, free) if free else iter(())
 
-    def held(self, cases: Iterable[Case]) -> Iterator[Case]:
+    def claimed_cases(self, cases: Iterable[Case]) -> Iterator[Case]:
         """Yield the cases of every part that this process has claimed."""
         for number, part in self._parts(cases):
-            if number in self._held:
+            if number in self._claimed:
                 yield from part
 
     def _of(self, cases: Callable[[], Iterable[Case]], numbers: set[int]) -> Iterator[Case]:
@@ -98,7 +98,7 @@ class Share:
 
     def _parts(self, cases: Iterable[Case]) -> Iterator[tuple[int, Iterator[Case]]]:
         for number, (_, part) in enumerate(itertools.groupby(enumerate(cases), lambda each: each[0] // self.size)):
-            self._seen = max(self._seen, number + 1)
+            self._position = max(self._position, number + 1)
             yield number, (case for _, case in part)
 
     def _key(self, number: int) -> str:
@@ -187,7 +187,7 @@ class Engine:
         if reader is not None:
             self.driver.scored = {}
             self.prefix = OrderedReader(reader, self.ledger, self.driver.scored, self.lookahead)
-            self.lookup.asked = self.prefix.asked
+            self.lookup.is_asked = self.prefix.asked
         self.driver.encoder = Encoder(
             self.callers, self.ledger, self.tally, self.run_id, self.now, self.binding.identities, self.others
         )
@@ -196,10 +196,10 @@ class Engine:
             self.plan,
             self.binding.answering,
             chosen,
-            lambda some: self.source.cases_of(some, self.selection.whole),
+            lambda some: self.source.cases_of(some, self.selection.without_shards),
             self.lookup.units,
         )
-        self.driver.adoption = ReplyReuse(self.ledger, own, others=self.others, taken=self.tally.taken)
+        self.driver.adoption = ReplyReuse(self.ledger, own, others=self.others, reuse=self.tally.reuse_counts)
         flusher = asyncio.create_task(self._flush_often())
         every_case = False
         try:
@@ -212,8 +212,8 @@ class Engine:
             flusher.cancel()
             await asyncio.gather(flusher, return_exceptions=True)
             self.ledger.flush()
-            if every_case and self.driver.whole and self._maker.whole and self.trouble is None:
-                told = {} if self.settler is None else {"settled": self.settler.told()}
+            if every_case and self.driver.complete and self._maker.is_complete and self.trouble is None:
+                told = {} if self.settler is None else {"settled": self.settler.state()}
                 work.finish({"run_id": self.run_id, "items": self._items, **self.tally.summary(), **told})
             else:
                 work.abandon()
@@ -225,7 +225,7 @@ class Engine:
         from the ledger."""
         share, tally = self.share, self.tally
         if share is not None and not share.leads:
-            await share.made()
+            await share.generate()
             tally = RunProgress()
         self._maker = DataMaker(
             self.plan, self.binding, self.source, self.selection, self.callers, self.ledger, tally, work,
@@ -248,7 +248,7 @@ class Engine:
         if share is not None:
             if share.leads:
                 self.ledger.flush()
-                await share.made()
+                await share.generate()
             else:
                 self.tally.add_usage(tally)
 
@@ -276,7 +276,7 @@ class Engine:
             put_off, self.lookup.deferred = self.lookup.deferred, set()
             self.ledger.flush()
             self.ledger.refresh()
-            again = self._cases() if self.share is None else self.share.held(self._cases())
+            again = self._cases() if self.share is None else self.share.claimed_cases(self._cases())
             await self._pass(self.lookup.tasks(again, put_off))
             self.tally.waiting = len(self.lookup.deferred)
             if len(self.lookup.deferred) == len(put_off):
@@ -336,7 +336,7 @@ class Engine:
             if self.stopping:
                 return
             task = self.prefix.without_settled(task)
-        shared = CaseState(task.kept, task.rows, task.drafts, CurrentCase([*task.complete, *task.todo]))
+        shared = CaseState(task.statuses, task.rows, task.drafts, CurrentCase([*task.complete, *task.todo]))
         self._add_case(task)
         for unit in task.complete:
             self.driver.reuse(unit, shared)

@@ -153,14 +153,14 @@ class HumanModel:
 
     async def ask(self, request: Request) -> Reply:
         """Return the person's reply."""
-        said = await in_thread(lambda: self._asked(request.messages))
+        said = await in_thread(lambda: self._ask(request.messages))
         if said is None:
             hint = "give the same command again: it continues after the kept turns"
             raise ModelError(LEFT, f"`{self.name}` has left", hint, fatal=True)
         self._before = (*request.messages, Message("assistant", said))
         return Reply(said, self.name, "stop", None, None, 0.0)
 
-    def _asked(self, messages: tuple[Message, ...]) -> str | None:
+    def _ask(self, messages: tuple[Message, ...]) -> str | None:
         before = self._before
         if before and messages[: len(before)] == before:
             self.interface.hear(messages[len(before) :])

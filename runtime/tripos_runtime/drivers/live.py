@@ -76,7 +76,7 @@ class ResultWriter:
     work: Listing
     run_id: str
     now: Callable[[], datetime]
-    whole: bool = True
+    complete: bool = True
     """True if nothing has failed so far that a later run would retry."""
     scored: dict[str, float | None] | None = None
     """The values of scores by name, for a reader during the run."""
@@ -100,7 +100,7 @@ class ResultWriter:
             case ComparisonResult():
                 self._keep_comparison(result, part, shared)
             case RetrievalEmpty(status=status) if status in RETRIED_NEXT_RUN:
-                self.whole = False
+                self.complete = False
 
     def reuse(self, unit: Unit, shared: CaseState) -> None:
         """Count a unit whose results are all in the ledger."""
@@ -113,7 +113,7 @@ class ResultWriter:
             names += scores.values()
             if fingerprint in unit.bound.columns:
                 continue
-            self.tally.scores.update(shared.kept[name] for name in scores.values() if shared.first(name))
+            self.tally.scores.update(shared.statuses[name] for name in scores.values() if shared.first(name))
         self.work.add(names)
 
     def count_kept_pair(self, pair: Pair, shared: CaseState) -> None:
@@ -121,14 +121,14 @@ class ResultWriter:
         for call in pair.calls:
             self._reuse_call(call, pair.case.scenario.name, shared)
         outcomes = [name for name in pair.comparisons.values() if shared.first(name)]
-        self.tally.comparisons.update(shared.kept[name] for name in outcomes)
+        self.tally.comparisons.update(shared.statuses[name] for name in outcomes)
         self.work.add([name for table, name in pair.results if table != CONDITIONS])
 
     def _reuse_call(self, call: StepCall, scenario: str, shared: CaseState) -> None:
         """Count a call whose result is in the ledger. A call that was skipped then counts as skipped now."""
         if not shared.is_first_reuse(call.name):
             return
-        status = shared.kept[call.name]
+        status = shared.statuses[call.name]
         counter = self.tally.skipped if status in NOT_ASKED else self.tally.reused
         counter[call.role, scenario] += 1
         if status in NOT_ASKED:
@@ -140,19 +140,19 @@ class ResultWriter:
         """Count a conversation whose turns are all in the ledger."""
         if not shared.is_first_reuse(talk.name):
             return
-        said = sum(name in shared.kept for name in talk.turns)
+        said = sum(name in shared.statuses for name in talk.turns)
         scenario = unit.case.scenario.name
         for number in range(1, len(talk.turns) + 1):
             counter = self.tally.reused if number <= said else self.tally.skipped
             counter[talk.speaker(number), scenario] += 1
-        self.tally.samples[shared.kept[talk.name]] += 1
+        self.tally.samples[shared.statuses[talk.name]] += 1
         self.work.add([talk.name])
 
     def keep_answer(
         self, call: StepCall, name: str, answer: Answer, row: Row, lane: tuple[str, str], shared: CaseState
     ) -> None:
         """Keep the answer to a call that was made, or to a sample that was part of the same request."""
-        self.ledger.keep({call.table: [row], **self._beside(call, name, row, shared)})
+        self.ledger.keep({call.table: [row], **self._companion_rows(call, name, row, shared)})
         self.tally.count(lane, call.model, answer)
         self._settle_call(call, name, answer)
 
@@ -167,7 +167,7 @@ class ResultWriter:
         shared: CaseState,
     ) -> None:
         """Keep a reply that was asked for under another name. It costs only what a repair of it costs."""
-        rows = {call.table: [{**row, **found.columns}], **self._beside(call, name, row, shared)}
+        rows = {call.table: [{**row, **found.columns}], **self._companion_rows(call, name, row, shared)}
         if (
             found.draft is not None and found.columns["reused_from"] is not None
         ):  # the store may lack the origin's condition row
@@ -194,7 +194,7 @@ class ResultWriter:
         if rows := self.condition_rows(step, name, part.case.item_id, shared):
             self.ledger.keep(rows)
 
-    def _beside(self, call: StepCall, name: str, row: Row, shared: CaseState) -> dict[str, list[Row]]:
+    def _companion_rows(self, call: StepCall, name: str, row: Row, shared: CaseState) -> dict[str, list[Row]]:
         """Return the rows that are kept with a reply. A turn uses the condition of its conversation."""
         return self.condition_rows(call.step, call.part_of or name, row["item_id"], shared)
 
@@ -207,23 +207,23 @@ class ResultWriter:
         """Count a reply by its status."""
         (self.tally.samples if table == "samples" else self.tally.judgements)[status] += 1
 
-    def settled(self, names: Sequence[str], status: str) -> None:
+    def record_kept(self, names: Sequence[str], status: str) -> None:
         """Record that these results are kept with this status."""
         if status in RETRIED_NEXT_RUN:
-            self.whole = False
+            self.complete = False
         else:
             self.work.add(names)
 
     def _settle_call(self, call: StepCall, name: str, answer: Answer) -> None:
         if call.table != "turns":  # turns are counted with their conversation
             self.count_status(call.table, answer.status)
-            self.settled([name], answer.status)
+            self.record_kept([name], answer.status)
 
     def _skip(self, result: CallSkipped, part: Unit | Pair, shared: CaseState) -> None:
         """Count a skipped call once per case. If its prompt has no value, keep that as a result."""
         call, against = result
         if against.status in RETRIED_NEXT_RUN:  # a retried status is never kept
-            self.whole = False
+            self.complete = False
         if not shared.first(call.name):
             return
         shared.skipped.add(call.name)
@@ -231,7 +231,7 @@ class ResultWriter:
         if not is_kept_as_result(against):
             return
         self.tally.unasked[call.role, against.reason] += 1
-        if call.name not in shared.kept:
+        if call.name not in shared.statuses:
             own = (
                 self.row.sample(part, call, call.name, part.number % call.step.samples)  # type: ignore[arg-type,union-attr]
                 if call.table == "samples"
@@ -241,14 +241,14 @@ class ResultWriter:
             self.ledger.keep({call.table: [{**own, **skipped_columns(against)}], **beside})
         else:
             self.keep_condition(call.step, call.name, part, shared)
-        self.settled([call.name], against.status)
+        self.record_kept([call.name], against.status)
 
     def _skip_talk(self, result: ConversationSkipped, part: Unit | Pair, shared: CaseState) -> None:
         """Count the turns of a skipped conversation once per case. If a speaker's system message has no value, keep
         that as a result."""
         talk, against = result
         if against.status in RETRIED_NEXT_RUN:  # a retried status is never kept
-            self.whole = False
+            self.complete = False
         if not shared.first(talk.name):
             return
         shared.skipped.add(talk.name)
@@ -256,7 +256,7 @@ class ResultWriter:
             self.tally.skipped[role, part.case.scenario.name] += most
         if is_kept_as_result(against):
             self.tally.unasked[talk.step.opens, against.reason] += 1
-            if talk.name not in shared.kept:
+            if talk.name not in shared.statuses:
                 error = f"not held: {against.reason}"
                 self._keep_held(
                     ConversationEnded(talk, dict, [], (), against.status, against.status, error), part, shared
@@ -267,7 +267,7 @@ class ResultWriter:
     def _keep_talk(self, talked: ConversationEnded, part: Unit | Pair, shared: CaseState) -> None:
         """Keep a finished conversation and count the turns that were not needed."""
         talk = talked.talk
-        for number in range(len(talked.taken) + 1, len(talk.turns) + 1):
+        for number in range(len(talked.turn_usage) + 1, len(talk.turns) + 1):
             self.tally.skipped[talk.speaker(number), part.case.scenario.name] += 1
         self._keep_held(talked, part, shared)
 
@@ -277,7 +277,7 @@ class ResultWriter:
         beside = self.condition_rows(talk.step, talk.name, part.case.item_id, shared)
         self.ledger.keep({"samples": [self.row.talk(part, talked)], **beside})
         self.tally.samples[talked.status] += 1
-        self.settled([talk.name], talked.status)
+        self.record_kept([talk.name], talked.status)
 
     def _keep_scores(self, scored: ScoreResult, part: Unit | Pair, shared: CaseState) -> None:
         """Keep the scores that the ledger does not have yet."""
@@ -293,8 +293,8 @@ class ResultWriter:
                 continue
             if step.fingerprint not in part.bound.columns:
                 self.tally.scores[status] += 1
-            self.settled([name], status)
-            if name not in shared.kept:
+            self.record_kept([name], status)
+            if name not in shared.statuses:
                 rows.append(self.row.score(part, scored, title))
         if rows:
             self.ledger.keep({"scores": rows})
@@ -306,8 +306,8 @@ class ResultWriter:
         if not shared.first(name):
             return
         self.tally.comparisons[compared.status] += 1
-        self.settled([name], compared.status)
-        if name not in shared.kept:
+        self.record_kept([name], compared.status)
+        if name not in shared.statuses:
             self.ledger.keep({"comparisons": [self.row.comparison(part, compared)]})
 
 
@@ -349,7 +349,7 @@ class LiveDriver(ResultWriter):
     async def go_through(self, unit: Unit, shared: CaseState) -> None:
         """Run the program of a unit."""
         names = StepValues(unit.case.names)
-        program = UnitProgram(self.world, unit, names, [], shared.found)
+        program = UnitProgram(self.world, unit, names, [], shared.retrieved)
         await self._drive(program.go(self.steps(unit)), UnitContext(unit, unit, shared, program.out))
         shared.names[unit] = names
 
@@ -417,7 +417,7 @@ class LiveDriver(ResultWriter):
                 sent = self._sent(need, at)
             except Unavailable as reason:
                 return reason
-        if not sure and (call.name in shared.answers or call.name in shared.kept):
+        if not sure and (call.name in shared.answers or call.name in shared.statuses):
             self.keep_condition(call.step, call.name, at.part, shared)
         if call.name in shared.answers:
             return await asyncio.shield(shared.answers[call.name])
@@ -433,7 +433,7 @@ class LiveDriver(ResultWriter):
         if isinstance(step, Ask) and step.samples > 1 and need.question.settings.seed is None:
             most = self.callers[need.call.model].model.most_samples
             if most > 1:
-                kept = at.shared.kept
+                kept = at.shared.statuses
                 found |= {each: number for number, each in at.unit.all_samples(step) if each not in kept}
         return found
 
@@ -457,10 +457,10 @@ class LiveDriver(ResultWriter):
             if name in shared.skipped:  # the call is made after all
                 shared.skipped.discard(name)
                 self.tally.skipped[lane] -= 1
-        answers = {name: answer_of(shared.rows[name], need.question) for name in wanted if name in shared.kept}
+        answers = {name: answer_of(shared.rows[name], need.question) for name in wanted if name in shared.statuses}
         await self._ask(need, {name: wanted[name] for name in wanted if name not in answers}, sent, answers, at)
         for name in wanted:
-            if name in shared.kept and shared.is_first_reuse(name):
+            if name in shared.statuses and shared.is_first_reuse(name):
                 self.tally.reused[lane] += 1
                 self.count_status(call.table, answers[name].status)
                 self.work.add([name])
@@ -478,7 +478,7 @@ class LiveDriver(ResultWriter):
         if not numbers:
             return
         shared, caller, lane = at.shared, self.callers[need.call.model], self._lane(need, at)
-        asked = self._asked(need, sent, at)
+        asked = self._send(need, sent, at)
         identity = at.unit.bound.binding.identity_of(need.call.model)
         requests = {name: need.question.digest(identity, sent, number) for name, number in numbers.items()}
         firsts: dict[str, UnreadableReply | Adopted] = {
@@ -509,7 +509,7 @@ class LiveDriver(ResultWriter):
             if isinstance(first, Adopted):
                 assert self.adoption is not None
                 self.adopt(need.call, name, answer, row, first, lane, at.shared)
-                self.adoption.kept(first)
+                self.adoption.record_kept(first)
             else:
                 self.keep_answer(need.call, name, answer, row, lane, at.shared)
 
@@ -525,7 +525,7 @@ class LiveDriver(ResultWriter):
         chunks = [fresh[start : start + most] for start in range(0, len(fresh), most)]
         await gather_all([*map(ask, chunks), *(settle(name, first) for name, first in firsts.items())])
 
-    def _asked(self, need: ReplyNeed, sent: tuple[Message, ...], at: UnitContext) -> SentRequest:
+    def _send(self, need: ReplyNeed, sent: tuple[Message, ...], at: UnitContext) -> SentRequest:
         model, prompt = self.callers[need.call.model].model, need.prompt
         language, name = at.unit.case.language, need.call.name
         contents = self.sources.reader.media.content
@@ -544,15 +544,15 @@ class LiveDriver(ResultWriter):
 
     def _find_reuse(self, need: ReplyNeed, name: str, number: int, request: str, at: UnitContext) -> Adopted | None:
         """Return a reply that the ledger has under another name, if any."""
-        if self.adoption is None or at.shared.here is None:
+        if self.adoption is None or at.shared.case is None:
             return None
         wanted = Wanted(need.call.table, name, need.call.model, request, number, subject_of(need.call, at.unit))
-        return self.adoption.find(wanted, at.shared.here)
+        return self.adoption.find(wanted, at.shared.case)
 
     async def _turn(self, need: ReplyNeed, at: UnitContext) -> Answer | Unavailable:
         """Return a turn from the ledger, or a new one, which is in the ledger on return."""
         name, shared = need.call.name, at.shared
-        if name in shared.kept and name in shared.rows:
+        if name in shared.statuses and name in shared.rows:
             self.tally.reused[self._lane(need, at)] += 1
             return turn_of(shared.rows[name])
         answers: dict[str, Answer] = {}
@@ -569,19 +569,19 @@ class LiveDriver(ResultWriter):
                 need.systems()
             except Unavailable as reason:
                 return reason
-        if not sure and (talk.name in shared.answers or talk.name in shared.kept):
+        if not sure and (talk.name in shared.answers or talk.name in shared.statuses):
             self.keep_condition(talk.step, talk.name, at.part, shared)
         if talk.name in shared.answers:
             return await asyncio.shield(shared.answers[talk.name])
-        return (await shared.once([talk.name], self._held(need, at)))[talk.name]
+        return (await shared.once([talk.name], self._known_answers(need, at)))[talk.name]
 
-    async def _held(self, need: ConversationNeed, at: UnitContext) -> dict[str, Answer]:
+    async def _known_answers(self, need: ConversationNeed, at: UnitContext) -> dict[str, Answer]:
         talk, shared = need.talk, at.shared
         if talk.name in shared.skipped:  # the conversation is held after all
             shared.skipped.discard(talk.name)
             for role, most in most_turns(talk.step):
                 self.tally.skipped[role, at.unit.case.scenario.name] -= most
-        if talk.name in shared.kept:
+        if talk.name in shared.statuses:
             self.count_kept_conversation(at.unit, talk, shared)
             return {talk.name: conversation_of(shared.rows[talk.name])}
         async with AsyncExitStack() as stack:

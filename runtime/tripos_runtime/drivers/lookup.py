@@ -57,7 +57,7 @@ class Task:
     key: str
     todo: list[Unit]
     complete: list[Unit]
-    kept: Mapping[str, str]
+    statuses: Mapping[str, str]
     rows: Mapping[str, Row]
     drafts: Mapping[str, Row]
     pairs: list[Pair] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Lookup:
     deferred: set[bytes] = field(default_factory=set)
     most: int = field(default_factory=lambda: BATCH)
     """The largest number of cases that are looked up at once."""
-    asked: Callable[[Unit], bool] = lambda unit: True
+    is_asked: Callable[[Unit], bool] = lambda unit: True
     """Returns whether a unit is still needed, in a run with a stopping rule."""
 
     def tasks(self, cases: Iterable[Case], only: set[bytes] | None = None) -> Iterator[Task]:
@@ -86,7 +86,7 @@ class Lookup:
         `give_back`."""
         cases = iter(cases)
         while batch := list(itertools.islice(cases, self.at_once())):
-            found = [(case, [unit for unit in self.units(case) if self.asked(unit)]) for case in batch]
+            found = [(case, [unit for unit in self.units(case) if self.is_asked(unit)]) for case in batch]
             found = [(case, units) for case, units in found if units]
             if only is not None:
                 found = [(case, units) for case, units in found if bytes.fromhex(_key(units)) in only]
@@ -117,7 +117,7 @@ class Lookup:
 
     def _looked_up(self, found: list[tuple[Case, list[Unit]]]) -> Iterator[Task]:
         paired = [(case, units, pairs_of(units)) for case, units in found]
-        kept = self._kept(part for _, units, pairs in paired for part in units_and_pairs(units, pairs))
+        kept = self._statuses(part for _, units, pairs in paired for part in units_and_pairs(units, pairs))
         open_: list[tuple[Case, str, list[Unit], list[Pair]]] = []
         done: list[Task] = []
         for case, units, pairs in paired:
@@ -129,7 +129,7 @@ class Lookup:
         if open_ and self.ledger.refresh():  # includes results of a process that just released the claim
             kept = {
                 **kept,
-                **self._kept(part for _, _, units, pairs in open_ for part in units_and_pairs(units, pairs)),
+                **self._statuses(part for _, _, units, pairs in open_ for part in units_and_pairs(units, pairs)),
             }
         splits = [(case, key, split_case(units, pairs, kept)) for case, key, units, pairs in open_]
         todo = [part for _, _, parted in splits for part in parted.open]
@@ -147,7 +147,7 @@ class Lookup:
         self.deferred.add(bytes.fromhex(key))
         return False
 
-    def _kept(self, every: Iterable[Unit | Pair]) -> dict[str, str]:
+    def _statuses(self, every: Iterable[Unit | Pair]) -> dict[str, str]:
         """Return the status of each valid result in the ledger, by name."""
         every = list(every)
         wanted: dict[str, dict[str, None]] = {}

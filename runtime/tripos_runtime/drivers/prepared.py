@@ -277,7 +277,7 @@ class PreparedRun:
     def models(self) -> Mapping[str, Model]:
         """The opened models of all roles. Raises `ModelError`."""
         embedding = {name for role in embedding_roles(self.plan) for name in self.binding.of(role)}
-        return {name: self.wiring.open_model(name, name in embedding) for name in self.binding.every}
+        return {name: self.wiring.open_model(name, name in embedding) for name in self.binding.all_models}
 
     @cached_property
     def limits(self) -> Limits:

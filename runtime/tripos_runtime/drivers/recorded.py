@@ -56,12 +56,12 @@ class CollectedResults:
     """The results of a recorder: rows by table, in memory, over a ledger that is only read."""
 
     ledger: Ledger
-    kept: dict[str, list[Row]] = field(default_factory=dict)
+    rows: dict[str, list[Row]] = field(default_factory=dict)
 
     def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
         """Keep rows by table."""
         for table, some in rows.items():
-            self.kept.setdefault(table, []).extend(some)
+            self.rows.setdefault(table, []).extend(some)
 
     def add(self, ids: Iterable[str]) -> None:
         """Ignore the names of results."""
@@ -106,7 +106,11 @@ class Recorder:
         wanted = {call.name for unit in units for call in unit.calls}
         conditions = {name for unit in units for table, name in unit.results if table == CONDITIONS}
         scores = {name for unit in units for names in unit.scores.values() for name in names.values()}
-        kept = {**self._kept("samples", wanted), **self._kept("scores", scores), **self._kept(CONDITIONS, conditions)}
+        kept = {
+            **self._statuses("samples", wanted),
+            **self._statuses("scores", scores),
+            **self._statuses(CONDITIONS, conditions),
+        }
         rows = self._ledger.rows("samples", wanted & kept.keys())
         for some, replies in together:
             refused = {
@@ -120,7 +124,7 @@ class Recorder:
                 refused |= _Recording(self._keeping, self._world, unit, replies, shared, taken).go()
             yield refused
 
-    def _kept(self, table: str, names: set[str]) -> dict[str, str]:
+    def _statuses(self, table: str, names: set[str]) -> dict[str, str]:
         ids = sorted(names)
         found = zip(ids, self._ledger.statuses(table, ids), strict=True)
         return {name: status for name, status in found if status is not None and status not in RETRIED_NEXT_RUN}
@@ -128,7 +132,7 @@ class Recorder:
 
 @dataclass
 class _Recording:
-    """The driver of one unit with known replies; it yields the refused replies and the reasons. `taken` are the
+    """The driver of one unit with known replies; it yields the refused replies and the reasons. `accepted` are the
     accepted replies of all units of the case."""
 
     keeping: ResultWriter
@@ -136,14 +140,14 @@ class _Recording:
     unit: Unit
     replies: Mapping[str, Told]
     shared: CaseState
-    taken: dict[str, Answer]
+    accepted: dict[str, Answer]
     absent: set[str] = field(default_factory=set)
     """The steps without a reply, and those that build on one."""
     refused: dict[str, Refusal] = field(default_factory=dict)
 
     def go(self) -> dict[str, Refusal]:
         """Keep the new results of the unit. Return the refused replies."""
-        self.program = UnitProgram(self.world, self.unit, StepValues(self.unit.case.names), [], self.shared.found)
+        self.program = UnitProgram(self.world, self.unit, StepValues(self.unit.case.names), [], self.shared.retrieved)
         drive(self.program.go(), self._meet, self._take)
         return self.refused
 
@@ -152,16 +156,16 @@ class _Recording:
         if isinstance(need, SimilarityNeed):
             return {}
         if isinstance(need, ScorerNeed):
-            return need.scorer.asked(need.request)
+            return need.scorer.request_value(need.request)
         assert isinstance(need, ReplyNeed), "conversations are left out"
         step, name = need.call.step, need.call.name
         assert isinstance(step, Ask)
         told = self.replies.get(name)
         if missing := sorted(self.absent.intersection(step.needs)):
             self._refuse(name, f"`{step.name}` builds on `{missing[0]}`, to which there is no reply")
-        elif name in self.taken and self.shared.is_sure(name, step):
-            return self.taken[name]
-        elif name in self.taken or name in self.shared.kept or told is not None:
+        elif name in self.accepted and self.shared.is_sure(name, step):
+            return self.accepted[name]
+        elif name in self.accepted or name in self.shared.statuses or told is not None:
             try:
                 return self._answer(need, told)
             except Unavailable as reason:
@@ -172,14 +176,14 @@ class _Recording:
     def _answer(self, need: ReplyNeed, told: Told | None) -> Answer:
         """Return the reply from the ledger or the recording. Raises `Unavailable` if a run would not ask for it."""
         name, sent = need.call.name, need.prompt.messages()
-        if name in self.taken:
+        if name in self.accepted:
             self.keeping.keep_condition(need.call.step, name, self.unit, self.shared)
-            return self.taken[name]
-        if name in self.shared.kept:
+            return self.accepted[name]
+        if name in self.shared.statuses:
             self.keeping.keep_condition(need.call.step, name, self.unit, self.shared)
             return answer_of(self.shared.rows[name], need.question)
         assert told is not None
-        answer = self.taken[name] = recorded_answer(need.question, sent, told)
+        answer = self.accepted[name] = recorded_answer(need.question, sent, told)
         row = self.keeping.row.sample(self.unit, need.call, name, need.number)
         beside = self.keeping.condition_rows(need.call.step, name, self.unit.case.item_id, self.shared)
         self.keeping.ledger.keep({"samples": [{**row, **answer.columns}], **beside})

@@ -101,7 +101,7 @@ class ResultRows:
         talk, turns = talked.talk, talked.turns
         step, models, role = talk.step, talk.models, unit.bound.conversation_role(talk.step)
         begun = [{"role": "user", "name": step.opens, "content": opening_text(unit.case.language)}]
-        told = [{"role": "system", "name": name, "content": text} for name, text in talked.told().items()]
+        told = [{"role": "system", "name": name, "content": text} for name, text in talked.endings().items()]
         parsed = {"ended": talked.ended, "ended_by": talked.last, "models": dict(models), "turns": turns}
         return {
             "sample_id": talk.name,
@@ -120,7 +120,7 @@ class ResultRows:
             "error": talked.error,
             "finish_reason": talked.ended,
             "model_served": None,
-            **{column: _sum([row[column] for row in talked.taken]) for column in SUMMED},
+            **{column: _sum([row[column] for row in talked.turn_usage]) for column in SUMMED},
             "request_digest": None,
             **SENT_ANEW,
         }
@@ -141,7 +141,7 @@ class ResultRows:
             "metric": title,
             "evaluator": scored.evaluator,
             "value": value,
-            "given": scored.given or name,
+            "given": scored.label or name,
             "elements": scored.elements,
             "judged_by": unit.judged_by(step),
             "status": status,

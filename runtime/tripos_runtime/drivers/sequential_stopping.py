@@ -48,7 +48,7 @@ class StoppingRule(Protocol):
         """Add the scores of the next case in the order."""
         ...
 
-    def told(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Return what was settled and how, as JSON."""
         ...
 

@@ -90,11 +90,11 @@ class Statuses(Protocol):
 class VectorNeeds:
     """What one row needs from an embedding model.
 
-    `there` is the number of kept vectors that no earlier row needed, `asked` the texts to embed by the names of their
+    `stored` is the number of kept vectors that no earlier row needed, `texts` the texts to embed by the names of their
     vectors, `waiting` the number of texts that are not known yet. `again` are names that an earlier row needed."""
 
-    there: int = 0
-    asked: Mapping[str, str] = field(default_factory=dict)
+    stored: int = 0
+    texts: Mapping[str, str] = field(default_factory=dict)
     waiting: int = 0
     again: tuple[str, ...] = ()
 
@@ -103,11 +103,11 @@ class VectorNeeds:
 class ForecastVectors:
     """The vectors that rows need. It remembers texts across rows, since each is embedded once."""
 
-    kept: Statuses
+    statuses: Statuses
     identities: Mapping[str, str] = field(default_factory=dict)
     others: OtherReplies = NO_OTHERS
     """Other stores, whose vectors are adopted."""
-    taken: ReuseCounts = field(default_factory=ReuseCounts)
+    reuse: ReuseCounts = field(default_factory=ReuseCounts)
     """The counts of adopted vectors."""
     _met: set[str] = field(default_factory=set)
     _sources: dict[str, int] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class ForecastVectors:
         `Unavailable` if it needs a value that an earlier step did not yield."""
         found: dict[int, Values] = {}
         collection = chooser.collection(step, names.values)
-        for number, measure in enumerate(chooser.parted(step).measures):
+        for number, measure in enumerate(chooser.split(step).measures):
             if not measure.embeds:
                 continue
             source = f"{model} {id(collection)} {serialized_form(measure.text).model_dump_json()}"
@@ -138,11 +138,11 @@ class ForecastVectors:
 
     def _vectors(self, model: str, texts: Sequence[str]) -> dict[str, Vector] | None:
         ids = {vector_id(self.identities.get(model, model), text): text for text in texts}
-        statuses = dict(zip(ids, self.kept.statuses(TABLE, list(ids)), strict=True))
+        statuses = dict(zip(ids, self.statuses.statuses(TABLE, list(ids)), strict=True))
         elsewhere = vectors_of_others(self.others, [name for name in ids if _is_open(statuses[name])])
         if any(status != OK and name not in elsewhere for name, status in statuses.items()):
             return None
-        rows = self.kept.rows(TABLE, [name for name in ids if name not in elsewhere])
+        rows = self.statuses.rows(TABLE, [name for name in ids if name not in elsewhere])
         return {
             text: elsewhere[name][2] if name in elsewhere else from_text(rows[name]["vector"])
             for name, text in ids.items()
@@ -157,7 +157,7 @@ class ForecastVectors:
             collection = chooser.collection(step, names.values)
         except Unavailable as reason:
             return VectorNeeds(waiting=step.top if reason.status == PENDING else 0)
-        for measure in chooser.parted(step).measures:
+        for measure in chooser.split(step).measures:
             if not measure.embeds:
                 continue
             try:
@@ -173,12 +173,12 @@ class ForecastVectors:
         ids = {vector_id(self.identities.get(model, model), text): text for text in wanted}
         new = [name for name in ids if name not in self._met]
         again = tuple(name for name in ids if name in self._met)
-        statuses = self.kept.statuses(TABLE, new)
+        statuses = self.statuses.statuses(TABLE, new)
         self._met.update(new)
         open_ = [name for name, status in zip(new, statuses, strict=True) if _is_open(status)]
         elsewhere = vectors_of_others(self.others, open_)
         for row, found_in, _ in elsewhere.values():
-            self.taken.add(found_in.place, row)
+            self.reuse.add(found_in.place, row)
         asked = [name for name in open_ if name not in elsewhere]
         return VectorNeeds(len(new) - len(asked), {name: ids[name] for name in asked}, waiting, again)
 
@@ -215,7 +215,7 @@ class KeptResults(Protocol):
         """Return whole rows by id."""
         ...
 
-    def held(self) -> Collection[str]:
+    def fingerprints(self) -> Collection[str]:
         """Return the fingerprints of the plan that have kept results."""
         ...
 
@@ -231,18 +231,18 @@ class KeptResults(Protocol):
 class NothingKept(EmptyLedger):
     """An empty store."""
 
-    def held(self) -> Collection[str]:
+    def fingerprints(self) -> Collection[str]:
         """Return nothing."""
         return ()
 
 
 @dataclass
 class CaseReuse:
-    """The reuse of replies for one case. `kept` and `rows` receive what was adopted."""
+    """The reuse of replies for one case. `statuses` and `rows` receive what was adopted."""
 
     adoption: ReplyReuse | None
-    here: CurrentCase
-    kept: dict[str, str] = field(default_factory=dict)
+    case: CurrentCase
+    statuses: dict[str, str] = field(default_factory=dict)
     rows: dict[str, Row] = field(default_factory=dict)
 
     def may(self, table: str, model: str) -> bool:
@@ -256,7 +256,7 @@ class CaseReuse:
             return None
         request = need.question.digest(unit.bound.binding.identity_of(call.model), sent, need.number)
         wanted = Wanted(call.table, call.name, call.model, request, need.number, subject_of(call, unit))
-        found = self.adoption.find(wanted, self.here)
+        found = self.adoption.find(wanted, self.case)
         return None if found is None else reused_row(found, need.question)
 
 
@@ -290,13 +290,13 @@ class ForecastDriver:
     """The texts that the current case needs vectors of, each once, with the certainty."""
     made_by: Mapping[str, ReplySource] = field(default_factory=dict)
     """The makers of the rows of data sets that are not generated yet."""
-    known: Known = field(default_factory=dict)
+    known_fields: Known = field(default_factory=dict)
     """The known sizes of missing values of the current case."""
     vectors: ForecastVectors | None = None
     """The vectors that are kept."""
     adoption: ReplyReuse | None = None
     """The reuse of replies that the ledger has under other names."""
-    read: Callable[[ReplyNeed, tuple[Message, ...]], None] | None = None
+    on_reply_read: Callable[[ReplyNeed, tuple[Message, ...]], None] | None = None
     """Called with each prompt; its pending parts are replaced by their names."""
     _steps: dict[BoundTreatment, Sequence[Step]] = field(default_factory=dict)
 
@@ -313,7 +313,7 @@ class ForecastDriver:
             view.go_through(unit, shown=unit in shown)
         for pair in pairs:
             view.compare(pair)
-        return list(view.found.values())
+        return list(view.retrievals.values())
 
     def steps(self, bound: BoundTreatment) -> Sequence[Step]:
         """Return the steps that may ask. Scores are counted by their inputs."""
@@ -333,7 +333,7 @@ class ForecastState:
     awaits: dict[str, str] = field(default_factory=dict)
     reply_sources: dict[str, ReplySource] = field(default_factory=dict)
     fates: dict[str, CallCertainty] = field(default_factory=dict)
-    known: dict[tuple[str, ...], Size] = field(default_factory=dict)
+    known_sizes: dict[tuple[str, ...], Size] = field(default_factory=dict)
     out: list[ProgramEvent] = field(default_factory=list)
     sides: tuple[ForecastState, ...] = ()
     """For a pair: the states of its units."""
@@ -355,7 +355,7 @@ class ForecastState:
         needs: list[object] = []
         for need in step.needs:
             known = need not in self.awaits
-            needs += self.unit.upstream([need]) if known else [PENDING, self.known.get((need, "prompt"))]
+            needs += self.unit.upstream([need]) if known else [PENDING, self.known_sizes.get((need, "prompt"))]
         return (step.fingerprint, step.condition, *needs)
 
 
@@ -365,12 +365,12 @@ class _CaseView:
     def __init__(
         self, foresight: ForecastDriver, case: Case, kept: Mapping[str, str], rows: Mapping[str, Row], here: CurrentCase
     ) -> None:
-        self.foresight, self.case, self.kept, self.rows = foresight, case, kept, rows
+        self.foresight, self.case, self.statuses, self.rows = foresight, case, kept, rows
         self.adopting = CaseReuse(foresight.adoption, here)
         if foresight.adoption is not None:  # adopted replies count as kept
-            self.kept = ChainMap(self.adopting.kept, cast("dict[str, str]", kept))
+            self.statuses = ChainMap(self.adopting.statuses, cast("dict[str, str]", kept))
             self.rows = ChainMap(self.adopting.rows, cast("dict[str, Row]", rows))
-        self.found: dict[str, ForecastCall] = {}
+        self.retrievals: dict[str, ForecastCall] = {}
         self.sizes: dict[tuple[object, ...], Size | Unavailable] = {}
         self.sent: dict[tuple[object, ...], tuple[Message, ...]] = {}
         """The messages by the same keys, if all of them are known."""
@@ -389,14 +389,14 @@ class _CaseView:
         foresight = self.foresight
         names = StepValues(self.case.names)
         at = self.sides[unit] = ForecastState(
-            unit, names, reply_sources=dict(foresight.made_by), known=dict(foresight.known)
+            unit, names, reply_sources=dict(foresight.made_by), known_sizes=dict(foresight.known_fields)
         )
         program = UnitProgram(foresight.world, unit, names, at.out, self.retrieved)
         drive(program.go(foresight.steps(unit.bound)), partial(self._meet, at), partial(self._take, at))
 
     def compare(self, pair: Pair) -> None:
         """Record the certainty of the calls of a pair, after its units."""
-        if is_complete(pair, self.kept):
+        if is_complete(pair, self.statuses):
             for call in pair.calls:
                 self._note(ForecastCall(call, pair, CallCertainty.REUSED))
             return
@@ -407,22 +407,22 @@ class _CaseView:
         for place, side in (("first", first), ("second", second)):
             both.fates |= {f"{place}.{name}": fate for name, fate in side.fates.items()}
             both.reply_sources |= {f"{place}.{name}": saying for name, saying in side.reply_sources.items()}
-            both.known |= {(place, *path): size.on_side(place) for path, size in side.known.items()}
+            both.known_sizes |= {(place, *path): size.on_side(place) for path, size in side.known_sizes.items()}
         # Values that both sides share belong to neither.
         both.fates |= first.fates
         both.reply_sources |= first.reply_sources
-        both.known |= first.known
+        both.known_sizes |= first.known_sizes
         program = pair_program(self.foresight.world, pair, both.names, both.out)
         drive(program, partial(self._meet, both), partial(self._take, both))
 
     def _is_whole(self, unit: Unit) -> bool:
         """Return true if a unit asks for nothing. If scores have to be computed, its retrieval runs again."""
         every = any(unit.bound.retrieved.values())
-        return all(name in self.kept for table, name in unit.results if every or table != "scores")
+        return all(name in self.statuses for table, name in unit.results if every or table != "scores")
 
     def _is_sure(self, name: str, step: Ask | Converse | JudgedStep) -> bool:
         """Return true if a kept result was asked for under the condition of its step."""
-        return not step.condition or condition_id(name, step.condition) in self.kept
+        return not step.condition or condition_id(name, step.condition) in self.statuses
 
     def _meet(self, at: ForecastState, need: Need) -> Answered:
         """Return what a program is sent for a need."""
@@ -446,8 +446,10 @@ class _CaseView:
                     self._note(ForecastCall(call, at.part, CallCertainty.RULED_OUT))
                 case ConversationSkipped(talk=talk) | ConversationEnded(talk=talk):
                     self._over(talk, at.unit)
-                case RetrievalEmpty(step=step, status=status) if status == PENDING and (step.name,) not in at.known:
-                    at.known[(step.name,)] = pending_size(step.name, f"what `{step.name}` finds")
+                case RetrievalEmpty(step=step, status=status) if (
+                    status == PENDING and (step.name,) not in at.known_sizes
+                ):
+                    at.known_sizes[(step.name,)] = pending_size(step.name, f"what `{step.name}` finds")
                     at.fates[step.name] = CallCertainty.PERHAPS
         at.out.clear()
 
@@ -455,13 +457,13 @@ class _CaseView:
         """Return a reply that is kept, under this or another name, else the reason that it is pending."""
         call, step = need.call, need.call.step
         assert isinstance(step, Ask | JudgedStep)
-        if call.name in self.kept and self._is_sure(call.name, step):
+        if call.name in self.statuses and self._is_sure(call.name, step):
             return self._reuse(at, need)
         key = at.key(step) if call.element is None else (*at.key(step), call.element)
         size = self._size(key, need, at)
         if isinstance(size, Unavailable):
             return size
-        if call.name in self.kept:
+        if call.name in self.statuses:
             return self._reuse(at, need)
         if key in self.sent and self._holds(need, self.adopting.find(need, self.sent[key], at.unit)):
             return self._reuse(at, need)
@@ -471,7 +473,7 @@ class _CaseView:
             model = call.model if isinstance(step, Ask) else at.unit.evaluators(step)[0]
             at.wait(step.name, model, fate, (self.case.scenario.name, step.name, model))
         if isinstance(step, Ask):
-            at.known[step.name, "prompt"] = size.as_prompt(step.name)
+            at.known_sizes[step.name, "prompt"] = size.as_prompt(step.name)
         return pending(step.name)
 
     def _turn(self, at: ForecastState, need: ReplyNeed) -> Answer | Unavailable:
@@ -479,7 +481,7 @@ class _CaseView:
         call, prompt, talk = need.call, need.prompt, need.talk
         assert isinstance(prompt, TurnPrompt)
         assert talk is not None
-        if call.name in self.kept or self._adopts_turn(at, need):
+        if call.name in self.statuses or self._adopts_turn(at, need):
             return self._reuse(at, need)
         size = self._size((call.step.fingerprint, talk.name, prompt.number), need, at)
         if isinstance(size, Unavailable):  # a speaker's system message has no value
@@ -495,7 +497,7 @@ class _CaseView:
     def _hold(self, at: ForecastState, need: ConversationNeed) -> Answer | Unavailable:
         """Return a conversation that is kept, else the result of its program."""
         talk = need.talk
-        if talk.name not in self.kept:
+        if talk.name not in self.statuses:
             got: Answer | Unavailable = drive(need.program(), partial(self._meet, at), partial(self._take, at))
             return got
         if not self._is_sure(talk.name, talk.step):
@@ -527,7 +529,7 @@ class _CaseView:
         size = self.sizes[need.key]
         if isinstance(size, Unavailable):
             return size
-        at.known[(need.step.name,)], at.fates[need.step.name] = size, CallCertainty.LIKELY
+        at.known_sizes[(need.step.name,)], at.fates[need.step.name] = size, CallCertainty.LIKELY
         return pending(need.step.name)
 
     def _values(self, need: SimilarityNeed) -> Mapping[int, Values] | None:
@@ -545,15 +547,17 @@ class _CaseView:
         """Record the turns of a conversation that are not needed."""
         for call in conversation_calls(talk):
             self._note(
-                ForecastCall(call, unit, CallCertainty.REUSED if call.name in self.kept else CallCertainty.RULED_OUT)
+                ForecastCall(
+                    call, unit, CallCertainty.REUSED if call.name in self.statuses else CallCertainty.RULED_OUT
+                )
             )
 
     def _reuse(self, at: ForecastState, need: ReplyNeed) -> Answer | Unavailable:
         """Return a kept reply, read as in a run."""
         call, name = need.call, need.call.name
         self._note(ForecastCall(call, at.part, CallCertainty.REUSED))
-        if self.kept[name] in NOT_ASKED and need.talk is None:
-            return Unavailable(call.step.name, self.kept[name])
+        if self.statuses[name] in NOT_ASKED and need.talk is None:
+            return Unavailable(call.step.name, self.statuses[name])
         if name not in self.answers:
             row = self.rows.get(name)
             if row is None:  # nothing builds on a grade, or another process is about to write the row
@@ -570,11 +574,11 @@ class _CaseView:
         self._note(ForecastCall(call, at.part, fate, size, awaits, said_by, need.question.settings))
 
     def _note(self, seen: ForecastCall) -> None:
-        if seen.fate is CallCertainty.REUSED and self.kept.get(seen.call.name) in NOT_ASKED:  # skipped then and now
+        if seen.fate is CallCertainty.REUSED and self.statuses.get(seen.call.name) in NOT_ASKED:  # skipped then and now
             seen = replace(seen, fate=CallCertainty.RULED_OUT)
-        before = self.found.get(seen.call.name)
+        before = self.retrievals.get(seen.call.name)
         if before is None or before.fate < seen.fate:
-            self.found[seen.call.name] = seen
+            self.retrievals[seen.call.name] = seen
 
     def _size(self, key: tuple[object, ...], need: ReplyNeed, at: ForecastState) -> Size | Unavailable:
         """Return the size of a prompt, equal for equal keys, or the reason why there is nothing to ask."""
@@ -587,10 +591,10 @@ class _CaseView:
 
     def _measured(self, key: tuple[object, ...], need: ReplyNeed, at: ForecastState) -> Size:
         names = need.prompt.names if isinstance(need.prompt, JudgePrompt) else at.names.values
-        placeholders = SizedPlaceholders(names, at.known)
+        placeholders = SizedPlaceholders(names, at.known_sizes)
         sent = need.prompt.messages(placeholders)
-        if self.foresight.read is not None:
-            self.foresight.read(need, need.prompt.messages(NamedPlaceholders(names, at.known)))
+        if self.foresight.on_reply_read is not None:
+            self.foresight.on_reply_read(need, need.prompt.messages(NamedPlaceholders(names, at.known_sizes)))
         if placeholders.is_empty:
             self.sent[key] = sent
         return with_conversation_turns(placeholders.size(sent), self.case.scenario)
@@ -609,7 +613,7 @@ class _CaseView:
     def _holds(self, need: ReplyNeed, row: Row | None) -> bool:
         """Add an adopted row under its new name to the kept rows."""
         if row is not None:
-            self.adopting.kept[need.call.name], self.adopting.rows[need.call.name] = row["status"], row
+            self.adopting.statuses[need.call.name], self.adopting.rows[need.call.name] = row["status"], row
         return row is not None
 
     def _as_sure(self, size: Size, certain: bool, at: ForecastState) -> CallCertainty:

@@ -150,7 +150,7 @@ class _Calls:
     parts."""
 
     fates: Counter[CallCertainty] = field(default_factory=Counter)
-    known: dict[CallCertainty, CountedPrompts] = field(default_factory=dict)
+    known_prompts: dict[CallCertainty, CountedPrompts] = field(default_factory=dict)
     waiting: dict[CallCertainty, CountedPrompts] = field(default_factory=dict)
 
 
@@ -193,7 +193,7 @@ class CallLoad:
         own = self.settings if settings is None or self.fixed else settings
         part = self.parts.setdefault(own, _Calls())
         part.fates[fate] += times
-        kinds = part.known if size.is_known else part.waiting
+        kinds = part.known_prompts if size.is_known else part.waiting
         if fate not in kinds:
             kinds[fate] = CountedPrompts()
         kinds[fate].add(size, said_by, times)
@@ -301,7 +301,7 @@ def _estimate(
     span = _sum(share.times(part.fates[fate]) for fate, share in SHARES.items())
     sent, extra, unbounded = NOTHING, NOTHING, dict.fromkeys(_unbounded(key, {key: mine}))
     for fate, share in SHARES.items():
-        for prompts in (part.known.get(fate), part.waiting.get(fate)):
+        for prompts in (part.known_prompts.get(fate), part.waiting.get(fate)):
             if prompts is not None:
                 sent = sent.plus(_prompt_tokens(key, prompts, mine, taking, history, settings).times(share))
                 extra = extra.plus(EstimateSpan(*audio_extra_usd(key[2], price, prompts.media)).times(share))

@@ -67,14 +67,14 @@ class GenerationForecast:
         if scenario.rows is None or scenario.rows.dataset not in self.open:
             return []
         dataset = scenario.rows.dataset
-        chosen = self.source.sources.made.chosen.get(scenario.name)
+        chosen = self.source.sources.generated.chosen.get(scenario.name)
         found = Counter(
             tuple(sorted(cell.items()))
             for place, cell in self.open[dataset].items()
             if chosen is None or place in chosen
         )
         if self.unsettled.get(dataset, set()) is None:  # there may be further rows whose slots do not exist yet
-            there = len(self.source.sources.made.rows[dataset])
+            there = len(self.source.sources.generated.rows[dataset])
             more = self.expected[scenario.name] - there - found.total()
             found[(("language", self.source.plan.benchmark.languages[0]),)] += max(0, more)
         return [(dict(cell), count) for cell, count in found.items() if count > 0]
@@ -97,7 +97,7 @@ class GenerationForecast:
         names = {**context, scenario.rows.alias: {**fields, **cell}, **self.source.sources.names}
         return Case(scenario, "", context, {}, dataset, names)
 
-    def known(self, scenario: Scenario) -> Known:
+    def known_fields(self, scenario: Scenario) -> Known:
         """Return the known fields of a row that is not generated yet. Fields that nobody writes may have any length."""
         assert scenario.rows is not None
         made = self.source.slots.by_name[scenario.rows.dataset]
@@ -151,24 +151,24 @@ class _MadeSet:
     """Counts the calls of one data set."""
 
     def __init__(self, plan: Plan, maker: DataMaker, one: Maker, found: GenerationForecast, slots: int) -> None:
-        self.made, self.attempts, self.one, self.found, self.slots = one.made, one.attempts, one, found, slots
-        self.upstream = {maker.source.slots.upstream(one.made)} | data_sets_read(one.made)
+        self.dataset, self.attempts, self.one, self.entries, self.slots = one.dataset, one.attempts, one, found, slots
+        self.upstream = {maker.source.slots.upstream(one.dataset)} | data_sets_read(one.dataset)
         self.unsure = any(found.open.get(str(name)) or name in found.unsettled for name in self.upstream)
         assert maker.choice is not None
-        for scenario, _ in maker.choice.point_reads.get(one.made.name, ()):
+        for scenario, _ in maker.choice.point_reads.get(one.dataset.name, ()):
             rows = scenario.rows.dataset if scenario.rows is not None else ""
             self.unsure = self.unsure or bool(found.open.get(rows)) or rows in found.unsettled
         self.widest = {
-            count.step: count.row[1] // (1 + one.made.retries)
+            count.step: count.row[1] // (1 + one.dataset.retries)
             for count in plan.calls
-            if count.scenario == one.made.name and count.row is not None
+            if count.scenario == one.dataset.name and count.row is not None
         }
-        own = one.made.name.rpartition(".")[2]
+        own = one.dataset.name.rpartition(".")[2]
         self.lines = [
             MadeCalls(
                 ask,
-                one.made.name,
-                place_of(one.made),
+                one.dataset.name,
+                place_of(one.dataset),
                 own if ask is self.attempts.author else f"{own}.{ask.name}",
                 self.attempts.binding.of(ask.role)[0],
             )
@@ -176,11 +176,11 @@ class _MadeSet:
         ]
         author = next((line for line in self.lines if line.ask is self.attempts.author), None)
         if author is not None:
-            found.made_by[one.made.name] = (author.place, author.title, author.model)
+            found.made_by[one.dataset.name] = (author.place, author.title, author.model)
 
     def count(self, unasked: list[_UnaskedCall], reused: Mapping[str, int]) -> None:
         """Count the calls that are certain, those that follow if all goes well, and those that follow a rejection."""
-        made, one, retries = self.made, self.one, self.made.retries
+        made, one, retries = self.dataset, self.one, self.dataset.retries
         for line in self.lines:
             line.reused = reused.get(line.ask.fingerprint, 0)
         by_slot: dict[int, list[_UnaskedCall]] = {}
@@ -217,7 +217,7 @@ class _MadeSet:
                 self._add(place, CallCertainty.SPARE, size, self._most(place) * (retries + 1 - tried))
         if self.unsure:
             self._count_unlisted(max(0, self.slots - one.filled))
-        found = self.found
+        found = self.entries
         language = self.attempts.language
         found.open[made.name] = {slot.place: {**slot.cell, "language": language(slot)} for slot in one.open}
         if self.unsure:
@@ -230,9 +230,9 @@ class _MadeSet:
         """Count slots for rows generated from rows that do not exist yet."""
         above = ", ".join(_rows_of(str(name)) for name in sorted(map(str, self.upstream)) if name != "None")
         for place in range(len(self.lines) if slots else 0):
-            size, levels = pending_size(self.made.name, above), self._levels(place)
+            size, levels = pending_size(self.dataset.name, above), self._levels(place)
             self._add(place, CallCertainty.LIKELY, size, levels * slots)
-            more = self._most(place) * (1 + self.made.retries) - levels
+            more = self._most(place) * (1 + self.dataset.retries) - levels
             self._add(place, CallCertainty.SPARE, size, more * slots)
 
     def _add(self, place: int, fate: CallCertainty, size: Size, times: int = 1) -> None:
@@ -253,18 +253,18 @@ class _MadeSet:
 
     def _walk(self, place: int) -> Walk | None:
         ask = self.lines[place].ask
-        return next((step for step in self.made.steps if isinstance(step, Walk) and step.ask is ask), None)
+        return next((step for step in self.dataset.steps if isinstance(step, Walk) and step.ask is ask), None)
 
     def _size(self, place: int, slot: RowSlot, again: bool = False) -> Size:
         """Return the size of a prompt that contains a row not written yet, possibly of a further attempt."""
         ask, attempts = self.lines[place].ask, self.attempts
-        row = {name: MissingValue(self.made.name, PENDING) for name in (each.name for each in self.made.fields)}
+        row = {name: MissingValue(self.dataset.name, PENDING) for name in (each.name for each in self.dataset.fields)}
         row |= attempts.first_row(slot)
         names = attempts.names_at(slot, row)
         known: dict[tuple[str, ...], Size] = {
-            (attempts.own, each.name): pending_size(self.made.name, _rows_of(self.made.name))
-            for each in self.made.fields
-            if each.name not in _written(self.made)
+            (attempts.row_name, each.name): pending_size(self.dataset.name, _rows_of(self.dataset.name))
+            for each in self.dataset.fields
+            if each.name not in _written(self.dataset)
         }
         walk = self._walk(place)
         if walk is not None:
@@ -276,10 +276,10 @@ class _MadeSet:
         except (Unavailable, NobodyAsked):
             language = attempts.language(slot)
             note = attempts.questions.widest(ask, language).note(language)
-            size = pending_size(self.made.name, _rows_of(self.made.name)) + Size.of(note)
+            size = pending_size(self.dataset.name, _rows_of(self.dataset.name)) + Size.of(note)
         if not again:
             return size
-        said = Size(pending=(self.made.name,)) if self.made.name in self.found.made_by else NO_SIZE
+        said = Size(pending=(self.dataset.name,)) if self.dataset.name in self.entries.made_by else NO_SIZE
         return size + said + Size(most=TOLD_AGAIN, messages=2)
 
     def _tree(self, walk: Walk) -> Mapping[str, Any]:

@@ -120,7 +120,7 @@ def _of_case(plan: Plan, source: CaseSource, lookup: Lookup, case: Case) -> Iter
         )
         note(found)
 
-    foresight = ForecastDriver(PlanContext(plan, source.sources), read=read)
+    foresight = ForecastDriver(PlanContext(plan, source.sources), on_reply_read=read)
     alike = frozenset(lookup.bound_treatments[case.scenario.name])
     foresight.of(case, lookup.units(case, alike), {}, {})
     for found in _embedded(plan, foresight, case):
@@ -139,7 +139,7 @@ def _embedded(plan: Plan, foresight: ForecastDriver, case: Case) -> Iterator[Pro
     reply is replaced by its name."""
     for _, step, names, fate in foresight.embedding.values():
         told = arms_of(case.scenario).get((step.name, step.fingerprint), "")
-        for measure in foresight.world.chooser.parted(step).measures:
+        for measure in foresight.world.chooser.split(step).measures:
             if not measure.embeds or step.using is None:
                 continue
             try:

@@ -18,7 +18,7 @@ from tripos_runtime.program.units import StepCall
 
 @dataclass(frozen=True)
 class Earlier:
-    """An earlier run. `whole`: it finished and left out no item by choice."""
+    """An earlier run. `complete`: it finished and left out no item by choice."""
 
     run_id: str
     plan_text: str
@@ -27,7 +27,7 @@ class Earlier:
     roles: Mapping[str, tuple[str, ...]]
     scenarios: frozenset[str]
     """The scenarios of the run."""
-    whole: bool = True
+    complete: bool = True
     identities: Mapping[str, str] = field(default_factory=dict)
     """The identity behind the name of a model, if the name does not determine it."""
 
@@ -163,7 +163,7 @@ class _StepHistory:
     answering: frozenset[str] = frozenset()
     """The identities that name the replies of those models."""
     samples: int = 0
-    whole: bool = True
+    complete: bool = True
 
 
 @dataclass
@@ -172,7 +172,7 @@ class Reasons:
 
     plan: Plan
     history: History
-    _told: dict[Cause, _ReasonCounts] = field(default_factory=dict)
+    _counts: dict[Cause, _ReasonCounts] = field(default_factory=dict)
     _before: dict[tuple[str, str, str, str], _StepHistory] = field(default_factory=dict)
 
     def add(self, seen: ForecastCall, failed: str | None, times: int = 1) -> None:
@@ -187,13 +187,13 @@ class Reasons:
             for number in range(seen.unit.number, seen.unit.number + times):
                 causes[self.cause(seen, failed, number)] += 1
         for cause, calls in causes.items():
-            self._told.setdefault(cause, _ReasonCounts()).add(
+            self._counts.setdefault(cause, _ReasonCounts()).add(
                 case.scenario.name, seen.call.step.name, case.item_id, calls
             )
 
     def note(self, cause: Cause, scenario: str, step: str, times: int = 1) -> None:
         """Add `times` calls with this cause."""
-        self._told.setdefault(cause, _ReasonCounts()).add(scenario, step, "", times)
+        self._counts.setdefault(cause, _ReasonCounts()).add(scenario, step, "", times)
 
     def cause(self, seen: ForecastCall, failed: str | None, number: int | None = None) -> Cause:
         """Return why a call is made, for its unit's sample or another. Of several reasons, the most informative one
@@ -218,12 +218,12 @@ class Reasons:
         if isinstance(call.step, Ask | Converse) and number % call.step.samples >= before.samples:
             return Cause("samples", f"{before.samples} → {call.step.samples}")
         if case.item_id not in self.history.items.get(scenario.name, ()):
-            return Cause("items", "" if before.whole else "left")
+            return Cause("items", "" if before.complete else "left")
         return Cause("rest")
 
-    def told(self, items: Mapping[str, int]) -> tuple[Reason, ...]:
+    def ranked(self, items: Mapping[str, int]) -> tuple[Reason, ...]:
         """Return every reason, the most frequent first; `items` are the numbers of cases of each scenario."""
-        reasons = [self._reason(cause, told, items) for cause, told in self._told.items()]
+        reasons = [self._reason(cause, told, items) for cause, told in self._counts.items()]
         return tuple(sorted(reasons, key=lambda each: (-each.calls, each.text)))
 
     def _reason(self, cause: Cause, told: _ReasonCounts, items: Mapping[str, int]) -> Reason:
@@ -297,7 +297,7 @@ class Reasons:
             plans = [each.plan for each in _by_plan(same)]
             counts = [ask.samples for plan in plans if plan is not None for ask in _steps(plan, step.fingerprint)]
             samples = max(counts, default=step.samples)
-        return _StepHistory(None, frozenset(models), frozenset(answering), samples, all(each.whole for each in same))
+        return _StepHistory(None, frozenset(models), frozenset(answering), samples, all(each.complete for each in same))
 
     def _new_scenario(self, scenario: Scenario) -> Cause:
         newest = next(iter(self.history.earlier), None)

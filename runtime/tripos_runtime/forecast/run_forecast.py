@@ -106,7 +106,7 @@ class Forecast:
     """The models whose price is not known."""
     unmade: Mapping[str, int] = field(default_factory=dict)
     """The largest number of items that a scenario still has to get generated."""
-    taken: ReuseCounts = field(default_factory=ReuseCounts)
+    reuse: ReuseCounts = field(default_factory=ReuseCounts)
     """The reused calls whose reply is in another store."""
 
     @property
@@ -255,12 +255,12 @@ def forecast(
     return Forecast(
         lines=lines,
         estimates=taken,
-        reasons=watcher.reasons.told(watcher.items),
+        reasons=watcher.reasons.ranked(watcher.items),
         items=watcher.items,
         scores=watcher.scores,
         unpriced=tuple(model for model in models if prices.get(model) is None),
         unmade=watcher.unmade,
-        taken=watcher.adoption.taken,
+        reuse=watcher.adoption.reuse,
     )
 
 
@@ -282,14 +282,20 @@ class _ForecastBuilder:
         # Only the lookup's units are needed: nothing is claimed.
         self.lookup = Lookup(cast("Ledger", ledger), bound_treatments(chosen, plan, binding), binding)
         own = RunResults(
-            plan, binding.answering, chosen, lambda some: source.cases_of(some, selection.whole), self.lookup.units
+            plan,
+            binding.answering,
+            chosen,
+            lambda some: source.cases_of(some, selection.without_shards),
+            self.lookup.units,
         )
         self.adoption = ReplyReuse(cast("Ledger", ledger), own, claims=False, others=others)
-        held = ledger.held()
-        self.alike = {each.name: interchangeable(self.lookup.bound_treatments[each.name], held) for each in chosen}
+        held = ledger.fingerprints()
+        self.alike_treatments = {
+            each.name: interchangeable(self.lookup.bound_treatments[each.name], held) for each in chosen
+        }
         self.unmade_alike = {each.name: interchangeable(self.lookup.bound_treatments[each.name], ()) for each in chosen}
         """Results that were never made are not kept."""
-        self.vectors = ForecastVectors(ledger, binding.identities, others, self.adoption.taken)
+        self.vectors = ForecastVectors(ledger, binding.identities, others, self.adoption.reuse)
         self.foresight = ForecastDriver(PlanContext(plan, source.sources), vectors=self.vectors)
         self.reasons = Reasons(plan, history)
         self.arms = {scenario.name: arms_of(scenario) for scenario in chosen}
@@ -357,11 +363,11 @@ class _ForecastBuilder:
             self.unmade[scenario.name] = self.unmade.get(scenario.name, 0) + rows
             case = self.making.case(scenario, cell)
             alike = self.unmade_alike[scenario.name]
-            self.foresight.known = self.making.known(scenario)
+            self.foresight.known_fields = self.making.known_fields(scenario)
             found = self.foresight.of(case, self.lookup.units(case, alike), {}, {})
             for unit, step, names, fate in self.foresight.embedding.values():
                 self._count_vectors(scenario.name, unit, step, names, min(fate, CallCertainty.LIKELY), rows)
-            self.foresight.known = {}
+            self.foresight.known_fields = {}
             for seen in found:
                 if seen.fate not in OPEN:
                     continue
@@ -376,10 +382,10 @@ class _ForecastBuilder:
         self.foresight.adoption = self.adoption  # set after generation: prompts about ungenerated rows are unknown
         cases = self.source.cases(self.selection)
         while batch := list(itertools.islice(cases, self.lookup.at_once())):
-            units_of = [(case, self.lookup.units(case, self.alike[case.scenario.name])) for case in batch]
+            units_of = [(case, self.lookup.units(case, self.alike_treatments[case.scenario.name])) for case in batch]
             found = [(case, units, pairs_of(units)) for case, units in units_of]
             every = [part for _, units, pairs in found for part in units_and_pairs(units, pairs)]
-            known = self._known(every)
+            known = self._statuses(every)
             kept = valid_statuses(every, known, self.ledger.rows)
             left = [split_case(units, pairs, kept).open for _, units, pairs in found]
             todo = [part for each in left for part in each]
@@ -417,7 +423,7 @@ class _ForecastBuilder:
                 else:
                     self._places[place].reused += 1
 
-    def _known(self, every: Sequence[Unit | Pair]) -> dict[str, str]:
+    def _statuses(self, every: Sequence[Unit | Pair]) -> dict[str, str]:
         """Return the status of every kept result of these units and pairs, by name."""
         wanted: dict[str, dict[str, None]] = {table: {} for table in TABLES}
         seen: set[str] = set()
@@ -491,7 +497,7 @@ class _ForecastBuilder:
     ) -> tuple[list[ForecastCall], Sequence[Unit], Collection[BoundTreatment]]:
         """Return the forecast calls of a case, its units, and the treatments whose first sample stands for all. Samples
         differ if replies may be adopted: there may be fewer than are wanted."""
-        alike = self.alike[case.scenario.name]
+        alike = self.alike_treatments[case.scenario.name]
         try:
             self.adoption.probing = bool(alike)
             return self.foresight.of(case, units, kept, rows), units, alike
@@ -510,8 +516,8 @@ class _ForecastBuilder:
         (model,) = unit.bound.retrieved[step.name]
         line = self.lines[self._where(scenario, step, step.using, model)]
         texts = self.vectors.of(step, model, names, self.foresight.world.chooser, fate)
-        line.reused += texts.there
-        for name, text in texts.asked.items():
+        line.reused += texts.stored
+        for name, text in texts.texts.items():
             self.embedded[name] = (line, fate, Size.of(text))
             line.load.add(fate, Size.of(text), {})
             self.reasons.note(Cause("never"), scenario, step.name)

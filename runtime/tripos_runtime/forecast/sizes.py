@@ -207,12 +207,12 @@ WHOLE = ("text", "value", "turns", "thinking", "raw")
 
 class SizedPlaceholders:
     """Placeholders for the pending parts of one prompt, whose expressions see `names`. They record the size of each
-    part. `known` has the known sizes of missing values, such as the prompts of steps to be asked, by path."""
+    part. `known_sizes` has the known sizes of missing values, such as the prompts of steps to be asked, by path."""
 
-    __slots__ = ("args", "known", "names", "outer", "parts", "waits")
+    __slots__ = ("args", "known_sizes", "names", "outer", "parts", "waits")
 
     def __init__(self, names: Mapping[str, Any], known: Known) -> None:
-        self.names, self.known = names, known
+        self.names, self.known_sizes = names, known
         self.args: Mapping[str, Expr] = {}
         """The expressions of a judge's arguments, which `outer` evaluates."""
         self.outer: SizedPlaceholders | None = None
@@ -262,7 +262,7 @@ class SizedPlaceholders:
 
     def inside(self, args: Mapping[str, Expr], names: Mapping[str, Any]) -> SizedPlaceholders:
         """Return the placeholders of a judge's prompt; their sizes are added to these."""
-        found = type(self)(names, self.known)
+        found = type(self)(names, self.known_sizes)
         found.args, found.outer, found.parts, found.waits = args, self, self.parts, self.waits
         return found
 
@@ -281,7 +281,7 @@ class SizedPlaceholders:
 
     def aside(self) -> SizedPlaceholders:
         """Return placeholders for a text that is not sent, but must be known before anything is."""
-        found = type(self)(self.names, self.known)
+        found = type(self)(self.names, self.known_sizes)
         found.waits = self.waits
         return found
 
@@ -340,8 +340,8 @@ class SizedPlaceholders:
 
     def _name(self, path: tuple[str, ...], waited: Unavailable) -> Size:
         for length in range(len(path), 0, -1):
-            if path[:length] in self.known:
-                return self.known[path[:length]]
+            if path[:length] in self.known_sizes:
+                return self.known_sizes[path[:length]]
         if self.outer is not None and path[0] in self.args:
             return self.outer.expression(self.args[path[0]])
         sided = path[0] in ("first", "second") and waited.step != path[0]  # a step may have such a name too

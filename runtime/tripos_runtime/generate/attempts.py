@@ -232,14 +232,14 @@ def _in_order(tree: Mapping[str, Any], ends: Collection[Path]) -> Iterator[Path]
 class DistinctTexts:
     """The texts that rows of a data set must be distinct from, read on first use."""
 
-    made: GeneratedDataset
+    dataset: GeneratedDataset
     sources: Sources
     _texts: dict[int, NearTexts[int]] = field(default_factory=dict)
 
     def rejection(self, number: int, names: Mapping[str, Any]) -> Rejection | None:
         """Return the rejection of a row by `distinct` number `number`, counted from 1, if any. `names` are the row's
         values. Raises `Unavailable` if there is nothing to compare."""
-        distinct = self.made.distinct[number - 1]
+        distinct = self.dataset.distinct[number - 1]
         near = self._near(number).find(evaluate(distinct.value, names))
         if near is None:
             return None
@@ -249,7 +249,7 @@ class DistinctTexts:
 
     def _near(self, number: int) -> NearTexts[int]:
         if number not in self._texts:
-            distinct = self.made.distinct[number - 1]
+            distinct = self.dataset.distinct[number - 1]
             texts = self._texts[number] = NearTexts(distinct.above)
             for place, text in enumerate(evaluate(distinct.others, self.sources.names)):
                 if isinstance(text, str):
@@ -399,14 +399,14 @@ class PreviousAttempt:
 @dataclass(frozen=True)
 class Attempt:
     """The result of an attempt: a row, or a rejection; with neither, a call or a Python function failed, and a later
-    run retries. `reply` is the author's, `names` are those of all replies, `asked` counts the steps that were asked.
-    `last`: another attempt would have the same result."""
+    run retries. `reply` is the author's, `names` are those of all replies, `asked_steps` counts the steps that were
+    asked. `last`: another attempt would have the same result."""
 
     row: dict[str, Any] | None = None
     rejection: Rejection | None = None
     reply: str | None = None
     names: tuple[str, ...] = ()
-    asked: int = 0
+    asked_steps: int = 0
     last: bool = False
 
 
@@ -414,30 +414,30 @@ class Attempt:
 class Attempts:
     """Makes attempts at the slots of one data set."""
 
-    made: GeneratedDataset
+    dataset: GeneratedDataset
     asker: Asker
     sources: Sources
     binding: RoleBinding
 
     @cached_property
-    def own(self) -> str:
+    def row_name(self) -> str:
         """The name of the row in expressions."""
-        return self.made.name.rpartition(".")[2]
+        return self.dataset.name.rpartition(".")[2]
 
     @property
     def asks(self) -> tuple[Ask, ...]:
         """The steps that ask somebody."""
-        return self.made.asks
+        return self.dataset.asks
 
     @cached_property
     def author(self) -> Ask | None:
         """The step that writes the row, if any."""
-        return next((step for step in self.made.steps if isinstance(step, Ask)), None)
+        return next((step for step in self.dataset.steps if isinstance(step, Ask)), None)
 
     @property
-    def written(self) -> bool:
+    def can_vary(self) -> bool:
         """True if another attempt can give another row: somebody writes it, or chooses paths for it."""
-        return any(isinstance(step, Ask | Walk) for step in self.made.steps)
+        return any(isinstance(step, Ask | Walk) for step in self.dataset.steps)
 
     @property
     def questions(self) -> Questions:
@@ -447,17 +447,17 @@ class Attempts:
     @cached_property
     def due(self) -> CheckSchedule:
         """The schedule of checks."""
-        return CheckSchedule.of(self.made)
+        return CheckSchedule.of(self.dataset)
 
     @cached_property
-    def others(self) -> DistinctTexts:
+    def distinct_texts(self) -> DistinctTexts:
         """The texts that rows must be distinct from."""
-        return DistinctTexts(self.made, self.sources)
+        return DistinctTexts(self.dataset, self.sources)
 
     @cached_property
     def makers(self) -> tuple[str, ...]:
         """The makers of the data sets that are read; they are part of the name of every reply."""
-        return generators_of(self.sources.plan, data_sets_read(self.made), self.binding.answering)
+        return generators_of(self.sources.plan, data_sets_read(self.dataset), self.binding.answering)
 
     def language(self, slot: RowSlot) -> str:
         """Return the language in which the makers of the row are asked."""
@@ -470,20 +470,20 @@ class Attempts:
     def first_row(self, slot: RowSlot) -> dict[str, Any]:
         """Return the row before anybody was asked."""
         row: dict[str, Any] = {}
-        if self.made.alias is not None:
-            row |= slot.source if isinstance(slot.source, Mapping) else {self.made.alias: slot.source}
+        if self.dataset.alias is not None:
+            row |= slot.source if isinstance(slot.source, Mapping) else {self.dataset.alias: slot.source}
         return row | dict(slot.cell)
 
     def names_at(self, slot: RowSlot, row: dict[str, Any]) -> dict[str, Any]:
         """Return the values of a slot and its row in expressions."""
-        names = {**slot.cell, **self.sources.names, self.own: row}
-        return names if self.made.alias is None else {**names, self.made.alias: slot.source}
+        names = {**slot.cell, **self.sources.names, self.row_name: row}
+        return names if self.dataset.alias is None else {**names, self.dataset.alias: slot.source}
 
     def names_of(self, slot: RowSlot, number: int, before: PreviousAttempt | None) -> list[str]:
         """Return the names of the replies that an attempt builds on, as far as they are known before it."""
         upstream = _built_on(before)
         names: list[str] = []
-        for step in self.made.steps:
+        for step in self.dataset.steps:
             if isinstance(step, Walk):
                 break
             if not isinstance(step, Derived):
@@ -494,11 +494,11 @@ class Attempts:
         """Make attempt `number`, counted from 0, at a slot. Raises `Unasked` if it needs a missing reply and nobody may
         be asked, and the errors of callers."""
         if self.asker.on_attempt is not None:
-            self.asker.on_attempt(self.made.name, slot.place, number)
+            self.asker.on_attempt(self.dataset.name, slot.place, number)
         program = _RunningAttempt(self, slot, number, before).go()
         attempt: Attempt = await self.asker.drive(program, found)
         if attempt.row is None and attempt.rejection is None:
-            self.asker.whole = False
+            self.asker.complete = False
         return attempt
 
     def messages(
@@ -520,8 +520,8 @@ class Attempts:
             slot.place,
             ask,
             ask is self.author,
-            self.made.name,
-            place_of(self.made),
+            self.dataset.name,
+            place_of(self.dataset),
             item,
             slot.cell,
             self.language(slot),
@@ -535,7 +535,7 @@ class Attempts:
     def binding_of(self, fingerprint: str) -> str:
         """Return the binding of the replies to a step, or of the outcomes of slots."""
         if fingerprint not in self._bindings:
-            found = generation_binding(self.sources.plan, self.made, fingerprint, self.binding.answering)
+            found = generation_binding(self.sources.plan, self.dataset, fingerprint, self.binding.answering)
             self._bindings[fingerprint] = found
         return self._bindings[fingerprint]
 
@@ -553,11 +553,11 @@ class _RunningAttempt:
         self.names = attempts.names_at(slot, self.row)
         self.reply: str | None = None
         self.replies: tuple[str, ...] = ()
-        self.asked = 0
+        self.asked_steps = 0
 
     def go(self) -> MakingProgram:
         """Return the program of the attempt; its result is the `Attempt`."""
-        made = self.attempts.made
+        made = self.attempts.dataset
         try:
             rejection = self._required(0)
             for place, step in enumerate(made.steps, 1):
@@ -565,15 +565,15 @@ class _RunningAttempt:
                     break
                 rejection = (yield from self._step(step)) or self._required(place)
         except _NoReply:
-            return Attempt(names=self.replies, asked=self.asked + 1)
+            return Attempt(names=self.replies, asked_steps=self.asked_steps + 1)
         except Unavailable as reason:
             if reason.status in RETRIED_NEXT_RUN:
-                return Attempt(names=self.replies, asked=self.asked)
+                return Attempt(names=self.replies, asked_steps=self.asked_steps)
             rejection = Rejection("no_value", {"error": str(reason)})
         if rejection is not None:
-            return Attempt(None, rejection, self.reply, self.replies, self.asked, self._is_last(rejection))
+            return Attempt(None, rejection, self.reply, self.replies, self.asked_steps, self._is_last(rejection))
         return Attempt(
-            {each.name: self.row[each.name] for each in made.fields}, None, self.reply, self.replies, self.asked
+            {each.name: self.row[each.name] for each in made.fields}, None, self.reply, self.replies, self.asked_steps
         )
 
     def _step(self, step: Ask | Walk | Derived | Verify) -> MakingProgram:
@@ -604,7 +604,7 @@ class _RunningAttempt:
     def _walk(self, step: Walk) -> MakingProgram:
         """Walk down a tree. The walker is told of the previous attempt if nobody else writes the row."""
         tell, tree = self.attempts.author is None, self.names[TREES][step.tree]
-        lane, start = (step.ask.role, self.attempts.made.name), self._start(step, tree)
+        lane, start = (step.ask.role, self.attempts.dataset.name), self._start(step, tree)
 
         def choose(path: tuple[str, ...], branches: list[str]) -> MakingProgram:
             if path != start:  # one call was planned; further ones are added as nodes are reached
@@ -620,7 +620,7 @@ class _RunningAttempt:
 
         walked = yield from walk(tree, choose, start)
         self.replies = (*self.replies, *walked.replies)
-        self.asked += 1
+        self.asked_steps += 1
         if not walked.replies:
             yield PlannedCalls(lane, -1)
         if walked.unknown is not None:
@@ -639,7 +639,7 @@ class _RunningAttempt:
         """Return the answer to a step; later steps build on it."""
         answer, name = yield from self._ask(ask, self.slot.name, self.names, tell=tell)
         self.replies = (*self.replies, name)
-        self.asked += 1
+        self.asked_steps += 1
         return answer
 
     def _ask(
@@ -660,7 +660,7 @@ class _RunningAttempt:
         own = attempts.questions.of(ask, call.language, names)
         sent = attempts.messages(ask, self.slot, names)
         if tell and self.before is not None:
-            sent = (*sent, *self._told(self.before, call.language))
+            sent = (*sent, *self._history(self.before, call.language))
         answer = yield GenerationNeed(call, sent, question or own, node)
         if isinstance(answer, Unavailable):
             raise NobodyAsked
@@ -668,8 +668,8 @@ class _RunningAttempt:
             raise _NoReply
         return (answer if answer.status in (OK, TRUNCATED) else replace(answer, value=None)), call.name
 
-    def _told(self, before: PreviousAttempt, language: str) -> tuple[Message, ...]:
-        said = retry_note(before.rejection.known_as, language, self.number + 1, self.attempts.made.retries + 1)
+    def _history(self, before: PreviousAttempt, language: str) -> tuple[Message, ...]:
+        said = retry_note(before.rejection.known_as, language, self.number + 1, self.attempts.dataset.retries + 1)
         earlier = () if before.reply is None else (Message("assistant", unmarked(before.reply)),)
         return (*earlier, Message("user", unmarked(said)))
 
@@ -678,7 +678,7 @@ class _RunningAttempt:
             if not evaluate(expr, self.names):
                 return Rejection("require", {"number": number})
         for number in self.attempts.due.compared.get(place, ()):
-            rejection = self.attempts.others.rejection(number, self.names)
+            rejection = self.attempts.distinct_texts.rejection(number, self.names)
             if rejection is not None:
                 return rejection
         return None
@@ -686,7 +686,7 @@ class _RunningAttempt:
     def _is_last(self, rejection: Rejection) -> bool:
         """Return true if another attempt is pointless, since a row that nobody wrote stays the same. A role that reads
         it is asked again only if its reply was unusable: asking until it agrees would not be a review."""
-        return not self.attempts.written and (rejection.reason != "unverified" or not self.replies)
+        return not self.attempts.can_vary and (rejection.reason != "unverified" or not self.replies)
 
 
 class _NoReply(Exception):

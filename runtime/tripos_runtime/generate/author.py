@@ -132,7 +132,7 @@ class Asker:
     work: Listing
     run_id: str
     now: Callable[[], datetime]
-    whole: bool = True
+    complete: bool = True
     """True if nothing failed that a later run would retry."""
     on_reused: Callable[[GenerationCall], None] | None = None
     on_unasked: Callable[[GenerationNeed], None] | None = None
@@ -182,7 +182,7 @@ class Asker:
         if name in entries.rows:
             if self.on_reused is not None:
                 self.on_reused(call)
-            return self._kept(answer_of(entries.rows[name], question), call)
+            return self._keep(answer_of(entries.rows[name], question), call)
         request = question.digest(call.identity, sent, call.number)
         there = None if name in entries.drafts else self._find_reuse(call, request)
         if self.callers is None:
@@ -217,7 +217,7 @@ class Asker:
         self.tally.count(call.lane, call.model, answer)
         self.tally.samples[answer.status] += 1
         if answer.status in RETRIED_NEXT_RUN:
-            self.whole = False
+            self.complete = False
         else:
             self.work.add([name])
         return answer
@@ -242,7 +242,7 @@ class Asker:
         if there.draft is not None and there.columns["reused_from"] is not None:
             rows["drafts"] = [self._draft(row, call.name, draft_of(there.draft))]
         self.ledger.keep(rows)
-        self.adoption.kept(there)
+        self.adoption.record_kept(there)
         self.tally.adopt(call.lane, call.model, answer, there)
         self.tally.samples[answer.status] += 1
         self.work.add([call.name])
@@ -257,7 +257,7 @@ class Asker:
             rows = [{"run_id": self.run_id, "scenario": place, "made_id": name} for name in new]
             self.ledger.keep({"run_slots": rows})
 
-    def _kept(self, answer: Answer, call: GenerationCall) -> Answer:
+    def _keep(self, answer: Answer, call: GenerationCall) -> Answer:
         self.tally.reused[call.lane] += 1
         self.tally.samples[answer.status] += 1
         self.work.add([call.name])

@@ -93,7 +93,7 @@ class Cell:
     """True if a slot before `turn` is open, so that later decisions may change."""
 
     def __post_init__(self) -> None:
-        self._unique: tuple[Expr, ...] = self.attempts.made.unique
+        self._unique: tuple[Expr, ...] = self.attempts.dataset.unique
         self._pools = [AcceptedValues() for _ in self._unique]
         self._rows: set[str] = set()
         self._names: dict[int, str] = {}
@@ -192,7 +192,7 @@ class Maker:
     """Generates the rows of one data set. `open` counts slots without an outcome, because calls failed or nobody was
     asked."""
 
-    made: GeneratedDataset
+    dataset: GeneratedDataset
     source: SlotSource
     attempts: Attempts
     asker: Asker
@@ -215,7 +215,7 @@ class Maker:
 
     async def make(self, places: Collection[int] | None) -> None:
         """Generate the rows of the slots at these places, or of all. Raises the errors of callers."""
-        made = self.made
+        made = self.dataset
         self.tally = self.asker.tally.making(made.name)
         self.tally.asks = self._asks
         groups: dict[str, list[RowSlot]] = {}
@@ -272,11 +272,11 @@ class Maker:
         if self._asks and self.asker.callers is not None:
             asker = self.asker
             row = {"run_id": asker.run_id, "benchmark": asker.plan.benchmark.name, "created_at": asker.now()}
-            row["binding"] = self.attempts.binding_of(self.made.fingerprint)
+            row["binding"] = self.attempts.binding_of(self.dataset.fingerprint)
             models = [self.attempts.binding.answering[ask.role][0] for ask in self.attempts.asks]
             # An outcome that may change after a failed call is retried is not kept yet.
             settled = [outcome for state, outcome in block.outcomes if not state.unsettled]
-            asker.enlist(place_of(self.made), keep_outcomes(asker.ledger, self.made, models, settled, row))
+            asker.enlist(place_of(self.dataset), keep_outcomes(asker.ledger, self.dataset, models, settled, row))
             for key in keys:
                 self.asker.ledger.release(key)
 
@@ -304,18 +304,18 @@ class Maker:
 
     def _looked_up(self, block: _Block, state: SlotState) -> LedgerEntries:
         """Return the ledger's replies for an attempt, looked up together with those of the next ones."""
-        if state.slot.place not in block.found:
+        if state.slot.place not in block.entries:
             states = [state, *(each for _, each in itertools.islice(block.queue, BLOCK - 1))]
-            states = [each for each in states if each.slot.place not in block.found]
+            states = [each for each in states if each.slot.place not in block.entries]
             wanted = [name for each in states for name in self.attempts.names_of(each.slot, each.attempts, each.before)]
             found = find_entries(self.asker.ledger, wanted) if wanted else LedgerEntries()
-            block.found |= dict.fromkeys((each.slot.place for each in states), found)
-        return block.found.pop(state.slot.place)
+            block.entries |= dict.fromkeys((each.slot.place for each in states), found)
+        return block.entries.pop(state.slot.place)
 
     def _take_in(self, block: _Block, cell: Cell, state: SlotState, attempt: Attempt | None) -> None:
         """Record the result of an attempt, and decide the slots that waited for it."""
         state.attempts += 1
-        self._skip(0 if attempt is None else attempt.asked)
+        self._skip(0 if attempt is None else attempt.asked_steps)
         if attempt is None or (attempt.row is None and attempt.rejection is None):
             self._leave_open(state)
         else:
@@ -328,7 +328,7 @@ class Maker:
                 if isinstance(found, Candidate):
                     cell.wait(state, found)
                 elif found is not None:
-                    same_again = attempt.row is not None and not self.attempts.written
+                    same_again = attempt.row is not None and not self.attempts.can_vary
                     self._reject(block, cell, state, found, last=attempt.last or same_again)
         self._decide(block, cell)
 
@@ -356,9 +356,9 @@ class Maker:
         state.rejections.append(rejection)
         state.before = PreviousAttempt(rejection, state.reply, state.names)
         self.tally.rejected[rejection.reason] += 1
-        if state.attempts <= self.made.retries and not last:
+        if state.attempts <= self.dataset.retries and not last:
             for ask in self.attempts.asks:
-                self.asker.tally.planned[ask.role, self.made.name] += 1
+                self.asker.tally.planned[ask.role, self.dataset.name] += 1
             block.queue.append((cell, state))
         else:
             state.ended = True
@@ -366,9 +366,9 @@ class Maker:
     def _stays(self, rejection: Rejection) -> bool:
         """Return true if another attempt would be rejected too. A row that repeats another does so in everything that
         nobody wrote; the walker is not asked for another path, and is not told of the other row."""
-        if rejection.reason == "duplicate" and "number" not in rejection.told and self.attempts.author is None:
+        if rejection.reason == "duplicate" and "number" not in rejection.details and self.attempts.author is None:
             return True
-        return not self.attempts.written
+        return not self.attempts.can_vary
 
     def _leave_open(self, state: SlotState) -> None:
         """Record that a slot has no outcome."""
@@ -392,7 +392,7 @@ class Maker:
     def _skip(self, replies: int) -> None:
         """Count the remaining calls of an attempt as skipped, after `replies` replies."""
         for ask in self.attempts.asks[replies:]:
-            self.asker.tally.skipped[ask.role, self.made.name] += 1
+            self.asker.tally.skipped[ask.role, self.dataset.name] += 1
 
     def _claimed(self, key: str) -> bool:
         return self.asker.callers is None or self.asker.ledger.claim(key, later=True)
@@ -403,7 +403,7 @@ class Maker:
 
     @property
     def _about(self) -> str:
-        return self.attempts.asks[0].fingerprint if self.attempts.asks else self.made.name
+        return self.attempts.asks[0].fingerprint if self.attempts.asks else self.dataset.name
 
 
 @dataclass
@@ -413,7 +413,7 @@ class _Block:
 
     cells: list[Cell]
     queue: deque[tuple[Cell, SlotState]] = field(default_factory=deque)
-    found: dict[int, LedgerEntries] = field(default_factory=dict)
+    entries: dict[int, LedgerEntries] = field(default_factory=dict)
     under_way: int = 0
     waiting: list[asyncio.Future[None]] = field(default_factory=list)
     outcomes: list[tuple[SlotState, Outcome]] = field(default_factory=list)
@@ -484,9 +484,9 @@ class DataMaker:
     _asker: Asker | None = None
     _places: dict[str, frozenset[int] | None] = field(default_factory=dict)
     """The places of the slots of the data sets whose generation has begun."""
-    _whole: set[str] = field(default_factory=set)
+    _complete_datasets: set[str] = field(default_factory=set)
     """The data sets whose generation has ended."""
-    _kept: dict[str, PackedNames] = field(default_factory=dict)
+    _stored_names: dict[str, PackedNames] = field(default_factory=dict)
     """The names of the replies behind the rows of each data set, as far as the ledger has them."""
 
     async def make(self) -> None:
@@ -500,29 +500,29 @@ class DataMaker:
         asker.adoption, asker.on_attempt = self.adoption, self.on_attempt
         asker.on_reused, asker.on_unasked = self.reused, self.unasked
         if self.adoption is not None:
-            self.adoption.own.making = self
+            self.adoption.run_results.making = self
         for name in choice.order:
-            if name in sources.made.frozen:
+            if name in sources.generated.frozen:
                 continue
             self._places[name] = choice.places(name)
             attempts = Attempts(slots.by_name[name], asker, sources, self.binding)
             maker = self.makers[name] = self._maker(attempts, self.workers)
-            sources.made.rows[name] = maker.rows
+            sources.generated.rows[name] = maker.rows
             await maker.make(self._places[name])
-            self._whole.add(name)
+            self._complete_datasets.add(name)
             if self.on_made is not None:
                 self.on_made(attempts)
             if self.callers is None and maker.open:
                 choice.unsure.add(name)
         for scenario in self.selection.chosen(self.plan):
-            if scenario.rows is not None and scenario.rows.dataset in self.makers.keys() | sources.made.frozen:
+            if scenario.rows is not None and scenario.rows.dataset in self.makers.keys() | sources.generated.frozen:
                 chosen = choice.chosen(scenario)
                 if chosen is not None:
-                    sources.made.chosen[scenario.name] = chosen
+                    sources.generated.chosen[scenario.name] = chosen
 
     def _maker(self, attempts: Attempts, workers: int) -> Maker:
         return Maker(
-            attempts.made,
+            attempts.dataset,
             self.source.slots,
             attempts,
             attempts.asker,
@@ -536,20 +536,20 @@ class DataMaker:
     def pending(self) -> frozenset[str]:
         """Return the data sets whose rows are not all generated yet."""
         order = () if self.choice is None else self.choice.order
-        return frozenset(order) - self._whole - self.source.sources.made.frozen
+        return frozenset(order) - self._complete_datasets - self.source.sources.generated.frozen
 
     def has(self, dataset: str, name: str) -> bool:
         """Return true if a reply belongs to the rows of a data set, or if this is not known yet, as for a later data
         set."""
         if dataset not in self._places:
             return dataset in self.pending
-        if dataset not in self._kept:
-            self._kept[dataset] = PackedNames(self._named(dataset))
-        return name in self._kept[dataset]
+        if dataset not in self._stored_names:
+            self._stored_names[dataset] = PackedNames(self._named(dataset))
+        return name in self._stored_names[dataset]
 
     def forget(self) -> None:
         """Read the kept rows again, since there are more."""
-        self._kept.clear()
+        self._stored_names.clear()
 
     def _named(self, dataset: str) -> Iterable[str]:
         """Return the names of the replies behind the rows of a data set, and of the replies that are needed next, from
@@ -571,6 +571,6 @@ class DataMaker:
         run_synchronously(self.make())
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """True if nothing failed that a later run would retry."""
-        return self._asker is None or self._asker.whole
+        return self._asker is None or self._asker.complete

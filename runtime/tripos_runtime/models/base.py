@@ -99,7 +99,7 @@ class Request:
         return None if self.schema is None or _is_open(self.schema) else self.schema
 
     @property
-    def said(self) -> list[tuple[str, str]]:
+    def message_pairs(self) -> list[tuple[str, str]]:
         """The role and the content of every message, as the store keeps them.
 
         >>> Request("m", (Message("user", "2 + 2 ="),), plain=True, options=("4", "5")).said
@@ -111,7 +111,7 @@ class Request:
     @property
     def texts(self) -> list[str]:
         """Every text that the model reads; see `texts_read`."""
-        return texts_read(Message(*each) for each in self.said)
+        return texts_read(Message(*each) for each in self.message_pairs)
 
 
 def _is_open(schema: dict[str, Any]) -> bool:
@@ -137,7 +137,7 @@ class Reply:
     """The probabilities of the reply's tokens as `write_token_probabilities` writes them, if asked for and returned."""
     thinking: str | None = None
     """The thinking that the provider returned in separate fields."""
-    others: tuple[Reply, ...] = ()
+    further_choices: tuple[Reply, ...] = ()
     """The further replies to a request for several. Each has its own share of the usage and no further replies."""
 
     def with_usage_of(self, others_usage: Iterable[Reply]) -> Reply:
@@ -165,7 +165,7 @@ class Reply:
         >>> [(each.text, each.tokens_out) for each in every.samples(1)]
         [('a', 3)]
         """
-        every = (replace(self, others=()), *self.others)
+        every = (replace(self, further_choices=()), *self.further_choices)
         return (every[0].with_usage_of(every[wanted:]), *every[1:wanted]) if len(every) > wanted else every
 
 

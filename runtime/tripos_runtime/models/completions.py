@@ -147,7 +147,7 @@ def trimmed(reply: Reply) -> Reply:
     >>> trimmed(Reply(" It is so.\\n", "m", "stop", 1, 1, None)).text
     'It is so.'
     """
-    return replace(reply, text=reply.text.strip(), others=tuple(map(trimmed, reply.others)))
+    return replace(reply, text=reply.text.strip(), further_choices=tuple(map(trimmed, reply.further_choices)))
 
 
 class ContinuingModel(DirectModel):

@@ -112,7 +112,7 @@ class ComparingEmbedding:
             return Reply(repr(1.0 if blank == 2 else 0.0), self.model.name, "stop", 0, 0, 0.0)
         messages = tuple(Message("user", text) for text in texts)
         reply = await self.model.ask(Request(self.model.name, messages, Settings(max_tokens=0)))
-        both = [reply, *reply.others]
+        both = [reply, *reply.further_choices]
         if len(both) != 2:
             raise self._unfit(f"gave {len(both)} vectors for two texts")
         try:

@@ -50,7 +50,7 @@ USUAL_MB = 256
 
 
 class ReplyMemory:
-    """The memory for the replies of a run. `held` bytes are in use now; `most_held` is the maximum so far.
+    """The memory for the replies of a run. `bytes_in_use` bytes are in use now; `most_held` is the maximum so far.
 
     >>> memory = ReplyMemory(100 * MB)
     >>> with shared_reply_memory() as share:
@@ -64,7 +64,7 @@ class ReplyMemory:
 
     def __init__(self, most_bytes: int = USUAL_MB * MB) -> None:
         self.most_bytes = most_bytes
-        self.held = 0
+        self.bytes_in_use = 0
         self.most_held = 0
         self._growing: dict[ReplyShare, None] = {}
         """The calls whose replies have begun and are not complete, the oldest first."""
@@ -87,17 +87,19 @@ class ReplyMemory:
         """Return true if a call may hold `more` bytes: there must be room for the rest of the oldest call too. A call
         that is alone is always admitted."""
         first = next(iter(self._growing))
-        left_free = 0 if share is first else max(0, LARGEST_BYTES - first.held)
-        return self.held + more + left_free <= self.most_bytes or (share is first and self.held == share.held)
+        left_free = 0 if share is first else max(0, LARGEST_BYTES - first.bytes_in_use)
+        return self.bytes_in_use + more + left_free <= self.most_bytes or (
+            share is first and self.bytes_in_use == share.bytes_in_use
+        )
 
     def _add(self, share: ReplyShare, more: int) -> None:
-        share.held += more
-        self.held += more
-        self.most_held = max(self.most_held, self.held)
+        share.bytes_in_use += more
+        self.bytes_in_use += more
+        self.most_held = max(self.most_held, self.bytes_in_use)
 
     def _remove(self, share: ReplyShare, amount: int) -> None:
-        share.held -= amount
-        self.held -= amount
+        share.bytes_in_use -= amount
+        self.bytes_in_use -= amount
 
     def _admit(self) -> None:
         """Admit waiting calls that have room now, in the order of their arrival."""
@@ -116,12 +118,12 @@ class ReplyShare:
     """The bytes that one call holds of its run's memory. `deadlines` are its timeouts, which pause while it waits for
     room."""
 
-    __slots__ = ("_memory", "_token", "deadlines", "held")
+    __slots__ = ("_memory", "_token", "bytes_in_use", "deadlines")
 
     def __init__(self) -> None:
         self._memory: ReplyMemory | None = None
         self._token: Token[ReplyShare | None] | None = None
-        self.held = 0
+        self.bytes_in_use = 0
         self.deadlines: list[asyncio.Timeout] = []
 
     def __enter__(self) -> ReplyShare:
@@ -170,15 +172,15 @@ class ReplyShare:
         memory = self._memory
         if memory is not None:
             memory._growing.pop(self, None)
-            memory._remove(self, min(spare, self.held))
+            memory._remove(self, min(spare, self.bytes_in_use))
             memory._admit()
 
     def give_back(self) -> None:
         """Release everything: the reply was read, or there is none."""
         memory = self._memory
-        if memory is not None and (self.held or self in memory._growing):
+        if memory is not None and (self.bytes_in_use or self in memory._growing):
             memory._growing.pop(self, None)
-            memory._remove(self, self.held)
+            memory._remove(self, self.bytes_in_use)
             memory._admit()
 
 

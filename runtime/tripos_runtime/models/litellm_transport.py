@@ -321,7 +321,7 @@ class CarriedModel:
             reply = read_response(
                 response, self.name, self.price, own_price=self.own_price, tools=request.tools, words=finish_reasons
             )
-        self.most_samples = samples_given(1 + len(reply.others), request.samples, self.most_samples)
+        self.most_samples = samples_given(1 + len(reply.further_choices), request.samples, self.most_samples)
         return reply
 
     def _in_openai_form(self, url: str, body: bytes, headers: Mapping[str, str]) -> dict[str, Any] | None:

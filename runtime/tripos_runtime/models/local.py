@@ -332,7 +332,9 @@ class LocalLikelihoods(DirectModel):
                 message = f"`{self.name}` reads the option {option!r} as no token of its own"
                 raise ModelError("R0125", message, "part the options from the prompt: `answers after`", fatal=True)
             whole = all(isinstance(each["piece"], str) for each in pieces)
-            written = await (self._written(before, tokens) if whole else self._one_token_a_request(before, pieces))
+            written = await (
+                self._token_outputs(before, tokens) if whole else self._one_token_a_request(before, pieces)
+            )
             found.append(self._likelihood(option, tokens, written))
         read = sum(len(before) + each.tokens for each in found)
         return Reply(write_likelihoods(found), self.name, "stop", read, 0, 0.0)
@@ -342,7 +344,7 @@ class LocalLikelihoods(DirectModel):
         for line in (self._line, *self._lines.values()):
             await line.close()
 
-    async def _written(self, before: list[int], tokens: list[int]) -> list[dict[str, Any]]:
+    async def _token_outputs(self, before: list[int], tokens: list[int]) -> list[dict[str, Any]]:
         """Return the server's output for each token, generated in one request."""
         grammar = f"root ::= {' '.join(f'<[{token}]>' for token in tokens)}"
         told = await self._post("completion", prompt=before, n_predict=len(tokens), grammar=grammar, **ONE)

@@ -687,7 +687,7 @@ class MockModel:
     slots: int | None = None
     price: Price | None = FREE
     most_samples: int = 1
-    _asked: dict[str, int] = field(default_factory=dict)
+    _attempts: dict[str, int] = field(default_factory=dict)
 
     @property
     def endpoint(self) -> str:
@@ -746,7 +746,7 @@ class MockModel:
         # Equal requests have equal replies.
         other = Reply(text, self.name, "stop", 0, tokens_out, 0.0, logprobs=told)
         others = (other,) * (request.samples - 1)
-        return Reply(text, self.name, "stop", tokens_in, tokens_out, 0.0, logprobs=told, others=others)
+        return Reply(text, self.name, "stop", tokens_in, tokens_out, 0.0, logprobs=told, further_choices=others)
 
     async def close(self) -> None:
         """Do nothing."""
@@ -762,10 +762,10 @@ class MockModel:
             told = token_probabilities(request, text, f"{self.name} {number} {text}")
             tokens = 0 if replies else tokens_in, _tokens(text)
             replies.append(Reply(text, self.name, "stop", *tokens, 0.0, logprobs=told))
-        return replace(replies[0], others=tuple(replies[1:]))
+        return replace(replies[0], further_choices=tuple(replies[1:]))
 
     def _fail_first(self, key: str) -> None:
-        asked = self._asked[key] = self._asked.get(key, 0) + 1
+        asked = self._attempts[key] = self._attempts.get(key, 0) + 1
         if asked <= self.failures:
             raise ModelError("R0111", f"`{self.name}` answered with status 503", "try again", retryable=True)
 

@@ -88,7 +88,7 @@ class ReplayModel:
         tripos_runtime.models.base.ModelError: R0113: the recording `run-3fa9` has no such request to `openai/gpt-4o`
           help: its prompt, settings or row changed after the recording: record it again with the model itself
         """
-        said = request.said
+        said = request.message_pairs
         found = self.lookup.find(_key(request, said))
         if found is None and len(said) > 1 and said[-2][0] == ASSISTANT:
             found = self.lookup.find(_key(request, said[:-1]))  # a repair of an unreadable reply

@@ -342,7 +342,7 @@ def _reply(body: Mapping[str, Any], name: str, price: Price | None, own_price: b
         )
         for text, ending, each, probabilities, thought in zip(texts, endings, used, told, thoughts, strict=True)
     )
-    return replace(first, others=tuple(others)) if others else first
+    return replace(first, further_choices=tuple(others)) if others else first
 
 
 def _text(choice: Mapping[str, Any]) -> str:

@@ -308,11 +308,11 @@ class ServedReward:
         """Return the rewards of chats from one request, or of dialogues from one request each. Raises `ModelError`."""
         alone = self._form.dialogue
         if alone is None or not all(isinstance(chat[-1], DialogueTurn) for chat in chats):
-            return await self._asked(self._form.body(self._model, chats))
-        found = await asyncio.gather(*(self._asked(alone(self._model, chat)) for chat in chats))
+            return await self._request(self._form.body(self._model, chats))
+        found = await asyncio.gather(*(self._request(alone(self._model, chat)) for chat in chats))
         return [reward for each in found for reward in each]
 
-    async def _asked(self, body: Mapping[str, Any]) -> list[float]:
+    async def _request(self, body: Mapping[str, Any]) -> list[float]:
         try:
             answer = await self._line.post(orjson.dumps(body))
         except OSError as error:

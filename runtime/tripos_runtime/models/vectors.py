@@ -57,5 +57,11 @@ def replies_of(
         replies.append(Reply(to_text(vector), model_served, "stop", share, 0 if share is not None else None, free))
     first, *others = replies
     return Reply(
-        first.text, model_served, "stop", first.tokens_in, first.tokens_out, first.cost_usd, others=tuple(others)
+        first.text,
+        model_served,
+        "stop",
+        first.tokens_in,
+        first.tokens_out,
+        first.cost_usd,
+        further_choices=tuple(others),
     )

@@ -62,15 +62,15 @@ class ReplyReuse:
     """The search for replies that one run may adopt. Without `claims` nothing is claimed, since nothing is kept."""
 
     ledger: Ledger
-    own: RunResults
+    run_results: RunResults
     claims: bool = True
     others: OtherReplies = NO_OTHERS
     """The replies of other stores. A reply that has a name of this run is adopted under that name only."""
-    taken: ReuseCounts = field(default_factory=ReuseCounts)
+    reuse: ReuseCounts = field(default_factory=ReuseCounts)
     """The counts of replies adopted from other stores."""
     probing: bool = False
     """True if `ReuseFound` is raised when there is a reply to adopt."""
-    _taken: set[str] = field(default_factory=set)
+    _adopted: set[str] = field(default_factory=set)
     """The origins of the adopted replies."""
     _origins: dict[str, str] = field(default_factory=dict)
     _draws: dict[tuple[str, str], dict[str, Members]] = field(default_factory=dict)
@@ -89,23 +89,23 @@ class ReplyReuse:
             raise ReuseFound
         for origin in self._ranked(draws, wanted):
             if (
-                origin in self._taken
+                origin in self._adopted
                 or self._is_live(wanted, draws[origin], here)
                 or not self._claimed(origin, wanted, here)
             ):
                 continue
-            self._taken.add(origin)
+            self._adopted.add(origin)
             self._origins[wanted.name] = origin
             members = draws.pop(origin)
             members = [each for each in members if each.source is None] or members
             named = (each for each in members if each.row[KEYS[wanted.table]] == origin)
             row, draft, source = next(named, members[0])
             if source is not None:
-                self.taken.add(source.place, row)
+                self.reuse.add(source.place, row)
             return Adopted(row, draft, origin, source)
         return None
 
-    def kept(self, adopted: Adopted) -> None:
+    def record_kept(self, adopted: Adopted) -> None:
         """Record that an adopted reply was kept under its new name."""
         if self.claims:
             self.ledger.release(_claim(adopted.origin))
@@ -115,8 +115,8 @@ class ReplyReuse:
         if not self.ledger.refresh():
             return False
         self._draws.clear()
-        if self.own.making is not None:
-            self.own.making.forget()
+        if self.run_results.making is not None:
+            self.run_results.making.forget()
         return True
 
     def _ranked(self, draws: Mapping[str, Members], wanted: Wanted) -> list[str]:
@@ -147,14 +147,14 @@ class ReplyReuse:
                 found.append(_DrawRow(row, draft, OtherStore(*source)))
             for each in found:
                 origin = each.row["adopted_from"] or each.row[KEYS[wanted.table]]
-                if origin not in self._taken:
+                if origin not in self._adopted:
                     draws.setdefault(origin, []).append(each)
         return self._draws[place]
 
     def _is_live(self, wanted: Wanted, members: Members, here: CurrentCase) -> bool:
         for row, _, source in members:
             name = row[KEYS[wanted.table]]
-            if (source is None or name != wanted.name) and self.own.has(name, row, here):
+            if (source is None or name != wanted.name) and self.run_results.has(name, row, here):
                 return True
         return False
 
@@ -233,13 +233,13 @@ class RunResults:
     units: Callable[[Case], Sequence[Unit]]
     making: GenerationState | None = None
     """The generated data sets, once their generation has begun."""
-    _asked: dict[frozenset[str], _AskedNames] = field(default_factory=dict)
+    _names_by_question: dict[frozenset[str], _AskedNames] = field(default_factory=dict)
 
     def has(self, name: str, row: Row, here: CurrentCase) -> bool:
         """Return true if a result of the store belongs to this run; `here` is the current case."""
         print_ = row["fingerprint"]
-        if print_ in self._made:
-            datasets = self._made[print_].get(row["binding"], ())
+        if print_ in self._generated:
+            datasets = self._generated[print_].get(row["binding"], ())
             return any(self.making is None or self.making.has(each, name) for each in datasets)
         if print_ not in self._prints:
             return False
@@ -249,7 +249,7 @@ class RunResults:
         return print_ in asked.unknown or (row["item_id"] in asked.items and name in asked.names)
 
     @cached_property
-    def _made(self) -> Mapping[str, Mapping[str, Sequence[str]]]:
+    def _generated(self) -> Mapping[str, Mapping[str, Sequence[str]]]:
         """The generated data sets, by the fingerprints and the bindings of their questions."""
         found: dict[str, dict[str, list[str]]] = {}
         for made in self.plan.made:
@@ -265,14 +265,14 @@ class RunResults:
     def _names(self) -> _AskedNames:
         """Return what is asked about cases, as far as it is known before all rows are generated."""
         pending = frozenset() if self.making is None else self.making.pending
-        if pending not in self._asked:
+        if pending not in self._names_by_question:
             known = [each for each in self.scenarios if pending.isdisjoint(_rows_taken(each))]
             others = [each for each in self.scenarios if not pending.isdisjoint(_rows_taken(each))]
             unknown = {print_ for each in others for print_ in each.fingerprints}
             items = {case.item_id for case in self.cases(known)}
             names = PackedNames(name for case in self.cases(known) for name in names_of(self.units(case)))
-            self._asked[pending] = _AskedNames(items, names, unknown)
-        return self._asked[pending]
+            self._names_by_question[pending] = _AskedNames(items, names, unknown)
+        return self._names_by_question[pending]
 
 
 def _rows_taken(scenario: Scenario) -> set[str]:

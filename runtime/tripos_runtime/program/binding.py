@@ -226,7 +226,7 @@ class RoleBinding:
         return {role: tuple(map(self.identity_of, models)) for role, models in self.models.items()}
 
     @property
-    def every(self) -> tuple[str, ...]:
+    def all_models(self) -> tuple[str, ...]:
         """Every model once, sorted."""
         return tuple(sorted({model for models in self.models.values() for model in models}))
 

@@ -132,9 +132,9 @@ class ConversationEnded(NamedTuple):
     """Event: a conversation ended; how it ended, its turns, and the columns of usage of each turn."""
 
     talk: Conversation
-    told: Callable[[], Mapping[str, str]]
+    endings: Callable[[], Mapping[str, str]]
     turns: Dialogue
-    taken: Sequence[Mapping[str, Any]]
+    turn_usage: Sequence[Mapping[str, Any]]
     status: str
     ended: str
     error: str | None
@@ -142,21 +142,21 @@ class ConversationEnded(NamedTuple):
     @property
     def last(self) -> str:
         """The role that spoke last, or would have spoken next if the conversation failed."""
-        return self.talk.speaker(len(self.taken))
+        return self.talk.speaker(len(self.turn_usage))
 
 
 class ScoreResult(NamedTuple):
     """Event: the scores of a step, as value and status by title. A judge that chooses among names has a name as its
     value.
 
-    `judgement` is the reply that the scores are read from; `given` is the value of a column that is not a number;
+    `judgement` is the reply that the scores are read from; `label` is the value of a column that is not a number;
     `reason` says why there is no value."""
 
     step: Score | Column | Grade
     judgement: str | None
     evaluator: str | None
     values: Mapping[str, tuple[ScoreValue | None, str]]
-    given: str | None = None
+    label: str | None = None
     reason: str | None = None
     elements: str | None = None
     """The elements, if each element of a list is scored; `given` holds their scores then."""
@@ -327,20 +327,20 @@ class JudgePrompt:
     case: Case
     names: Mapping[str, Any]
     left_out: ClassVar[int] = 0
-    _made: Sent | Unavailable | None = None
+    _prompt: Sent | Unavailable | None = None
 
     def messages(self, placeholders: PromptPlaceholders | None = None) -> Sent:
         """See `Prompt.messages`."""
         if placeholders is not None:
             return self._messages(placeholders)
-        if self._made is None:
+        if self._prompt is None:
             try:
-                self._made = self._messages()
+                self._prompt = self._messages()
             except Unavailable as reason:
-                self._made = reason
-        if isinstance(self._made, Unavailable):
-            raise self._made
-        return self._made
+                self._prompt = reason
+        if isinstance(self._prompt, Unavailable):
+            raise self._prompt
+        return self._prompt
 
     def _messages(self, placeholders: PromptPlaceholders | None = None) -> Sent:
         metrics = self.world.questions.metrics(self.step)

@@ -310,7 +310,7 @@ class Collection:
         """Return the index of those texts, computed or read from the store on first use."""
         key = (kind, serialized_form(expr).model_dump_json())
         if key not in self._indexes:
-            self._indexes[key] = self._made(kind, [text or "" for text in self.texts(expr, names)])
+            self._indexes[key] = self._index_of(kind, [text or "" for text in self.texts(expr, names)])
         return self._indexes[key]
 
     def places(self, expr: Expr, value: Any, names: Mapping[str, Any]) -> list[int] | None:
@@ -332,7 +332,7 @@ class Collection:
                 found.append(None)
         return found
 
-    def _made(self, kind: str, texts: Sequence[str]) -> TextIndex:
+    def _index_of(self, kind: str, texts: Sequence[str]) -> TextIndex:
         maker = INDEXES[kind]
         if self.shelf is None or len(texts) < WORTH_KEEPING:
             return maker.of(texts)
@@ -446,24 +446,24 @@ class Chooser:
     """Searches the sources of a plan's retrieving steps."""
 
     shelf: IndexStore | None = None
-    _parted: dict[str, SplitRetrieval] = field(default_factory=dict)
+    _split: dict[str, SplitRetrieval] = field(default_factory=dict)
     _collections: dict[str, Collection] = field(default_factory=dict)
 
-    def parted(self, step: Retrieve) -> SplitRetrieval:
+    def split(self, step: Retrieve) -> SplitRetrieval:
         """Return the step in parts; computed once."""
-        if step.fingerprint not in self._parted:
+        if step.fingerprint not in self._split:
             measures = similarity_calls(step.by, step.alias)
             value = with_values(step.by, measures)
             takes = tuple(Ref(path=path) for path in sorted(paths_in(step.source)))
             source = digest([step.source.model_dump(mode="json"), step.alias])
             where = split_condition(step.where, step.alias)
-            self._parted[step.fingerprint] = SplitRetrieval(measures, value, where, takes, source)
-        return self._parted[step.fingerprint]
+            self._split[step.fingerprint] = SplitRetrieval(measures, value, where, takes, source)
+        return self._split[step.fingerprint]
 
     def collection(self, step: Retrieve, names: Mapping[str, Any]) -> Collection:
         """Return the collection that a step searches for a row. Raises `Unavailable` if it needs a value that an
         earlier step did not yield."""
-        parted = self.parted(step)
+        parted = self.split(step)
         key = digest([parted.source, [evaluate(each, names) for each in parted.takes]])
         if key not in self._collections:
             if len(self._collections) >= MOST_COLLECTIONS:
@@ -483,7 +483,7 @@ class Chooser:
         If elements are included, the order depends only on the elements and on their query, so that it reveals nothing
         else of the row. Raises `Unavailable` if it needs a value that an earlier step did not yield."""
         included = [element for expr in step.include for element in _included(evaluate(expr, names))]
-        parted, collection = self.parted(step), self.collection(step, names)
+        parted, collection = self.split(step), self.collection(step, names)
         found: list[Any] = []
         if collection.elements:
             taken = [

@@ -30,14 +30,14 @@ _at_once: ContextVar[bool] = ContextVar("at_once", default=False)
 class CaseState:
     """The rows of the ledger for one case, and the work that its units share: what several units need is asked once."""
 
-    kept: Mapping[str, str]
+    statuses: Mapping[str, str]
     """The status of each result of this case in the ledger, by name."""
     rows: Mapping[str, Row]
     drafts: Mapping[str, Row]
-    here: CurrentCase | None = None
+    case: CurrentCase | None = None
     """The current case, for the search for replies under other names."""
     answers: dict[str, asyncio.Future[Answer]] = field(default_factory=dict)
-    seen: set[str] = field(default_factory=set)
+    asked_names: set[str] = field(default_factory=set)
     reused: set[str] = field(default_factory=set)
     skipped: set[str] = field(default_factory=set)
     """Calls that the units so far skipped; another treatment may make them."""
@@ -45,7 +45,7 @@ class CaseState:
     """The messages of every step, by its fingerprint and the names of the replies that it builds on."""
     near: dict[tuple[str, ...], asyncio.Future[Any]] = field(default_factory=dict)
     """The similarities of vectors for retrieving steps, by the same key."""
-    found: dict[tuple[str, ...], Any] = field(default_factory=dict)
+    retrieved: dict[tuple[str, ...], Any] = field(default_factory=dict)
     """The results of every retrieving step, by the same key."""
     conditions: set[str] = field(default_factory=set)
     """The names of the rows written meanwhile that say that a condition held."""
@@ -55,7 +55,7 @@ class CaseState:
     def has_reply(self, name: str) -> bool:
         """Return true if the ledger has a reply of that name, not only a row that says that there was nothing to
         ask."""
-        status = self.kept.get(name)
+        status = self.statuses.get(name)
         return status is not None and status not in NOT_ASKED
 
     def is_sure(self, name: str, step: Ask | Converse | JudgedStep) -> bool:
@@ -64,7 +64,7 @@ class CaseState:
         if not step.condition:
             return True
         held = condition_id(name, step.condition)
-        return held in self.kept or held in self.conditions
+        return held in self.statuses or held in self.conditions
 
     def is_first_reuse(self, name: str) -> bool:
         """Return true if a reply of an earlier run is used for the first time."""
@@ -75,9 +75,9 @@ class CaseState:
 
     def first(self, name: str) -> bool:
         """Return true if this name occurs for the first time."""
-        if name in self.seen:
+        if name in self.asked_names:
             return False
-        self.seen.add(name)
+        self.asked_names.add(name)
         return True
 
     async def once(
@@ -88,7 +88,7 @@ class CaseState:
         loop = asyncio.get_running_loop()
         futures = {each: loop.create_future() for each in names}
         self.answers |= futures
-        self.seen.update(names)
+        self.asked_names.update(names)
         try:
             answers = await answering
         except BaseException as error:

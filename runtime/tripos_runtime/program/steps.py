@@ -333,20 +333,20 @@ class Systems:
     step: Converse
     case: Case
     names: Mapping[str, Any]
-    _made: dict[str, str] | None = None
+    _messages: dict[str, str] | None = None
 
     def __call__(self) -> dict[str, str]:
         """Return the system message of each role that has one. Raises `Unavailable` if a message needs a value that an
         earlier step did not yield."""
-        if self._made is None:
-            self._made = self._rendered("", None)
-        return self._made
+        if self._messages is None:
+            self._messages = self._rendered("", None)
+        return self._messages
 
     def question(self, role: str) -> Question:
         """Return the question that a role is asked in each of its turns."""
         return self.world.questions.turn(self.step, role, self.case.language, self.names)
 
-    def told(self, role: str, placeholders: PromptPlaceholders | None) -> dict[str, str]:
+    def messages_for(self, role: str, placeholders: PromptPlaceholders | None) -> dict[str, str]:
         """Return the system messages for a turn of `role`; `placeholders` replace pending replies."""
         try:
             return self()
@@ -394,16 +394,16 @@ class TurnPrompt:
         if placeholders is not None:
             said_by = self.talk.speaker
             turns = [*turns, *(Turn(speaker=said_by(each), text=placeholders.turn(step, each)) for each in later)]
-        return self._seen(turns, self.left_out, placeholders)
+        return self._messages(turns, self.left_out, placeholders)
 
     def shorter(self, left_out: int) -> tuple[int, Sent] | None:
         """See `Prompt.shorter`."""
         more = count_left_out(len(self.turns), left_out)
-        return None if more is None else (more, self._seen(self.turns, more))
+        return None if more is None else (more, self._messages(self.turns, more))
 
-    def _seen(self, turns: Dialogue, left_out: int, placeholders: PromptPlaceholders | None = None) -> Sent:
+    def _messages(self, turns: Dialogue, left_out: int, placeholders: PromptPlaceholders | None = None) -> Sent:
         role = self.role
-        told = self.systems.told(role, placeholders)
+        told = self.systems.messages_for(role, placeholders)
         begun = opening_text(self.systems.case.language) if role == self.talk.step.opens else None
         system = [Message("system", told[role])] if role in told else []
         return (*system, *(Message(*each) for each in dialogue_from_side(role, turns, begun, left_out)))
@@ -458,13 +458,13 @@ class PanelVerdict(NamedTuple):
 @dataclass(slots=True)
 class UnitProgram:
     """The program of a unit. `names` are the values that its expressions see; they grow step by step. Events are
-    appended to `out`. Units of one case share `found`, the retrieval results."""
+    appended to `out`. Units of one case share `retrieved`, the retrieval results."""
 
     world: PlanContext
     unit: Unit
     names: StepValues
     out: list[ProgramEvent] = field(default_factory=list)
-    found: Found = field(default_factory=dict)
+    retrieved: Found = field(default_factory=dict)
 
     def go(self, steps: Sequence[Step] | None = None) -> Program:
         """Return the program of the unit's steps, or of some of them."""
@@ -707,13 +707,13 @@ class UnitProgram:
             seen = yield from self._find(step, certain)
         if isinstance(seen, MissingValue):
             self.out.append(RetrievalEmpty(step, seen.status))
-        self.names.found(step, seen)
+        self.names.add_retrieved(step, seen)
 
     def _find(self, step: Retrieve, certain: bool) -> Program:
         """Return the result of a retrieving step; `MissingValue` if a value or a vector is missing."""
         key = (step.fingerprint, *self.unit.upstream([*step.needs, step.name]))
-        if certain and key in self.found:
-            return self.found[key]
+        if certain and key in self.retrieved:
+            return self.retrieved[key]
         values = {}
         if step.using is not None:
             values = yield SimilarityNeed(step, self.unit, self.names, key, certain)
@@ -721,12 +721,12 @@ class UnitProgram:
                 return MissingValue(step.name, values.status, values.reason)
         if not certain:
             return MissingValue(step.name, PENDING)
-        if key not in self.found:
+        if key not in self.retrieved:
             try:
-                self.found[key] = self.world.chooser.chosen(step, self.names.values, self.unit.case.fields, values)
+                self.retrieved[key] = self.world.chooser.chosen(step, self.names.values, self.unit.case.fields, values)
             except Unavailable as reason:
-                self.found[key] = MissingValue(step.name, reason.status, reason.reason)
-        return self.found[key]
+                self.retrieved[key] = MissingValue(step.name, reason.status, reason.reason)
+        return self.retrieved[key]
 
 
 def _about_one_list(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:

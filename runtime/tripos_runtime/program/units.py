@@ -438,9 +438,9 @@ class Unit:
         they read. The same call has one reply, whatever the conditions of the scores that use it."""
         # A result that builds on no reply depends on the row alone, so all compared models share it.
         replied = any(name not in self.bound.retrieved for name in step.judged)
-        return [*([] if replied else [self.case.item_id]), *self._shown(step)]
+        return [*([] if replied else [self.case.item_id]), *self._shown_media(step)]
 
-    def _shown(self, step: Grade | Verdict) -> list[str]:
+    def _shown_media(self, step: Grade | Verdict) -> list[str]:
         return [*self.upstream(step.judged), *self.bound.judged_makers[step.fingerprint]]
 
     def upstream(self, needs: Sequence[str]) -> list[str]:
@@ -479,7 +479,7 @@ class Unit:
 
     def imported_binding(self, step: Grade | Verdict) -> str:
         """Return the binding of judgements that are imported for a step, whoever gave them."""
-        return judgement_id(step.judgement, self.pattern._shown(step), "")
+        return judgement_id(step.judgement, self.pattern._shown_media(step), "")
 
     def last_reply(self, needs: Sequence[str]) -> str | None:
         """Return the name of the last reply that these steps yield; None if there is none."""

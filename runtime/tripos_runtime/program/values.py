@@ -117,7 +117,7 @@ class StepValues:
         found.values[DIVIDED] = {name: of for name, of in self.values.get(DIVIDED, {}).items() if name != verdict}
         return found
 
-    def found(self, step: Retrieve, value: Any) -> None:
+    def add_retrieved(self, step: Retrieve, value: Any) -> None:
         """Add the result of a retrieving step, whether it searched for a reply or for a value of the row."""
         if self._replies.isdisjoint(step.needs):
             self.values[step.name] = value

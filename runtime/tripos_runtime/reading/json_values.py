@@ -276,12 +276,12 @@ _STOOD_IN = re.compile(rf"{STAND_IN}(\d+){STAND_IN}")
 
 
 class NotExact(Exception):
-    """The reason why a reply is not exactly one JSON value. `found` is false if it contains none, not even a broken
+    """The reason why a reply is not exactly one JSON value. `has_json` is false if it contains none, not even a broken
     one."""
 
     def __init__(self, reason: str, *, found: bool = True) -> None:
         super().__init__(reason)
-        self.found = found
+        self.has_json = found
 
 
 def exact_json(text: str) -> Any:

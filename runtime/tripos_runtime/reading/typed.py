@@ -309,7 +309,7 @@ def _read_exactly(reader: _ValueReader, type: Type, text: str) -> ReadReply:
     try:
         return ReadReply(reader.reply(type, exact_json(text), whole=True))
     except NotExact as error:
-        if not error.found and is_refusal(text):
+        if not error.has_json and is_refusal(text):
             return ReadReply(None, REFUSED, "refused")
         return ReadReply(None, str(error), "parse_failure")
     except Unreadable as error:

@@ -513,7 +513,7 @@ class BatchQueue:
                 if not error.retryable or given_up:
                     raise
                 delay_s = error.retry_after_s or self._pauses.again_s
-            found = await self._found(batch, self._times.clock() + self._pauses.grace_s)
+            found = await self._find(batch, self._times.clock() + self._pauses.grace_s)
             if found is not None:
                 return found
             await self._times.sleep(delay_s)
@@ -521,13 +521,13 @@ class BatchQueue:
     async def _recover(self, batch: OpenBatch) -> None:
         """Find a batch whose submission another process did not see the end of."""
         age_s = (self._times.now() - batch.created_at).total_seconds()
-        found = await self._found(batch, self._times.clock() + max(0.0, self._pauses.grace_s - age_s))
+        found = await self._find(batch, self._times.clock() + max(0.0, self._pauses.grace_s - age_s))
         if found is None:
             self._book.close(batch, DROPPED, self._times.now(), "it was never submitted")
         else:
             self._book.submitted(batch, found, self._times.now())
 
-    async def _found(self, batch: OpenBatch, until: float) -> str | None:
+    async def _find(self, batch: OpenBatch, until: float) -> str | None:
         """Return the provider's id of a batch, searching at least until a time."""
         others = [each.batch_id for each in self._book.open if each.batch_id is not None]
         while True:

@@ -83,7 +83,7 @@ class BatchBook:
         self._endpoint = endpoint
         self._open: dict[str, OpenBatch] = {}
         self._closed: set[str] = set()
-        self._seen = 0
+        self._records = 0
         self._holders: dict[str, OpenBatch] = {}
         """The last batch that has each request."""
 
@@ -95,7 +95,7 @@ class BatchBook:
     def refresh(self, now: datetime, *, peek: bool = False) -> None:
         """Read the records of all processes, and forget batches whose replies have been deleted."""
         records = self._log.peek() if peek else self._log.load()
-        new, self._seen = records[self._seen :], len(records)
+        new, self._records = records[self._records :], len(records)
         for record in new:
             if record.model == self._model and self._endpoint in (record.endpoint, ""):
                 self._take(record)
@@ -106,7 +106,7 @@ class BatchBook:
         """Return the open batch that holds a request, if any."""
         return self._holders.get(request)
 
-    def held(self, batch: OpenBatch) -> int:
+    def request_count(self, batch: OpenBatch) -> int:
         """Return how many requests a batch holds."""
         return sum(self._holders.get(request) is batch for request in batch.requests)
 

@@ -101,7 +101,7 @@ class ObservedCosts:
         first = not self.count
         self.count += 1
         self._more_in = max(self._more_in, (reply.tokens_in or 0) - cost.sent)
-        received = sum(max(0, each.tokens_out or 0) for each in (reply, *reply.others))
+        received = sum(max(0, each.tokens_out or 0) for each in (reply, *reply.further_choices))
         replies = reply_count(cost, reply)
         self._more_out = max(self._more_out, math.ceil(received / replies) - cost.received)
         each_used = [math.ceil((amount or 0) / replies) for amount in used]
@@ -111,7 +111,7 @@ class ObservedCosts:
 
 def reply_count(cost: Cost, reply: Reply) -> int:
     """Return how many replies of a call arrived: a server that ignores `n` sends fewer, and others more."""
-    return min(cost.calls, 1 + len(reply.others))
+    return min(cost.calls, 1 + len(reply.further_choices))
 
 
 def highest_usd(price: Price, sent: int, received: int) -> float:
@@ -121,7 +121,7 @@ def highest_usd(price: Price, sent: int, received: int) -> float:
 
 def used_by(reply: Reply, price: Price | None) -> tuple[int | None, int | None]:
     """Return the money and the tokens that a reply and its further replies used, if known."""
-    replies = (reply, *reply.others)
+    replies = (reply, *reply.further_choices)
     tokens_in = [each.tokens_in for each in replies]
     tokens_out = [each.tokens_out for each in replies]
     tokens: int | None = None

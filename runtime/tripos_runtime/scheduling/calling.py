@@ -212,7 +212,7 @@ class _TokenAverage:
 
     def learn(self, request: Request, reply: Reply) -> int | None:
         """Record the usage of a reply, and return its tokens, if known."""
-        replies = (reply, *reply.others)
+        replies = (reply, *reply.further_choices)
         sent, received = [each.tokens_in for each in replies], [each.tokens_out for each in replies]
         if None in sent or None in received:
             return None

@@ -262,7 +262,7 @@ class Snapshot:
     retries: int
     state: State
 
-    def beside(self, other: Snapshot) -> Snapshot:
+    def combined_with(self, other: Snapshot) -> Snapshot:
         """Return the combined state of an endpoint that another process calls too; the worse state counts."""
         return Snapshot(
             self.endpoint,
@@ -340,7 +340,7 @@ class Gate:
         self._tickets = count()
         self._used = False
         self._wait_until = -math.inf
-        self._told = False
+        self._last_report = False
         self._alarm: asyncio.Task[None] | None = None
         self._alarm_at = math.inf
 
@@ -399,7 +399,7 @@ class Gate:
 
     def succeeded(self, epoch: int, shares: Shares, tokens: int, used: int | None) -> None:
         """Record a reply that used `used` tokens."""
-        self._heard()
+        self._note_reply()
         self.window.grow(self.in_flight)
         self._leave(epoch, shares, tokens, used)
 
@@ -408,7 +408,7 @@ class Gate:
         if error.code in NO_ANSWER and error.retryable and not error.broken:
             self._no_response(epoch, error)
         else:
-            self._heard()
+            self._note_reply()
             if error.code == RATE_LIMITED:
                 self.window.shrink(epoch)
         if error.retry_after_s:
@@ -420,14 +420,14 @@ class Gate:
         """Record a call that was cancelled by its caller. It says nothing about the endpoint."""
         self._leave(epoch, shares, tokens, None)
 
-    def _heard(self) -> None:
+    def _note_reply(self) -> None:
         self.answered = True
         if self.circuit.failures == 0:
             return
         now = self._clock()
         since = self.circuit.silent_since
         if self.circuit.answered(now) and since is not None:
-            self._told = False
+            self._last_report = False
             self.window.restart()
             self._notes(f"{self._names} answers again, after {duration(now - since)}")
 
@@ -520,11 +520,11 @@ class Gate:
             self._wake(min(probe_at if probe_at > now else now + 1.0, circuit.give_up_at))
 
     def _give_up(self) -> None:
-        if not self._told:
-            self._told = True
+        if not self._last_report:
+            self._last_report = True
             after = duration(self._patience_s)
             self._notes(f"{self._names} did not answer for {after}: its calls fail from now on (R0112)")
-        self.fail_waiting(self.gone)
+        self.fail_waiting(self.given_up_error)
 
     def fail_waiting(self, why: Callable[[], Exception]) -> None:
         """Raise an error in all waiting calls."""
@@ -532,7 +532,7 @@ class Gate:
             if not waiter.future.done():
                 waiter.future.set_exception(why())
 
-    def gone(self) -> ModelError | Stopped:
+    def given_up_error(self) -> ModelError | Stopped:
         """Return the error of a call to an endpoint that was given up."""
         message = f"{self._names} did not answer for {duration(self._patience_s)}"
         hint = "check the server and the network, and run again: kept replies are reused"

@@ -275,8 +275,8 @@ class Copies:
     def leaves(self) -> Mapping[Key, list[dict[Path, str]]]:
         """Every value of every record of every file that is read, as a text."""
         found: dict[Key, list[dict[Path, str]]] = {}
-        for key, table in self.tables.every.items():
-            seen = self.tables.seen[key]
+        for key, table in self.tables.all_files.items():
+            seen = self.tables.columns_read[key]
             records = ({name: value for name, value in each.items() if name in seen} for each in table.records)
             found[key] = [{path: canonical_text(value) for path, value in leaves_of(each)} for each in records]
         return found
@@ -323,7 +323,7 @@ class Copies:
     @cached_property
     def _groups(self) -> tuple[tuple[Key, ...], ...]:
         """The files that are read together, as parts of the same data sets."""
-        readers: dict[Key, list[str]] = {key: [] for key in self.tables.every}
+        readers: dict[Key, list[str]] = {key: [] for key in self.tables.all_files}
         for dataset in self.tables.plan.datasets:
             for key in self.tables.keys(dataset.name):
                 readers[key].append(dataset.name)
@@ -344,7 +344,7 @@ class Copies:
         same rows."""
         candidates = {path for _, other in pairs[:50] for path in self._at(other)}
         for candidate in sorted(candidates):
-            if own and (candidate[0] == column or candidate[0] in self._told(pairs)):
+            if own and (candidate[0] == column or candidate[0] in self._public_columns(pairs)):
                 continue
             values: list[str] = []
             for row, other in pairs:
@@ -358,9 +358,9 @@ class Copies:
                 if chance_bits(values) >= BITS:
                     yield candidate
 
-    def _told(self, pairs: list[tuple[Row, Row]]) -> set[str]:
+    def _public_columns(self, pairs: list[tuple[Row, Row]]) -> set[str]:
         """Return the columns that are public in addition to the secrets of these rows."""
-        return set().union(*(self.tables.told.get(key, frozenset()) for key in {row[0] for row, _ in pairs}))
+        return set().union(*(self.tables.public_columns.get(key, frozenset()) for key in {row[0] for row, _ in pairs}))
 
     def _aligned(self, group: tuple[Key, ...]) -> dict[Row, list[Row]]:
         """Return, for the rows of files that are read together, the rows of other files that contain their identifying
@@ -626,7 +626,7 @@ class JoinedRows:
             now = _key(record, names)
             if now == _key(before, names):
                 continue
-            found = self._found[dataset.name, place].get(now)
+            found = self._joined_columns[dataset.name, place].get(now)
             for column in self._added(key, number, join, names):
                 if found is not None:
                     record = {**record, column: found.get(column)}
@@ -642,7 +642,7 @@ class JoinedRows:
                 moved = any(file.sha256 in placement.files for file in join.files)
                 if not moved or any(file.sha256 not in self._by_digest for file in join.files):
                     continue
-                there = self._there(join, placement, records)
+                there = self._rows_by_join_key(join, placement, records)
                 for number, before in enumerate(self.tables[key].records, 1):
                     record = found.get(key, {}).get(number, before)
                     now = there.get(key_text(record.get(join.column)))
@@ -655,7 +655,7 @@ class JoinedRows:
                         found.setdefault(key, {})[number] = record
         return found
 
-    def _there(self, join: Join, placement: Placement, records: Records) -> Mapping[str | None, Record]:
+    def _rows_by_join_key(self, join: Join, placement: Placement, records: Records) -> Mapping[str | None, Record]:
         """Return the rows of a join's files in another world by their join keys."""
         found: dict[str | None, Record] = {}
         for file in join.files:
@@ -668,12 +668,12 @@ class JoinedRows:
     @cached_property
     def _by_digest(self) -> Mapping[str, Key]:
         """The files that a data set reads, by SHA-256."""
-        return {key[1]: key for key in self.tables.every}
+        return {key[1]: key for key in self.tables.all_files}
 
     def _added(self, key: Key, number: int, join: Join, names: tuple[str, ...]) -> Iterator[str]:
         """Yield the columns that a row has from a join and not by itself; secret ones are changed anyway."""
         secret = {each.column for each in self.tables.secrets.get(key, ())}
-        own = self._own[key][number - 1]
+        own = self._own_records[key][number - 1]
         yield from (each for each in join.columns if each not in secret and each not in names and own.get(each) is None)
 
     @cached_property
@@ -684,7 +684,7 @@ class JoinedRows:
         }  # fmt: skip
 
     @cached_property
-    def _own(self) -> Mapping[Key, list[Record]]:
+    def _own_records(self) -> Mapping[Key, list[Record]]:
         """The records of files with joins, without the joined columns."""
         found: dict[Key, list[Record]] = {}
         for dataset in {each.name: each for each in self._datasets.values()}.values():
@@ -694,7 +694,7 @@ class JoinedRows:
         return found
 
     @cached_property
-    def _found(self) -> Mapping[tuple[str, int], Mapping[JoinKey, Record]]:
+    def _joined_columns(self) -> Mapping[tuple[str, int], Mapping[JoinKey, Record]]:
         """For each join of a data set and each key, a record with the joined columns."""
         found: dict[tuple[str, int], dict[JoinKey, Record]] = {}
         for dataset in {each.name: each for each in self._datasets.values()}.values():

@@ -88,7 +88,7 @@ class RevealRecorder:
     """Evaluates `reveal` in one world to its value in the first world, which is the one being recorded if it is
     `noted`."""
 
-    shown: RevealedValues
+    revealed: RevealedValues
     is_recorded: bool
     narrow: bool = False
     """True if a `reveal` with `rows` has its value in this world."""
@@ -104,20 +104,20 @@ class RevealRecorder:
         """Return the value of a call, or why it has none."""
         if self.narrow and is_narrow(call):
             return value()
-        told = self.shown.text(call)
+        told = self.revealed.text(call)
         self._counts[self.about, told] += 1
         key = (self.about, told, self._counts[self.about, told])
-        if not self.is_recorded and key not in self.shown.values and self._counts[self.about, told] > 1:
+        if not self.is_recorded and key not in self.revealed.values and self._counts[self.about, told] > 1:
             key = (self.about, told, 1)  # a step that the first world did not run shows the value of another step
-        if self.is_recorded or key not in self.shown.values:
+        if self.is_recorded or key not in self.revealed.values:
             try:
                 found = value()
             except Unavailable as reason:
                 found = reason
             if self.is_recorded:
-                self.shown.values[key] = found
+                self.revealed.values[key] = found
         else:
-            found = self.shown.values[key]
+            found = self.revealed.values[key]
         if isinstance(found, Unavailable):
             raise found
         return found
@@ -243,13 +243,13 @@ class TrialRun:
     first: bool
     """True if it is the first world of a pair, which determines guesses and revealed values."""
     functions: Mapping[str, Callable[..., Any]]
-    shown: RevealedValues
+    revealed: RevealedValues
     guesses: Guesses = field(default_factory=dict)
     indexed: TrialRun | None = None
     """Another trial run with the same retrieval collections."""
     narrow: bool = False
     """True if `reveal(…, rows: N)` has its value in this world."""
-    seen: SeenRequests = field(default_factory=SeenRequests)
+    requests: SeenRequests = field(default_factory=SeenRequests)
     _at: UnitKey | None = None
     _about: Hashable = None
     _arms: tuple[tuple[str, str], ...] = ()
@@ -273,7 +273,7 @@ class TrialRun:
         silent = {scorer.role for scorer in plan.scorers if not scorer.writes}
         words = expected_words(plan)
         self.voices = {
-            name: ScriptedModel(role, name, self.script, self._told, words, role == self.compared, role in silent)
+            name: ScriptedModel(role, name, self.script, self._record, words, role == self.compared, role in silent)
             for role, each in names.items()
             for name in each
         }
@@ -305,12 +305,12 @@ class TrialRun:
         """Run the cases of scenarios at these places, by the name of the scenario; of generated data sets at most
         `limit` slots."""
         asyncio.run(self._go(scenarios, places, limit))
-        return self.seen
+        return self.requests
 
     async def _go(
         self, scenarios: Sequence[Scenario], places: Mapping[str, Collection[Place] | None], limit: int
     ) -> None:
-        self._revealing = RevealRecorder(self.shown, is_recorded=self.first, narrow=self.narrow)
+        self._revealing = RevealRecorder(self.revealed, is_recorded=self.first, narrow=self.narrow)
         with with_functions(self.functions), override_reveal(self._revealing):
             await self._make(scenarios, limit)
             for scenario in scenarios:
@@ -362,7 +362,7 @@ class TrialRun:
         if case.origin is not None and case.dataset in self.world.slots.by_name:
             place = made_at(self.world, *case.origin)
         self._at = UnitKey(case.scenario.name, place)
-        self.seen.units.setdefault(self._at, {})
+        self.requests.units.setdefault(self._at, {})
         self._about = place
         if self.first:
             self._know(place, case.dataset or "", case.fields)
@@ -392,10 +392,10 @@ class TrialRun:
         if self._begun is None or self._begun[0] is not part or self._begun[1] is not step:
             self._begun, self._step, self._turn = (part, step), step.name, 0
 
-    def _told(self, voice: ScriptedModel, request: Request) -> Sequence[Any]:
+    def _record(self, voice: ScriptedModel, request: Request) -> Sequence[Any]:
         """Record what the compared role receives; return what a role would guess."""
         if voice.compared and self._at is not None:
-            self._note(voice.name, (*request.said, *settings_told(request)))
+            self._note(voice.name, (*request.message_pairs, *settings_told(request)))
         return self.guesses.get(self._about, ()) if self.script.guesses_secrets else ()
 
     def _embedded(self, model: str, texts: Sequence[str]) -> None:
@@ -405,7 +405,7 @@ class TrialRun:
     def _note(self, model: str, sent: tuple[tuple[str, str], ...]) -> None:
         assert self._at is not None
         self._turn += 1
-        self.seen.units[self._at][SeenRequest(self._arms, self._sample, self._step, self._turn, model)] = sent
+        self.requests.units[self._at][SeenRequest(self._arms, self._sample, self._step, self._turn, model)] = sent
 
 
 class _Driver(LiveDriver):
@@ -454,7 +454,7 @@ def made_at(world: TrialWorld, dataset: str, place: int) -> Made:
 def change_made(attempts: Attempts, world: TrialWorld, change: SecretChange) -> None:
     """Change secrets that roles wrote in generated rows. The rows stay: the messages do not depend on the outcome of a
     row by its own secrets."""
-    made, kept = attempts.made, world.sources.made.rows
+    made, kept = attempts.dataset, world.sources.generated.rows
     secret = _written(made)
     if not secret:
         return
@@ -463,7 +463,7 @@ def change_made(attempts: Attempts, world: TrialWorld, change: SecretChange) -> 
         at = made_at(world, made.name, row.place)
         values = dict(row.values)
         for layer in (change.under, change):
-            if layer is None or not (layer.changes_row(at) if layer.made is None else at in layer.made):
+            if layer is None or not (layer.changes_row(at) if layer.generated is None else at in layer.generated):
                 continue
             for each in secret:
                 if layer.takes(each.name):
@@ -504,11 +504,11 @@ def _replacement(
 
 def _derive(attempts: Attempts, row: GeneratedRow, values: dict[str, Any], world: TrialWorld) -> None:
     """Compute again the fields that are computed from the row."""
-    filled = world.slots.filled(attempts.made, world.slots.slot_at(attempts.made, row.place))
+    filled = world.slots.filled(attempts.dataset, world.slots.slot_at(attempts.dataset, row.place))
     if filled is None:
         return
     names = attempts.names_at(filled, values)
-    for step in attempts.made.steps:
+    for step in attempts.dataset.steps:
         if isinstance(step, Derived) and step.name in values:
             try:
                 values[step.name] = evaluate(step.value, names)

@@ -52,13 +52,13 @@ class Script:
 
 @dataclass
 class ScriptedModel:
-    """One role's model and caller. `told` receives every request before it is answered, and returns what a compared
-    role would guess."""
+    """One role's model and caller. `on_request` receives every request before it is answered, and returns what a
+    compared role would guess."""
 
     role: str
     name: str
     script: Script
-    told: Callable[[ScriptedModel, Request], Sequence[Any]]
+    on_request: Callable[[ScriptedModel, Request], Sequence[Any]]
     words: Sequence[str] = ()
     """The words that the spec looks for in replies."""
     compared: bool = False
@@ -80,8 +80,8 @@ class ScriptedModel:
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply to a request. Raises `ModelError` if it refuses."""
-        guesses = self.told(self, request)
-        text = self._said(request, guesses)
+        guesses = self.on_request(self, request)
+        text = self._reply_text(request, guesses)
         told = token_probabilities(request, text, text)
         return Reply(text, self.name, "stop", 0, 0, 0.0, logprobs=told)
 
@@ -92,7 +92,7 @@ class ScriptedModel:
     async def close(self) -> None:
         """Do nothing."""
 
-    def _said(self, request: Request, guesses: Sequence[Any]) -> str:
+    def _reply_text(self, request: Request, guesses: Sequence[Any]) -> str:
         told = as_text([*request.messages, *(Message(TOOL, each) for each in request.tools)])
         told = "\n\n".join((told, *(text for _, text in settings_told(request))))
         dice = self.script.dice(self.name, told, request.number)
@@ -217,24 +217,24 @@ def expected_words(plan: Plan) -> list[str]:
 
 @dataclass
 class Vectors:
-    """Vectors of texts by their words, in place of embedding models. `told` receives what a model embeds."""
+    """Vectors of texts by their words, in place of embedding models. `on_embed` receives what a model embeds."""
 
-    told: Callable[[str, Sequence[str]], None]
-    _known: dict[str, Vector] = field(default_factory=dict)
+    on_embed: Callable[[str, Sequence[str]], None]
+    _vectors: dict[str, Vector] = field(default_factory=dict)
 
     async def vectors(self, model: str, texts: Sequence[str], lane: tuple[str, str]) -> list[Vector]:
         """See `Encoder.vectors`."""
-        self.told(model, texts)
+        self.on_embed(model, texts)
         return [self._vector(text) for text in texts]
 
     def _vector(self, text: str) -> Vector:
-        if text not in self._known:
+        if text not in self._vectors:
             vector = np.full(LENGTH, 0.01, np.float32)
             for word in text.casefold().split():
                 place = int.from_bytes(blake2b(word.encode("utf-8", "replace"), digest_size=4).digest()) % LENGTH
                 vector[place] += 1
-            self._known[text] = vector
-        return self._known[text]
+            self._vectors[text] = vector
+        return self._vectors[text]
 
 
 def placeholder_functions(plan: Plan, world: str) -> Mapping[str, Callable[..., Any]]:

@@ -45,13 +45,13 @@ MOST_WORDS = 20
 
 @dataclass(frozen=True)
 class SecretChange:
-    """Which secrets differ, and how: all, or those of `cells` and, in generated rows, of `made`. With `fields`, only
-    fields of these names."""
+    """Which secrets differ, and how: all, or those of `cells` and, in generated rows, of `generated`. With `fields`,
+    only fields of these names."""
 
     kind: Kind
     seed: int
     cells: frozenset[Cell] | None = None
-    made: frozenset[Made] | None = None
+    generated: frozenset[Made] | None = None
     fields: frozenset[str] | None = None
     under: SecretChange | None = None
     """How the world differs from the files if this changes nothing."""
@@ -104,7 +104,7 @@ class Changer:
     @cached_property
     def _joined_otherwise(self) -> Mapping[Key, tuple[Key, ...]]:
         """For every file the same file as read by other data sets that join other files to it."""
-        paths = {key: (each.file.path, key[1]) for key, each in self.tables.every.items()}
+        paths = {key: (each.file.path, key[1]) for key, each in self.tables.all_files.items()}
         return {key: tuple(each for each in paths if each != key and paths[each] == at) for key, at in paths.items()}
 
     def of_rows(self, rows: Collection[Row]) -> frozenset[Cell]:
@@ -151,7 +151,7 @@ class Changer:
             for layer in layers:
                 value = self.value(layer, cell, value)
             if self.tables.is_shared(key, column):
-                value = self._beside(key, column, was, value)
+                value = self._keep_public_parts(key, column, was, value)
             for place, at, path in ((key, number, (column,)), *self.copies_of(cell)):
                 before = found[place].get(at) or self.tables[place].records[at - 1]
                 found[place][at] = with_leaf(before, path, value)
@@ -194,7 +194,7 @@ class Changer:
             value = with_unread_parts(each, value, new_value(each, value, dice, self.axes, pool, lacks))
         return value
 
-    def _beside(self, key: Key, column: str, was: Any, value: Any) -> Any:
+    def _keep_public_parts(self, key: Key, column: str, was: Any, value: Any) -> Any:
         """Return a value in which the parts that no secret reads stay."""
         for each in self.tables.types(key, column):
             was = with_unread_parts(each, was, value)
@@ -209,7 +209,7 @@ class Changer:
     def _like(self, key: Key, secret: SecretColumn) -> list[Any]:
         """Return values of columns of the same type in any data set, and words of texts, of similar length."""
         about = (key, secret.column)
-        if about not in self._alike:
+        if about not in self._equal_values:
             lengths = [len(canonical_text(each)) for each in self.tables[key].values(secret.column)] or [0]
             least, most = min(lengths) / 2, max(lengths) * 2
             found: dict[str, Any] = {}
@@ -222,11 +222,11 @@ class Changer:
                                 found[canonical_text(value)] = value
                             if secret.type.kind == "text" and isinstance(value, str):
                                 found |= {word: word for word in value.split()[:MOST_WORDS]}
-            self._alike[about] = [found[text] for text in sorted(found) if least <= len(text) <= most]
-        return self._alike[about]
+            self._equal_values[about] = [found[text] for text in sorted(found) if least <= len(text) <= most]
+        return self._equal_values[about]
 
     @cached_property
-    def _alike(self) -> dict[tuple[Key, str], list[Any]]:
+    def _equal_values(self) -> dict[tuple[Key, str], list[Any]]:
         return {}
 
     def _givers(self, change: SecretChange, key: Key) -> Sequence[tuple[Key, int]]:
@@ -296,7 +296,7 @@ class WorldItem:
     title: str
     places: frozenset[seen_requests_Place]
     cells: frozenset[Cell]
-    made: frozenset[Made]
+    generated: frozenset[Made]
     fields: tuple[str, ...]
     copies: tuple[str, ...] = ()
 
@@ -307,7 +307,7 @@ class WorldItem:
             "",
             frozenset().union(*(each.places for each in items)),
             frozenset().union(*(each.cells for each in items)),
-            frozenset().union(*(each.made for each in items)),
+            frozenset().union(*(each.generated for each in items)),
             tuple(sorted({name for each in items for name in each.fields})),
         )
 
@@ -325,7 +325,7 @@ class WorldItems:
         cells = self.changer.of_rows(rows)
         fields = {self.changer.roots[cell].field for cell in cells}
         for name, *_ in made:
-            fields |= {each.name for each in self._made[name].fields if each.secret}
+            fields |= {each.name for each in self._generated[name].fields if each.secret}
         return WorldItem(
             self._title(place), frozenset((place,)), cells, made, tuple(sorted(fields)), tuple(self._copies(cells))
         )
@@ -333,7 +333,7 @@ class WorldItems:
     def rows_of(self, scenario: Scenario, places: Sequence[seen_requests_Place]) -> set[Row]:
         """Return the rows of files that a scenario asks about; for generated rows, those that the rows at these places
         come from."""
-        if scenario.rows is not None and scenario.rows.dataset not in self._made:
+        if scenario.rows is not None and scenario.rows.dataset not in self._generated:
             places = [case.origin for case in self.world.picked(scenario, None) if case.origin is not None]
         return {row for place in places for row in self._from(place)[0]}
 
@@ -355,7 +355,7 @@ class WorldItems:
         if len(place) > 2:
             return f"a row of `{place[0]}`"
         name, number = place[:2]
-        every = self.changer.tables.every
+        every = self.changer.tables.all_files
         paths = sorted({each.file.path for key, each in every.items() if key[1] == name})
         return f"row {number} of `{paths[0]}`"
 
@@ -369,7 +369,7 @@ class WorldItems:
         yield from found
 
     @cached_property
-    def _made(self) -> Mapping[str, MadeSet]:
+    def _generated(self) -> Mapping[str, MadeSet]:
         return self.world.slots.by_name
 
     def _from(self, place: seen_requests_Place) -> tuple[set[Row], frozenset[Made]]:
@@ -377,24 +377,24 @@ class WorldItems:
         if isinstance(place, str):
             return set(), frozenset()
         if len(place) == 2:
-            return {(key, place[1]) for key in self.changer.tables.every if key[1] == place[0]}, frozenset()
+            return {(key, place[1]) for key in self.changer.tables.all_files if key[1] == place[0]}, frozenset()
         name, source, *_ = place
         if isinstance(source, tuple):
             rows, others = self._from(cast("Made", source))
             return rows, frozenset({place, *others})
-        return self._sources(self._made[name], source), frozenset({place})
+        return self._sources(self._generated[name], source), frozenset({place})
 
     def _sources(self, made: MadeSet, at: int) -> set[Row]:
         """Return the rows of files behind the source element with that number."""
         if made.source is None:
             return set()
         source = without_reveal(made.source)
-        if isinstance(source, Data) and source.dataset not in self._made:
+        if isinstance(source, Data) and source.dataset not in self._generated:
             rows = (self.world.rows.base or self.world.rows).rows[source.dataset]
             if at >= len(rows):
                 return set()
             sha256, number = rows[at].origin
-            return {(key, number) for key in self.changer.tables.every if key[1] == sha256}
+            return {(key, number) for key in self.changer.tables.all_files if key[1] == sha256}
         slots = (slot for slot in self.world.slots.slots(made) if slot.at == at)
         value = next((slot.source for slot in slots), None)
         return self._by_content.get(item_id(value), set()) if isinstance(value, Mapping) else set()

@@ -54,7 +54,7 @@ class DataFiles:
     plan: Plan
     reader: DataFolders
     spec_files: tuple[str, ...]
-    _read: dict[Key, FileRecords] = field(default_factory=dict)
+    _records: dict[Key, FileRecords] = field(default_factory=dict)
 
     def keys(self, dataset: str) -> tuple[Key, ...]:
         """Return the files of a data set that is read."""
@@ -68,13 +68,13 @@ class DataFiles:
 
     def rows(self, key: Key) -> tuple[tuple[Key, int], ...]:
         """Return the rows of a file by file and number."""
-        return tuple((key, number) for number in range(1, len(self.every[key].records) + 1))
+        return tuple((key, number) for number in range(1, len(self.all_files[key].records) + 1))
 
     def __getitem__(self, key: Key) -> FileRecords:
-        return self.every[key]
+        return self.all_files[key]
 
     @cached_property
-    def every(self) -> Mapping[Key, FileRecords]:
+    def all_files(self) -> Mapping[Key, FileRecords]:
         """All files. Raises `DataError` if one has changed since the plan was made."""
         found: dict[Key, FileRecords] = {}
         for dataset in self.plan.datasets:
@@ -94,7 +94,7 @@ class DataFiles:
         found: dict[Key, dict[str, SecretColumn]] = {}
         for dataset in self.plan.datasets:
             for key in self.keys(dataset.name):
-                columns = set(self.every[key].columns)
+                columns = set(self.all_files[key].columns)
                 for each in dataset.fields:
                     own = [name for name in each.columns if name in columns] or [each.columns[0]]
                     for column in own if each.secret else ():
@@ -121,7 +121,7 @@ class DataFiles:
         return found
 
     @cached_property
-    def seen(self) -> Mapping[Key, frozenset[str]]:
+    def columns_read(self) -> Mapping[Key, frozenset[str]]:
         """The columns of every file that some data set reads."""
         found: dict[Key, set[str]] = {}
         for dataset in self.plan.datasets:
@@ -133,10 +133,10 @@ class DataFiles:
     def public(self) -> Mapping[Key, frozenset[str]]:
         """The columns of every file that some data set reads and none keeps secret."""
         secret = {key: {each.column for each in some} for key, some in self.secrets.items()}
-        return {key: seen - secret.get(key, set()) for key, seen in self.seen.items()}
+        return {key: seen - secret.get(key, set()) for key, seen in self.columns_read.items()}
 
     @cached_property
-    def told(self) -> Mapping[Key, frozenset[str]]:
+    def public_columns(self) -> Mapping[Key, frozenset[str]]:
         """The columns of a file that a data set keeps public in addition to a secret: their content is the author's
         decision."""
         found: dict[Key, set[str]] = {}
@@ -150,6 +150,6 @@ class DataFiles:
     def cells(self) -> Iterator[tuple[Cell, SecretColumn]]:
         """Yield every secret value of every file."""
         for key, secrets in self.secrets.items():
-            for number in range(1, len(self.every[key].records) + 1):
+            for number in range(1, len(self.all_files[key].records) + 1):
                 for secret in secrets:
                     yield (key, number, secret.column), secret

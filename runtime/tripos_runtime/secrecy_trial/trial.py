@@ -59,16 +59,16 @@ class SecretLeak:
 
 @dataclass
 class WorldTrial:
-    """The result of a trial. `units` counts the items run and the items in total by scenario; `others` are the steps
+    """The result of a trial. `units` counts the items run and the items in total by scenario; `indirect` are the steps
     whose messages differ only for secrets of other items."""
 
     pairs: int
     leaks: list[SecretLeak] = field(default_factory=list)
     messages: int = 0
     units: dict[str, int] = field(default_factory=dict)
-    told: Counter[str] = field(default_factory=Counter)
+    differing: Counter[str] = field(default_factory=Counter)
     """Messages by scenario."""
-    others: set[tuple[str, str]] = field(default_factory=set)
+    indirect: set[tuple[str, str]] = field(default_factory=set)
     undecided: set[tuple[str, str]] = field(default_factory=set)
     """The steps for which not every item was tested by itself."""
     seconds: float = 0.0
@@ -128,7 +128,7 @@ class _TrialState:
         other = self._trial_run(script, change, known, shown, first).go(self.plan.scenarios, self.places, self.limit)
         found.messages += one.messages + other.messages
         for unit, parts in one.units.items():
-            found.told[unit.scenario] += len(parts)
+            found.differing[unit.scenario] += len(parts)
         if not found.units:
             found.units = dict(Counter(unit.scenario for unit in one.units))
         items = WorldItems(first.world, self.changer)
@@ -151,8 +151,8 @@ class _TrialState:
         """Let the rows exchange their secrets, and compare the messages in which a `reveal` with `rows` shows its old
         value with those in which it shows its new one. Return the number of messages compared."""
         change = SecretChange("exchanged", number)
-        before = self._trial_run(first.script, change, first.guesses, first.shown, first)
-        after = self._trial_run(first.script, change, first.guesses, first.shown, first)
+        before = self._trial_run(first.script, change, first.guesses, first.revealed, first)
+        after = self._trial_run(first.script, change, first.guesses, first.revealed, first)
         after.narrow = True
         one, other = (each.go(self.plan.scenarios, self.places, self.limit) for each in (before, after))
         for each in differences(one, other, items.root):
@@ -180,7 +180,7 @@ class _TrialState:
             return 0
         change = SecretChange(("permuted", "fresh")[number % 2], number, cells=cells)
         placement = self.changer.layouts.placed(self.changer.records(change), number)
-        other = self._trial_run(first.script, first.change, first.guesses, first.shown, first, placement).go(
+        other = self._trial_run(first.script, first.change, first.guesses, first.revealed, first, placement).go(
             [scenario], self.places, self.limit
         )
         for each in differences(mine, other, items.root):
@@ -206,7 +206,7 @@ class _TrialState:
         messages = together.messages
         left = [each for each in differences(one, together, items.root) if not _is_known(each, found)]
         left.sort(key=lambda each: digest([change.seed, *each.unit]))  # different items in every pair
-        found.others.update((each.unit.scenario, each.part.step) for each in different)
+        found.indirect.update((each.unit.scenario, each.part.step) for each in different)
         tried: Counter[tuple[str, str]] = Counter()
         for each in left:
             step = (each.unit.scenario, each.part.step)
@@ -223,7 +223,7 @@ class _TrialState:
                 if not _is_known(own, found):
                     found.leaks.append(self._leak(own, first, one, change, item, items))
         leaking = {(leak.difference.unit.scenario, leak.difference.part.step) for leak in found.leaks}
-        found.others -= leaking
+        found.indirect -= leaking
         found.undecided -= leaking
         return messages
 
@@ -255,8 +255,10 @@ class _TrialState:
             for name, those in self.places.items()
         }
         scenarios = [each for each in self.plan.scenarios if places[each.name] is None or places[each.name]]
-        own = replace(change, cells=item.cells, made=item.made)
-        return self._trial_run(first.script, own, first.guesses, first.shown, first).go(scenarios, places, self.limit)
+        own = replace(change, cells=item.cells, generated=item.generated)
+        return self._trial_run(first.script, own, first.guesses, first.revealed, first).go(
+            scenarios, places, self.limit
+        )
 
     def _trial_run(
         self,

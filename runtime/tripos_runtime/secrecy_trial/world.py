@@ -93,7 +93,7 @@ class WorldSources(Sources):
         secret is a mark already."""
         if isinstance(value, str) and Medium.read(value) is not None:
             return value
-        for each in self.tables.every.values() if elsewhere is not None else ():
+        for each in self.tables.all_files.values() if elsewhere is not None else ():
             if each.file.sha256 == elsewhere:
                 with suppress(UnfitMedium):
                     return self.reader.medium(each.file, kind, value)
@@ -136,7 +136,7 @@ class TrialWorld(CaseSource):
         """Yield the cases of a scenario for the rows at these places, or all of them."""
         rows = scenario.rows
         if rows is None or self._is_generated(scenario) or places is None:
-            for case in self._every(scenario):
+            for case in self._all_cases(scenario):
                 if places is None or (case.origin or case.item_id) in places:
                     yield case
             return

@@ -57,13 +57,13 @@ def test_the_variance_of_a_design_is_that_of_its_differences() -> None:
     y, i, m, s, j = scores_of(np.random.default_rng(3), 300)
     found = difference_components(y, i, m, s, j)
     assert isinstance(found, DifferenceComponents)
-    assert (found.observed, found.known, found.learned_from) == ((2, 3, 1), {"samples", "judges"}, 300)
+    assert (found.observed, found.separated, found.learned_from) == ((2, 3, 1), {"samples", "judges"}, 300)
     table = y.reshape(300, 2, 2, 3)
     differences = (table[:, 0] - table[:, 1]).mean(axis=(1, 2))
     assert found.variance(2, 3) == pytest.approx(differences.var(ddof=1), rel=1e-9)
     for_one = difference_components(*(each[j == 0] for each in (y, i, m, s, j)))
     assert isinstance(for_one, DifferenceComponents)
-    assert for_one.known == {"samples"}
+    assert for_one.separated == {"samples"}
     assert for_one.variance(2) == pytest.approx((table[:, 0] - table[:, 1])[..., 0].mean(axis=1).var(ddof=1))
 
 
@@ -75,7 +75,7 @@ def test_what_the_scores_do_not_vary_is_not_known(drop: str, known: set[str]) ->
     keep = {"samples": s == 0, "both": (s == 0) & (j == 0), "models": m == 0}[drop]
     found = difference_components(*(each[keep] for each in (y, i, m, s, j)))
     assert isinstance(found, DifferenceComponents)
-    assert found.known == known
+    assert found.separated == known
     assert found.models == (1 if drop == "models" else 2)
     table = y.reshape(400, 2, 2, 3)
     if drop == "models":
@@ -95,7 +95,7 @@ def test_repeats_are_the_noise_of_a_judge() -> None:
     y = random.normal(0, 1, (400, 2))[i, m] + random.normal(0, 0.5, len(i))
     found = difference_components(y, i, m, i * 0, i * 0)
     assert isinstance(found, DifferenceComponents)
-    assert found.known == {"repeats"}
+    assert found.separated == {"repeats"}
     assert found.repeats == pytest.approx(0.5, rel=0.15)
     assert found.variance(repeats=2) < found.variance()
 

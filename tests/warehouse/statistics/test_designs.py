@@ -46,7 +46,7 @@ def test_no_other_design_detects_the_difference_for_less() -> None:
 
 
 def test_with_many_items_it_is_what_the_normal_formula_says() -> None:
-    parts = DifferenceComponents(items=1.0, known=frozenset())
+    parts = DifferenceComponents(items=1.0, separated=frozenset())
     best = cheapest(Space(parts, Prices(1.0, ())), 0.02)[0]
     assert best.items == pytest.approx(items_needed(0.02, 1.0).value, rel=1e-3)
 
@@ -70,7 +70,7 @@ def test_more_samples_are_worth_it_where_items_are_dear_to_come_by() -> None:
 
 
 def test_what_is_not_known_is_not_chosen() -> None:
-    parts = replace(PARTS, known=frozenset({"judges"}), observed=(2, 3, 1))
+    parts = replace(PARTS, separated=frozenset({"judges"}), observed=(2, 3, 1))
     levers = {(each.levers.samples, each.levers.repeats) for each in cheapest(Space(parts, PRICES), 0.1)}
     assert levers == {(2, 1)}
 

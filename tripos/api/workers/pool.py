@@ -80,10 +80,10 @@ class WorkerPool:
         self._living: list[_WorkerProcess] = []
         self._over: list[_WorkerProcess] = []
         """Workers that have ended."""
-        self._gone: list[RunProgress] = []
+        self._lost: list[RunProgress] = []
         self._deaths = self._in_vain = self._answered = 0
         self._stopping = False
-        self._made = False
+        self._generated = False
         self._failure: TriposError | None = None
         self._reading: CaseServer | None = None
         """The cases read so far, for a run with early stopping."""
@@ -104,7 +104,7 @@ class WorkerPool:
         found: dict[str, Snapshot] = {}
         for worker in self._living:
             for each in worker.endpoints:
-                found[each.endpoint] = each if each.endpoint not in found else found[each.endpoint].beside(each)
+                found[each.endpoint] = each if each.endpoint not in found else found[each.endpoint].combined_with(each)
         return list(found.values())
 
     async def run(self, job: Job) -> RunResult:
@@ -159,7 +159,7 @@ class WorkerPool:
             worker.desk = BudgetServer(self._job.budget, worker.send)
         self._living.append(worker)
         worker.send(replace(self._assignment, number=number, deaths=self._deaths))
-        if self._made:
+        if self._generated:
             worker.send(DataMade())
         if self._reading is not None:
             worker.send(self._reading.state)
@@ -189,7 +189,7 @@ class WorkerPool:
                     if self._reading.take(message):
                         self._tell(self._reading.state)
                 case DataMade():
-                    self._made = True
+                    self._generated = True
                     self._tell(DataMade())
                 case NothingToTake(deaths=deaths):
                     worker.idle = deaths
@@ -210,7 +210,7 @@ class WorkerPool:
     async def _died(self, worker: _WorkerProcess) -> None:
         """Release the cases of a dead worker to others, and start a replacement."""
         self._deaths += 1
-        self._gone.append(worker.tally)
+        self._lost.append(worker.tally)
         self._count()
         answered = self._job.tally.asked.total()
         self._in_vain = self._in_vain + 1 if answered == self._answered else 1
@@ -262,7 +262,7 @@ class WorkerPool:
     def _count(self) -> None:
         """Update the job's counters with the sum over the workers."""
         every = [*self._living, *self._over]
-        self._job.tally.gather([each.tally for each in every], self._gone)
+        self._job.tally.gather([each.tally for each in every], self._lost)
         for name, function in self._job.functions.items():
             told = [each.functions[name] for each in every if name in each.functions]
             function.failed = sum(count for count, _ in told)

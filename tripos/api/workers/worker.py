@@ -101,7 +101,7 @@ class WorkerBudget(Budget):
 
     def settle(self, debit: Debit, reply: Reply, price: Price | None) -> None:
         """Report the usage of a reply to the run."""
-        bare = replace(reply, text="", others=tuple(replace(each, text="") for each in reply.others))
+        bare = replace(reply, text="", further_choices=tuple(replace(each, text="") for each in reply.further_choices))
         self._send(BudgetSettlement(self._open.pop(debit), bare, price))
 
     def give_back(self, debit: Debit) -> None:
@@ -272,7 +272,7 @@ class _Worker:
         self.assignment = assignment
         self._messages = messages
         self._transport = transport
-        self._made = asyncio.Event()
+        self._generated = asyncio.Event()
         self._news = asyncio.Event()
         self._deaths = self._told_deaths = assignment.deaths
         self._stopping = self._done = False
@@ -304,7 +304,7 @@ class _Worker:
             limits=limits_share(prepared.limits, assignment.number, assignment.workers),
             budget=self._budget,
             origin=assignment.origin,
-            others=open_others(config.reuse, store.place, damage_note(tally)),
+            other_replies=open_others(config.reuse, store.place, damage_note(tally)),
             tally=tally,
         )
         if prepared.selection.until is not None:
@@ -330,7 +330,7 @@ class _Worker:
                     self._reader.hear(message)
                     self.job.look_again()
                 case DataMade():
-                    self._made.set()
+                    self._generated.set()
                 case WorkerDied(deaths=deaths):
                     self._deaths = deaths
                     self._news.set()
@@ -349,14 +349,14 @@ class _Worker:
         self._stopping = True
         if self._budget is not None and self._messages.at_eof():
             self._budget.abandon()
-        self._made.set()
+        self._generated.set()
         self._news.set()
 
     async def _when_made(self) -> None:
         if self.assignment.number == 0:
             self.send(DataMade())
         else:
-            await self._made.wait()
+            await self._generated.wait()
 
     async def _rest(self) -> bool:
         """Report that nothing is left to take, and wait for the run's answer. Return true if there may be more."""

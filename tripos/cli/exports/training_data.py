@@ -175,7 +175,7 @@ def reply_query(options: Namespace, plan: Plan, run: RunRecord, kind: str) -> Re
         format=options.format or (declared.format if declared is not None else "chat"),
         name=declared.name if declared is not None else None,
         keep=keep,
-        told=told,
+        filter_text=told,
         hold_out=_hold_out(options, plan, declared.holds_out if declared is not None else ()),
         apart_from=listed_names(options.apart_from),
     )
@@ -224,15 +224,15 @@ def _summary_lines(plan: Plan, query: ReplyQuery, training: TrainingSet, path: P
     found = counts(plan, training)
     columns = (Column("scenario", tuple(found)), Column(noun, tuple(found.values()), "count"))
     yield from table_lines(Table(columns), table_width())
-    held = [*training.held.subsets, *training.held.runs]
+    held = [*training.held_out.subsets, *training.held_out.runs]
     if held:
         yield ""
-        near = f", and {len(training.held.near):,} nearly the same" if training.held.near else ""
-        items = "1 item" if len(training.held.items) == 1 else f"{len(training.held.items):,} items"
+        near = f", and {len(training.held_out.near):,} nearly the same" if training.held_out.near else ""
+        items = "1 item" if len(training.held_out.items) == 1 else f"{len(training.held_out.items):,} items"
         yield f"held out: {items} of {', '.join(held)}{near}"
-        for name, known in training.held.known.items():
-            if not known.whole:
-                yield f"the runs of this store know {known.told(name)}"
+        for name, known in training.held_out.coverage.items():
+            if not known.is_complete:
+                yield f"the runs of this store know {known.describe(name)}"
     if training.left_out:
         yield ""
         yield "left out:"

@@ -45,7 +45,7 @@ def find_samples_file(results: SourceFile, head: Mapping[str, Any]) -> SourceFil
     named = text(as_dict(head.get("detailed_evaluation_results")).get("file_path"))
     names = [*([named.rpartition("/")[2]] if named else []), f"{results.path.stem}{SAMPLES}"]
     names.append(f"{results.path.stem}.jsonl")
-    files = (results.beside(name) for name in names if name)
+    files = (results.sibling(name) for name in names if name)
     return next((file for file in files if file.is_there), None)
 
 

@@ -58,10 +58,10 @@ def open_helm(file: SourceFile) -> list[Log]:
     title = text(spec.get("name")) or path.parent.name
     model = text(adapter.get("model")) or text(adapter.get("model_deployment")) or "unknown"
     task = _task(title)
-    if not file.beside(STATE).is_there:
+    if not file.sibling(STATE).is_there:
         raise ValueError(f"there is no `{STATE}` beside it")
-    state = as_dict(file.beside(STATE).json())
-    scores, aggregated = file.beside(OF_INSTANCES), file.beside(STATS)
+    state = as_dict(file.sibling(STATE).json())
+    scores, aggregated = file.sibling(OF_INSTANCES), file.sibling(STATS)
     stats = as_list(scores.json()) if scores.is_there else []
     told = as_list(aggregated.json()) if aggregated.is_there else []
     about = {

@@ -267,7 +267,7 @@ def _samples(said: Any, head: Mapping[str, Any], place: str, left: Skipped) -> I
     epoch = count(said.get("epoch"))
     number = None if epoch is None or epoch < 1 else epoch - 1
     columns = reader.columns(model)
-    task = (reader.own and task_of(reader.about)) or _task_name(told)
+    task = (reader.by_tripos and task_of(reader.about)) or _task_name(told)
     sample = LoggedSample(place, task, model, reader.item(), number, columns, list(reader.scores()))
     if said.get("invalidation"):
         left.note("invalidation of samples, which count as others do", place)
@@ -278,25 +278,25 @@ def _samples(said: Any, head: Mapping[str, Any], place: str, left: Skipped) -> I
 
 
 class _SampleReader:
-    """Reader of one sample. `own` says that Tripos wrote the log."""
+    """Reader of one sample. `by_tripos` says that Tripos wrote the log."""
 
     def __init__(self, said: dict[str, Any], place: str, left: Skipped, *, own: bool) -> None:
-        self.said, self.place, self.left, self.own = said, place, left, own
+        self.messages, self.place, self.left, self.by_tripos = said, place, left, own
         self.attached = as_dict(said.get("attachments"))
         self.about = as_dict(said.get("metadata"))
 
     def item(self) -> LoggedItem:
         """Return the item of the sample. Content other than text becomes JSON."""
-        turns = self._asked()
-        choices = [self._text(each) for each in as_list(self.said.get("choices")) if isinstance(each, str)]
+        turns = self._prompt_turns()
+        choices = [self._text(each) for each in as_list(self.messages.get("choices")) if isinstance(each, str)]
         if choices and turns:
             told = [turns[-1][1], *(f"{chr(65 + number)}) {each}" for number, each in enumerate(choices))]
             turns[-1] = (turns[-1][0], "\n".join(told))
-        name = self.about.get("item_id") if self.own else None
-        return item_of(self.said.get("id") if name is None else name, turns, self.said.get("target"))
+        name = self.about.get("item_id") if self.by_tripos else None
+        return item_of(self.messages.get("id") if name is None else name, turns, self.messages.get("target"))
 
-    def _asked(self) -> list[Turn]:
-        given = self.said.get("input")
+    def _prompt_turns(self) -> list[Turn]:
+        given = self.messages.get("input")
         return [("user", self._text(given))] if isinstance(given, str) else self._turns(given)
 
     def _turns(self, messages: Any) -> list[Turn]:
@@ -330,7 +330,7 @@ class _SampleReader:
 
     def columns(self, model: str) -> dict[str, Any]:
         """Return the facts about the reply as columns of `samples`."""
-        output = as_dict(self.said.get("output"))
+        output = as_dict(self.messages.get("output"))
         choice = as_dict(next(iter(as_list(output.get("choices"))), None))
         message = as_dict(choice.get("message"))
         error = self._error()
@@ -339,7 +339,7 @@ class _SampleReader:
             reply = self._message(message)
         elif text(output.get("completion")):
             reply = text(output.get("completion"))
-        turns = self._turns(self.said.get("messages")) or self._asked()
+        turns = self._turns(self.messages.get("messages")) or self._prompt_turns()
         while turns and turns[-1][0] == "assistant":
             turns.pop()
         usage = self._usage(model)
@@ -350,7 +350,7 @@ class _SampleReader:
             "reply": reply,
             "error": error if reply is None or error else None,
             "refused": ending_of(stopped) is Ending.CONTENT_FILTER,
-            "status": reply_status(self.about.get("status"), reply) if self.own else None,
+            "status": reply_status(self.about.get("status"), reply) if self.by_tripos else None,
             "messages": as_messages(turns),
             "model_served": text(output.get("model")),
             "finish_reason": stopped,
@@ -365,29 +365,29 @@ class _SampleReader:
         """Return the token usage of the sample's own model. Usage by other models is recorded for the log as a
         whole.
         """
-        usage = as_dict(self.said.get("model_usage"))
+        usage = as_dict(self.messages.get("model_usage"))
         if others := usage.keys() - {model}:
             self.left.note("tokens of other models, by sample", self.place, len(others))
         return as_dict(usage.get(model))
 
     def _error(self) -> str | None:
-        error = text(as_dict(self.said.get("error")).get("message"))
-        if self.own and error is None:
-            error = text(as_dict(self.said.get("output")).get("error"))
-        limit = as_dict(self.said.get("limit"))
+        error = text(as_dict(self.messages.get("error")).get("message"))
+        if self.by_tripos and error is None:
+            error = text(as_dict(self.messages.get("output")).get("error"))
+        limit = as_dict(self.messages.get("limit"))
         if error is None and limit:
             return f"the limit of {text(limit.get('type')) or 'the sample'} was reached"
         return error
 
     def scores(self) -> Iterator[LoggedScore]:
         """Yield the scores, one for each part of a score with several parts."""
-        for key, said in as_dict(self.said.get("scores")).items():
-            scorer = key.removeprefix(f"{self.about.get('scenario')}: ") if self.own else key
+        for key, said in as_dict(self.messages.get("scores")).items():
+            scorer = key.removeprefix(f"{self.about.get('scenario')}: ") if self.by_tripos else key
             told = as_dict(said) if isinstance(said, dict) else {"value": said}
             value = told.get("value")
             reason = text(told.get("explanation")) or None
             kept = to_json_text({name: told.get(name) for name in ("value", "answer", "explanation", "metadata")})
-            status, error = score_status(as_dict(told.get("metadata"))) if self.own else (None, None)
+            status, error = score_status(as_dict(told.get("metadata"))) if self.by_tripos else (None, None)
             if status is None and (word := REASONS.get(text(told.get("reason")) or "")) is not None:
                 status, error = word, reason
             rater = f"{TOOL}/{scorer}"

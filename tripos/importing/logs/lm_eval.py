@@ -124,7 +124,7 @@ def _log(file: SourceFile, head: Mapping[str, Any], name: str, tasks: Sequence[s
         {key: value for key, value in about.items() if value is not None},
         figures,
         frozenset((task, score) for task in tasks for score in _lower(head, task)),
-        whole=frozenset((each.task, each.score) for each in figures if each.whole),
+        whole_set_figures=frozenset((each.task, each.score) for each in figures if each.of_whole_set),
     )
     return Log(str(file.path), header, partial(_samples, file, head, tasks, model), name)
 
@@ -163,7 +163,7 @@ def _figures(head: Mapping[str, Any], task: str) -> Iterator[LoggedFigure]:
         base = metric.removesuffix("_stderr")
         how = text(as_dict(told.get(base)).get("aggregation")) or ("" if base in SET_METRICS else MEAN)
         name = "stderr" if metric != base else how or base
-        yield LoggedFigure(task, _title(base, filter_), name, number, whole=how not in MEAN_NAMES)
+        yield LoggedFigure(task, _title(base, filter_), name, number, of_whole_set=how not in MEAN_NAMES)
 
 
 def _title(metric: str, filter_: str | None) -> str:
@@ -176,7 +176,7 @@ def _samples(
     own = are_own_results(head)
     for task in tasks:
         name = f"{SAMPLES}{task}{results.path.stem.removeprefix(RESULTS)}.jsonl"
-        file = results.beside(name)
+        file = results.sibling(name)
         if not file.is_there:
             left.note("task without a file of samples", f"{task}: there is no {name}")
             continue
@@ -196,11 +196,11 @@ def _samples(
 
 
 class _RowReader:
-    """Reader of one line: an item with its replies, and the scores of one filter. In a line that Tripos wrote (`own`),
-    the last request has the reply, and `scores` has the statuses."""
+    """Reader of one line: an item with its replies, and the scores of one filter. In a line that Tripos wrote
+    (`by_tripos`), the last request has the reply, and `scores` has the statuses."""
 
     def __init__(self, row: dict[str, Any], kind: str | None, place: str, left: Skipped, *, own: bool) -> None:
-        self.row, self.place, self.left, self.own = row, place, left, own
+        self.row, self.place, self.left, self.by_tripos = row, place, left, own
         self.filter = text(row.get("filter")) or NO_FILTER
         self.arguments = [_argument(each) for each in _listed(row.get("arguments"))]
         self.kind = kind or (CHOSEN if len(self.arguments) > 1 else None)
@@ -221,10 +221,10 @@ class _RowReader:
                 "messages": as_messages(turns),
                 "error": None if reply is not None else "the log has no reply",
             }
-            if self.own:
+            if self.by_tripos:
                 told |= self._own_columns(reply)
             mine = scores if number == 0 else []
-            place = count(self.row.get("sample_number")) if self.own else number
+            place = count(self.row.get("sample_number")) if self.by_tripos else number
             yield LoggedSample(self.place, task, model, item, place, told, mine, further)
 
     def _own_columns(self, reply: str | None) -> dict[str, Any]:
@@ -252,7 +252,7 @@ class _RowReader:
         """Return the replies: generated texts, or the continuation with the highest likelihood."""
         said = as_list(self.row.get("resps"))
         if self.kind not in LIKELIHOODS:
-            place = -1 if self.own else 0
+            place = -1 if self.by_tripos else 0
             return [text(each) for each in (as_list(said[place]) if said else [])] or [None]
         if self.kind == ROLLING:
             return [text(_first(each)) for each in said] or [None]

@@ -27,13 +27,13 @@ Turn = tuple[str, str]
 
 @dataclass(frozen=True)
 class LoggedScore:
-    """A score of a reply. `name` is the metric and `rater` its source, such as `inspect/match`. `said` is the raw score
-    as JSON, and `value` its number. A score without a value has the `status` and the `error` of the log."""
+    """A score of a reply. `name` is the metric and `rater` its source, such as `inspect/match`. `raw_value` is the raw
+    score as JSON, and `value` its number. A score without a value has the `status` and the `error` of the log."""
 
     name: str
     rater: str
     value: float | None
-    said: str | None = None
+    raw_value: str | None = None
     reason: str | None = None
     status: str | None = None
     error: str | None = None
@@ -53,15 +53,15 @@ class LoggedItem:
 @dataclass
 class LoggedSample:
     """A reply to an item, with its scores. `place` is its position in the log. `number` counts the replies to the item
-    from 0, or is None if the log has no numbers. `told` are columns of `samples`; a reply of None has an `error`. With
-    `further`, the reply occurred before, and these are more scores of it."""
+    from 0, or is None if the log has no numbers. `columns` are columns of `samples`; a reply of None has an `error`.
+    With `further`, the reply occurred before, and these are more scores of it."""
 
     place: str
     task: str
     model: str
     item: LoggedItem
     number: int | None
-    told: dict[str, Any]
+    columns: dict[str, Any]
     scores: list[LoggedScore] = field(default_factory=list)
     further: bool = False
 
@@ -69,14 +69,14 @@ class LoggedSample:
 @dataclass(frozen=True)
 class LoggedFigure:
     """A figure that the log reports for a score, such as the `accuracy` of `match`. `reducer` combines the scores of an
-    item's epochs. With `whole`, the figure is computed from the whole set and is not a mean of scores."""
+    item's epochs. With `of_whole_set`, the figure is computed from the whole set and is not a mean of scores."""
 
     task: str
     score: str
     name: str
     value: float
     reducer: str = "mean"
-    whole: bool = False
+    of_whole_set: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class LogHeader:
     """Scores for which lower is better, each with its task."""
     reducers: tuple[str, ...] = ()
     """Inspect's reducers of the scores of an item's epochs; empty if it is the mean."""
-    whole: frozenset[tuple[str, str]] = frozenset()
+    whole_set_figures: frozenset[tuple[str, str]] = frozenset()
     """Scores, with their tasks, whose figure is computed from the whole set, so that their mean is not a figure of the
     log."""
     status: str = "finished"

@@ -45,7 +45,7 @@ def open_logs(file: SourceFile) -> list[Log] | None:
         return open_openai_evals(file) if is_openai_evals(first) else None
     if path.name == RUN_SPEC:
         return open_helm(file)
-    if path.name in RUN_FILES and file.beside(RUN_SPEC).is_there:
+    if path.name in RUN_FILES and file.sibling(RUN_SPEC).is_there:
         return []
     value = file.json()
     if is_inspect(value):
@@ -66,7 +66,7 @@ def _is_read_with_results(file: SourceFile) -> bool:
     name = file.path.name
     if name.startswith(SAMPLES) and _results_of(file.path):
         return True
-    return name.endswith(EEE_SAMPLES) and file.beside(name.removesuffix(EEE_SAMPLES) + ".json").is_there
+    return name.endswith(EEE_SAMPLES) and file.sibling(name.removesuffix(EEE_SAMPLES) + ".json").is_there
 
 
 def _results_of(samples: Path) -> bool:
@@ -77,5 +77,5 @@ def _results_of(samples: Path) -> bool:
 
 def source_of(file: SourceFile) -> str:
     """Return the name of a log's file and the first 12 digits of its SHA-256, as the store records them."""
-    told = file.beside(STATE) if file.path.name == RUN_SPEC else file
+    told = file.sibling(STATE) if file.path.name == RUN_SPEC else file
     return f"{told.path.name} {told.sha256()[:12]}"

@@ -101,7 +101,7 @@ class ItemTable:
     them. Memory holds only a digest and the id of each."""
 
     path: Path
-    known: dict[ContentDigest, int] = field(default_factory=dict)
+    ids: dict[ContentDigest, int] = field(default_factory=dict)
     """The position of the first item with a content, from 0."""
     further: dict[ContentDigest, list[int]] = field(default_factory=dict)
     """The positions of other items with the same content."""
@@ -110,7 +110,7 @@ class ItemTable:
     added: int = 0
     _claimed: dict[tuple[ContentDigest, str], int] = field(default_factory=dict)
     """The positions of items that the log refers to by another id."""
-    _taken: bytearray = field(default_factory=bytearray)
+    _used: bytearray = field(default_factory=bytearray)
     _new: IO[bytes] | None = None
 
     @classmethod
@@ -134,15 +134,15 @@ class ItemTable:
     def _keep(self, digest: ContentDigest, name: str) -> int:
         place = len(self.names)
         self.names.append(name)
-        self._taken.append(FREE)
-        if self.known.setdefault(digest, place) != place:
+        self._used.append(FREE)
+        if self.ids.setdefault(digest, place) != place:
             self.further.setdefault(digest, []).append(place)
         return place
 
     def begin_log(self) -> None:
         """Start the matching of another log."""
         self._claimed.clear()
-        self._taken = bytearray(len(self.names))
+        self._used = bytearray(len(self.names))
 
     def place_of(self, item: LoggedItem) -> int:
         """Return the position of an item, after adding it if it is new."""
@@ -151,14 +151,14 @@ class ItemTable:
         digest = content_digest(system, turns, question)
         if (place := self._claimed.get((digest, name))) is not None:
             return place
-        alike: list[int] = [self.known[digest], *self.further.get(digest, ())] if digest in self.known else []
-        own = next((at for at in alike if self.names[at] == name and self._taken[at] != ALIASED), None)
+        alike: list[int] = [self.ids[digest], *self.further.get(digest, ())] if digest in self.ids else []
+        own = next((at for at in alike if self.names[at] == name and self._used[at] != ALIASED), None)
         if own is not None:
-            self._taken[own] = MATCHED
+            self._used[own] = MATCHED
             return own
         found = None
         if question or turns or system:  # an item without a text is matched only by its id
-            found = next((at for at in alike if self._taken[at] == FREE), None)
+            found = next((at for at in alike if self._used[at] == FREE), None)
         if found is None:
             told = name
             while any(told == self.names[at] for at in alike):
@@ -174,10 +174,10 @@ class ItemTable:
                 }
             )
         if self.names[found] == name:
-            self._taken[found] = MATCHED
+            self._used[found] = MATCHED
         else:
             self._claimed[digest, name] = found
-            self._taken[found] = ALIASED
+            self._used[found] = ALIASED
         return found
 
     def _add(self, row: Mapping[str, Any]) -> None:
@@ -260,7 +260,7 @@ class FigureCheck:
             self.sums[task, score] = ItemSums()
         self.sums[task, score].add(item, value)
 
-    def own(self, figures: Sequence[LoggedFigure]) -> list[dict[str, Any]]:
+    def not_recomputable(self, figures: Sequence[LoggedFigure]) -> list[dict[str, Any]]:
         """Return the figures of a log that cannot be computed from its scores: figures of the whole set, of a reducer
         without a measure, of metrics other than a mean, and of scores that the log does not contain."""
         return [
@@ -277,7 +277,7 @@ class FigureCheck:
 
     def _is_reproducible(self, figure: LoggedFigure) -> bool:
         items = self.sums.get((figure.task, figure.score))
-        if figure.whole or items is None or figure.name not in MEANS | ERRORS:
+        if figure.of_whole_set or items is None or figure.name not in MEANS | ERRORS:
             return False
         if figure.reducer == MEAN:
             return True
@@ -370,7 +370,7 @@ class SpooledSample(NamedTuple):
     place: str
     model: str
     number: int
-    told: dict[str, Any]
+    columns: dict[str, Any]
     scores: list[list[Any]]
 
 
@@ -387,7 +387,7 @@ class CollectedLog:
     samples: dict[str, array[int]] = field(default_factory=dict)
     models: dict[str, None] = field(default_factory=dict)
     raters: dict[str, None] = field(default_factory=dict)
-    given: dict[str, dict[tuple[str, str], None]] = field(default_factory=dict)
+    samples_of_task: dict[str, dict[tuple[str, str], None]] = field(default_factory=dict)
     """The scores of each task's samples, with their raters."""
     scores: int = 0
     unscored: int = 0
@@ -429,8 +429,8 @@ class SampleNumbers:
 
 
 class LogCollector:
-    """The collected logs of one benchmark. Items are written to `folder`, and `known` is the content of the spec there.
-    `model`, if given, is the model of all logs; `names` maps scores of the logs to names of the spec."""
+    """The collected logs of one benchmark. Items are written to `folder`, and `spec_text` is the content of the spec
+    there. `model`, if given, is the model of all logs; `names` maps scores of the logs to names of the spec."""
 
     def __init__(
         self,
@@ -443,7 +443,7 @@ class LogCollector:
         self.model = model
         self.names = names
         self.folder = folder
-        self.known = known
+        self.spec_text = known
         self.spec = LogSpec(name)
         self.logs: list[CollectedLog] = []
         self._tables: dict[str, ItemTable] = {}
@@ -483,10 +483,10 @@ class LogCollector:
                 for of, name in log.header.lower
                 if of == sample.task and (task, name) in self._scores
             }
-            wanted.whole = {  # the rater has the name of a score with several parts
+            wanted.whole_set_scores = {  # the rater has the name of a score with several parts
                 self._score(task, s.name)
                 for s in sample.scores
-                if (sample.task, s.rater.partition("/")[2]) in log.header.whole
+                if (sample.task, s.rater.partition("/")[2]) in log.header.whole_set_figures
             }
             wanted.reducers = {each if is_reducer(each) else MEAN: None for each in log.header.reducers}
             wanted.numbers = {self._score(task, s.name) for s in sample.scores if s.value not in (None, 0.0, 1.0)}
@@ -494,15 +494,15 @@ class LogCollector:
             scores = []
             for score in sample.scores:
                 name = self._score(task, score.name)
-                told = [score.value, score.said, score.reason, score.status, score.error]
+                told = [score.value, score.raw_value, score.reason, score.status, score.error]
                 scores.append(to_valid_utf8([name, score.rater, *told]))
-                found.given.setdefault(task, {})[name, scores[-1][1]] = None
+                found.samples_of_task.setdefault(task, {})[name, scores[-1][1]] = None
                 found.check.add(sample.task, score.name, place, score.value)
                 found.raters[to_valid_utf8(score.rater)] = None
                 found.scores += score.value is not None
                 found.unscored += score.value is None
             found.models[model] = None
-            at = self._keep([sample.place, model, number, to_valid_utf8(sample.told), scores])
+            at = self._keep([sample.place, model, number, to_valid_utf8(sample.columns), scores])
             found.samples.setdefault(task, array("Q")).append(place << PLACE_BITS | at)
         found.samples = {task: array("Q", sorted(places)) for task, places in found.samples.items()}
         self.logs.append(found)
@@ -513,7 +513,7 @@ class LogCollector:
         for place, keys in itertools.groupby(log.samples.get(task, ()), key=lambda key: key >> PLACE_BITS):
             some: dict[tuple[str, int], SpooledSample] = {}
             for key in keys:
-                sample = self._kept(key & (1 << PLACE_BITS) - 1)
+                sample = self._load(key & (1 << PLACE_BITS) - 1)
                 before = some.setdefault((sample.model, sample.number), sample)
                 if before is not sample:
                     before.scores.extend(sample.scores)
@@ -522,13 +522,13 @@ class LogCollector:
     @property
     def is_covered(self) -> bool:
         """True if the existing spec has everything that these logs need."""
-        return self.known is not None and self.known.covers(self.spec)
+        return self.spec_text is not None and self.spec_text.covers(self.spec)
 
     @property
     def whole_spec(self) -> LogSpec:
         """The existing spec, extended by what these logs need."""
         spec = LogSpec(self.spec.name)
-        for each in (self.known, self.spec):
+        for each in (self.spec_text, self.spec):
             if each is not None:
                 spec.add(each)
         return spec
@@ -546,12 +546,14 @@ class LogCollector:
 
     def _want(self, task: str, wanted: LoggedTask) -> None:
         known = self.spec.tasks.setdefault(task, LoggedTask(task, wanted.title, reducers=dict(wanted.reducers)))
-        if not known.covers(wanted) or not (known.lower >= wanted.lower and known.whole >= wanted.whole):
+        if not known.covers(wanted) or not (
+            known.lower >= wanted.lower and known.whole_set_scores >= wanted.whole_set_scores
+        ):
             known.add(wanted)
 
     def _task(self, title: str) -> str:
         if title not in self._tasks:
-            known = {} if self.known is None else {task.title: name for name, task in self.known.tasks.items()}
+            known = {} if self.spec_text is None else {task.title: name for name, task in self.spec_text.tasks.items()}
             self._tasks[title] = known.get(title) or unused_name(identifier(title, "task"), self._tasks.values())
         return self._tasks[title]
 
@@ -580,7 +582,7 @@ class LogCollector:
         self._spool.write(raw + b"\n")
         return at
 
-    def _kept(self, at: int) -> SpooledSample:
+    def _load(self, at: int) -> SpooledSample:
         self._spool.seek(at)
         raw = self._spool.readline()
         try:
@@ -616,7 +618,7 @@ def options_of(log: CollectedLog) -> Mapping[str, Any]:
             "tool": header.tool,
             "identity": header.identity,
             **header.about,
-            **({"figures": own} if (own := log.check.own(header.figures)) else {}),
+            **({"figures": own} if (own := log.check.not_recomputable(header.figures)) else {}),
         },
     }
 
@@ -660,7 +662,7 @@ class LogRecorder:
     def __init__(self, gathering: LogCollector, plan: Plan, source: CaseSource, root: Path) -> None:
         self.gathering, self.plan, self.source, self.root = gathering, plan, source, root
         self.scenarios = {scenario.name: scenario for scenario in plan.scenarios}
-        self.given = gradable(plan)
+        self.samples = gradable(plan)
         self.compared = next(role.name for role in plan.roles if role.kind == "compared")
 
     def record(self, log: CollectedLog, *, renew: bool, write: bool) -> LogRun:
@@ -672,18 +674,18 @@ class LogRecorder:
         tried = self._recording(log)
         batches = tried.batches()
         first = next(batches, None)
-        if write and first is not None and tried.found.is_fresh:
-            batches = _until_changed(tried.found, chain((first,), batches), renew)
+        if write and first is not None and tried.rows.is_fresh:
+            batches = _until_changed(tried.rows, chain((first,), batches), renew)
             with suppress(_ChangedLog):
                 Store.open(self.root, create=True).append_batches(batches)
-            return tried.found
+            return tried.rows
         deque(batches, 0)
-        found = tried.found
+        found = tried.rows
         if not write or not found.is_new or found.refused or (found.changed and not renew):
             return found
         again = self._recording(log)  # read again rather than hold all rows in memory
         Store.open(self.root, create=True).append_batches(again.batches())
-        return again.found
+        return again.rows
 
     def _recording(self, log: CollectedLog) -> _LogRecording:
         now = datetime.now(UTC)
@@ -705,7 +707,7 @@ class _LogRecording:
     """The rows of one log."""
 
     def __init__(self, recorder: LogRecorder, log: CollectedLog, found: LogRun, now: datetime) -> None:
-        self.of, self.log, self.found, self.now = recorder, log, found, now
+        self.of, self.log, self.rows, self.now = recorder, log, found, now
         plan, models = recorder.plan, found.models
         roles = {role.name: models if role.name == recorder.compared else () for role in plan.roles}
         identities = {model: f"{model} of {log.header.identity}" for model in models}
@@ -729,7 +731,7 @@ class _LogRecording:
                     yield self._rows(scenario, some)
         finally:
             self.ledger.close()
-        if self.found.is_new:
+        if self.rows.is_new:
             yield self._run_rows(tasks)
 
     def _cases(self, scenario: Scenario) -> Iterator[tuple[Case, list[SpooledSample]]]:
@@ -758,27 +760,27 @@ class _LogRecording:
             for sample in samples:
                 unit = Unit(case, bound, sample.model, sample.number)
                 name = unit.samples[ask.name]
-                mine[name] = _columns(sample.told)
+                mine[name] = _columns(sample.columns)
                 told[name] = sample
                 used.append(unit)
                 scores += self._scores(scenario, ask, unit, name, sample)
             taken.append((used, mine))
         self._leave_out_failures(taken)
-        kept = self.recorder.collected.kept
+        kept = self.recorder.collected.rows
         for (case, _), refused in zip(some, self.recorder.take(taken), strict=True):
             for name, why in refused.items():
-                self.found.refused.append(f"{told[name].place}: {why.reason}")
+                self.rows.refused.append(f"{told[name].place}: {why.reason}")
             kept.setdefault("run_items", []).append(self._member(scenario, case))
             kept.setdefault("items", []).append(item_row(self.of.plan, case))
         rows = dict(kept)
         kept.clear()
         new = rows.get("samples", [])
-        self.found.new += len(new)
-        self.found.same += len(told) - len(new)
-        self.found.items += len(some)
+        self.rows.new += len(new)
+        self.rows.same += len(told) - len(new)
+        self.rows.items += len(some)
         costs = [row["cost_usd"] for row in new]
-        self.found.cost_usd = None if self.found.cost_usd is None or None in costs else self.found.cost_usd + sum(costs)
-        self.found.statuses.update(row["status"] for row in new)
+        self.rows.cost_usd = None if self.rows.cost_usd is None or None in costs else self.rows.cost_usd + sum(costs)
+        self.rows.statuses.update(row["status"] for row in new)
         self._add_scores(rows, scores, told, fresh=len(new) == len(told))
         return rows
 
@@ -792,7 +794,7 @@ class _LogRecording:
                 del mine[name]
 
     def _member(self, scenario: Scenario, case: Case) -> dict[str, Any]:
-        found = {"run_id": self.found.run_id, "scenario": scenario.name, "item_id": case.item_id, "subsets": None}
+        found = {"run_id": self.rows.run_id, "scenario": scenario.name, "item_id": case.item_id, "subsets": None}
         return {**found, "cluster": self.of.source.cluster(case)}
 
     def _scores(
@@ -802,7 +804,7 @@ class _LogRecording:
         for metric, rater, value, said, reason, status, error in (*sample.scores, *self._not_scored(sample, place)):
             if value is None and status is None:
                 continue
-            graded: GradedMetric = self.of.given[place][metric][0]
+            graded: GradedMetric = self.of.samples[place][metric][0]
             number = chosen = None
             try:
                 if value is not None:
@@ -814,7 +816,7 @@ class _LogRecording:
             for step in graded.steps:
                 about = {
                     "sample_id": name,
-                    "run_id": self.found.run_id,
+                    "run_id": self.rows.run_id,
                     "benchmark": self.of.plan.benchmark.name,
                     "scenario": scenario.name,
                     "item_id": unit.case.item_id,
@@ -826,10 +828,10 @@ class _LogRecording:
     def _not_scored(self, sample: SpooledSample, place: Place) -> Iterator[list[Any]]:
         """Yield the missing scores of a failed reply: all scores that the log has of other replies. They count in the
         denominator of coverage, as in a run."""
-        columns = _columns(sample.told)
-        if columns.get("status") == PROVIDER_ERROR and sample.told.get("status") is None:
+        columns = _columns(sample.columns)
+        if columns.get("status") == PROVIDER_ERROR and sample.columns.get("status") is None:
             had = {(metric, rater) for metric, rater, *_ in sample.scores}
-            for metric, rater in (pair for pair in self.log.given.get(place[0], {}) if pair not in had):
+            for metric, rater in (pair for pair in self.log.samples_of_task.get(place[0], {}) if pair not in had):
                 yield [metric, rater, None, None, None, PROVIDER_ERROR, columns["error"]]
 
     def _add_scores(
@@ -839,18 +841,18 @@ class _LogRecording:
             change = ScoreChanges(tuple(scores), (), (), {})
         else:
             change = compare_with_store(self.store, scores)
-        self.found.new_scores += len(change.new)
-        self.found.same_scores += len(change.same)
+        self.rows.new_scores += len(change.new)
+        self.rows.same_scores += len(change.same)
         for each, was in change.changed:
             before = "nothing" if was is None else was if isinstance(was, str) else f"{was:g}"
             after = each.status if each.value is None else f"{each.value:g}"
             place = told[each.sample["sample_id"]].place
-            self.found.changed.append(f"{place}: {each.metric} was {before}, is {after}")
+            self.rows.changed.append(f"{place}: {each.metric} was {before}, is {after}")
         for table, some in changed_rows(change, self.log.source, self.now).items():
             rows.setdefault(table, []).extend(some)
 
     def _run_rows(self, tasks: Sequence[str]) -> Rows:
-        plan, found, header = self.of.plan, self.found, self.log.header
+        plan, found, header = self.of.plan, self.rows, self.log.header
         end = {
             "asked": 0,
             "reused": found.new + found.same,

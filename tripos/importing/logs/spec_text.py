@@ -32,7 +32,7 @@ class LoggedTask:
     numbers: set[str] = field(default_factory=set)
     reducers: dict[str, None] = field(default_factory=dict)
     """Inspect's reducers of the scores of an item's epochs; empty if it is the mean."""
-    whole: set[str] = field(default_factory=set)
+    whole_set_scores: set[str] = field(default_factory=set)
     """Scores without a measure, since the log's figure is computed from the whole set."""
 
     def covers(self, other: LoggedTask) -> bool:
@@ -48,7 +48,7 @@ class LoggedTask:
         if not set(self.reducers or (MEAN,)) >= set(other.reducers or (MEAN,)):
             self.reducers = dict.fromkeys([*(self.reducers or (MEAN,)), *(other.reducers or (MEAN,))])
         self.lower |= other.lower
-        self.whole |= other.whole
+        self.whole_set_scores |= other.whole_set_scores
         self.numbers |= other.numbers
 
 
@@ -112,7 +112,7 @@ def spec_of(plan: Plan) -> LogSpec:
         reduced = {name: pair for name, pair in reduced.items() if name not in scores and is_reducer(pair[1])}
         task.reducers = {} if set(own) & set(scores) else dict.fromkeys(reducer for _, reducer in reduced.values())
         measured = {score: {score} | {n for n, (of, _) in reduced.items() if of == score} for score in scores}
-        task.whole = {score for score, names in measured.items() if not names & set(own)}
+        task.whole_set_scores = {score for score, names in measured.items() if not names & set(own)}
         below = {name.removeprefix(f"{scenario.name}.") for name in lower}
         task.lower = {score for score, names in measured.items() if names & below}
         spec.tasks[scenario.name] = task
@@ -171,7 +171,7 @@ def _measures(task: LoggedTask, numbers: set[str]) -> Iterator[tuple[str, str, s
     """Yield the measures of a task: the name, the figure and the score. The mean of all replies is named like its
     score, unless the task has reducers."""
     for score in task.scores:
-        if score in task.whole:
+        if score in task.whole_set_scores:
             continue
         if not task.reducers:
             yield score, f"mean({score})", score

@@ -108,7 +108,7 @@ class Chain:
     templates: Mapping[str, Any]
     steps: list[Step] = field(default_factory=list)
     columns: dict[str, Value] = field(default_factory=dict)
-    shown: set[str] = field(default_factory=set)
+    shown_columns: set[str] = field(default_factory=set)
     """Metadata fields that a prompt shows."""
     several: bool = False
     """Whether several options may be right."""
@@ -293,7 +293,7 @@ class Chain:
     def _metadata(self, name: str) -> Code:
         """Return a metadata field as the text that a template shows. A sample without it shows the field's name in
         braces."""
-        self.shown.add(name)
+        self.shown_columns.add(name)
         column = name_of(name, ("id", "input", "system", "choices", "target", "options", "letters", "language"))
 
         def shown(each: Sample) -> str:
@@ -624,7 +624,7 @@ def _rows(samples: Sequence[Sample], chain: Chain) -> tuple[list[dict[str, Any]]
     if any(each["choices"] for each in samples):
         fields.append("  choices list<text>")
     fields.append("  target list<text> secret")
-    rest = list(dict.fromkeys(key for each in samples for key in each["metadata"] if key not in chain.shown))
+    rest = list(dict.fromkeys(key for each in samples for key in each["metadata"] if key not in chain.shown_columns))
     names = {key: name_of(key, ("id", "target", "choices", "key", "language", *chain.columns)) for key in rest}
     for each in samples:
         row = {"id": each["id"], **{column: value(each) for column, value in chain.columns.items()}}

@@ -105,8 +105,8 @@ class TaskReader:
 
     def __init__(self, source: SourceFolder) -> None:
         self.source = source
-        self._read: dict[Path, dict[str, Any]] = {}
-        self._whole: dict[Path, dict[str, Any]] = {}
+        self._files: dict[Path, dict[str, Any]] = {}
+        self._trees: dict[Path, dict[str, Any]] = {}
         """Configurations merged with their includes."""
 
     def read(self, path: Path) -> TaskFile:
@@ -124,8 +124,8 @@ class TaskReader:
         return TaskFile(str(name), kind, place, config, source=self.source)
 
     def _merged(self, path: Path, around: tuple[Path, ...]) -> dict[str, Any]:
-        if path in self._whole:
-            return self._whole[path]
+        if path in self._trees:
+            return self._trees[path]
         if path in around:
             raise TriposError(CODE, f"`{path.name}` includes itself", "remove the `include`")
         if len(around) > MOST_INCLUDED:
@@ -140,12 +140,12 @@ class TaskReader:
                 raise TriposError(CODE, f"`{path}`: `include`: it is {kind_of_value(each)}, and should be a text", MEND)
             above = self._merged(Path(os.path.normpath(path.parent / each)), (*around, path))
             merged.update({key: value for key, value in above.items() if key != "task_list"})
-        self._whole[path] = {**merged, **config}
-        return self._whole[path]
+        self._trees[path] = {**merged, **config}
+        return self._trees[path]
 
     def _loaded(self, path: Path) -> dict[str, Any]:
-        if path in self._read:
-            return self._read[path]
+        if path in self._files:
+            return self._files[path]
         try:
             document = self.source.file(path).yaml(TAGS)
         except OSError as error:
@@ -154,7 +154,7 @@ class TaskReader:
             raise TriposError(CODE, f"`{path}` is no YAML: {error}", "mend the file") from error
         if not isinstance(document, dict):
             raise TriposError(CODE, f"`{path}` is no task of lm-eval: it is no mapping", "give a YAML file of a task")
-        self._read[path] = document
+        self._files[path] = document
         return document
 
 
@@ -187,7 +187,7 @@ class TaskSplit:
     name: str
     source: str
     columns: TaskColumns
-    written: bool = False
+    explicit: bool = False
     notes: list[Note] = field(default_factory=list)
     content: str = ""
     """Rows from the task file itself, to be written next to the spec."""
@@ -214,7 +214,7 @@ class TaskData:
         if split is None and "tested" not in self.rows.files:
             raise NotTranslatable("a task without `test_split` and `validation_split`")
         if "tested" in self.rows.files:
-            return self._written("tested", str(split or "test"))
+            return self._split_of("tested", str(split or "test"))
         if isinstance(self.config.get("process_docs"), PythonName):
             raise NotTranslatable(
                 f"`process_docs` is Python, `{self.config['process_docs']}`: "
@@ -227,7 +227,7 @@ class TaskData:
         own = self.config.get("fewshot_config") or {}
         split = own.get("split") or self.config.get("fewshot_split")
         if "shots" in self.rows.files:
-            return self._written("shots", str(split or "shots"))
+            return self._split_of("shots", str(split or "shots"))
         samples = own.get("samples")
         if split is None and isinstance(samples, list):
             content = "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in samples)
@@ -241,11 +241,11 @@ class TaskData:
             raise NotTranslatable(f"worked examples that Python gives: {ImportTaskParameters.run_python} writes them")
         return tested if str(split) == tested.name else self._split(str(split))
 
-    def _written(self, which: str, split: str) -> TaskSplit:
+    def _split_of(self, which: str, split: str) -> TaskSplit:
         path = self.rows.files[which]
         written = SourceFolder.around(path).file(path)  # trusted: the task's own Python, which was run, wrote it
         columns = _columns(written) if written.is_there else TaskColumns()
-        return TaskSplit(split, f"rows/{path.name}", columns, written=True)
+        return TaskSplit(split, f"rows/{path.name}", columns, explicit=True)
 
     def _split(self, split: str) -> TaskSplit:
         if "[" in split or "+" in split:
@@ -254,11 +254,11 @@ class TaskData:
             raise NotTranslatable(f"the rows are those of a function in Python, `{self.config['custom_dataset']}`")
         source = self._source(split)
         quoted(source)  # raises if the name cannot be written in a spec
-        found = self._found(split, source)
+        found = self._find(split, source)
         local = found if "://" not in source else None
         return TaskSplit(split, source, _columns(found) if found is not None else TaskColumns(), local=local)
 
-    def _found(self, split: str, source: str) -> SourceFile | None:
+    def _find(self, split: str, source: str) -> SourceFile | None:
         """Return the file of a split, if it exists. Raises `NotTranslatable` if it lies outside the allowed folder."""
         for path in self._places(split, source):
             file = (self.source or SourceFolder.around(path)).file(path)
@@ -334,7 +334,7 @@ class TaskScenario:
         """The Python aggregates of the measures."""
         return {name: each for name, each in self.scored.figures.items() if each.source}
 
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Return true if every part was translated."""
         return all(each.how != "not" for each in self.notes)
 
@@ -368,7 +368,7 @@ def scenario_of(task: TaskFile, data: TaskData, shots: int | None = None) -> Tas
     drawn = _shots(task, data, tested, count, name, notes) if count else None
     assumed: dict[str, None] = {}
     for _ in range(_PASSES):
-        fields = TaskFields(task.config, tested.columns, "doc", tested.written, assumed)
+        fields = TaskFields(task.config, tested.columns, "doc", tested.explicit, assumed)
         asked, hole = _asked(task, fields, drawn)
         made, lack = _scored(task, fields, asked, hole)
     notes += [*hole, *asked.notes, *made.notes, *lack]
@@ -376,7 +376,7 @@ def scenario_of(task: TaskFile, data: TaskData, shots: int | None = None) -> Tas
     shown_again = drawn is not None and drawn.fields.columns is tested.columns
     declared = [f"dataset {name}_tested from {quoted(tested.source)} {{"]
     declared += [f"  {line}" for line in tested.columns.declared(secret=not shown_again)]
-    if tested.written:
+    if tested.explicit:
         own = name_of("row", tuple(tested.columns.names.values()))
         declared += [f'  {own} integer from "_row"']
     declared += ["}"]
@@ -423,7 +423,7 @@ def _shots(
                 "no row is an example for itself, as it may be in the Harness where `fewshot_split` is no `test_split`"
             )
             notes.append(Note("worked examples", "approximately", remark))
-    fields = TaskFields(task.config, split.columns, "shot", split.written)
+    fields = TaskFields(task.config, split.columns, "shot", split.explicit)
     dataset = f"{name}_tested" if same else f"{name}_shots"
     indices = own.get("fewshot_indices")
     if indices:

@@ -164,7 +164,7 @@ class _Context:
 
     system: Pieces
     prompt: Pieces
-    parted: str
+    separator: str
     link: str
     shot_lines: list[str]
     notes: list[Note]
@@ -172,7 +172,7 @@ class _Context:
     def lines(self, step: str, link: str) -> list[str]:
         """Return the lines of an `ask` up to its prompt."""
         words = ["plain"]
-        words += [f"parted by {quoted(self.parted)}"] if self.parted != "\n\n" else []
+        words += [f"parted by {quoted(self.separator)}"] if self.separator != "\n\n" else []
         words += [f"answers after {quoted(link)}"] if link != " " else []
         lines = [f"  ask {step} by candidate {{", f"    {' '.join(words)}"]
         lines += [f"    system {template(self.system, 6)}"] if self.system else []
@@ -266,7 +266,7 @@ def _shot_lines(
 
 
 def _sampling_key(config: Mapping[str, Any], fields: TaskFields) -> Pieces:
-    row = TaskFields(config, fields.columns, "doc", fields.written)
+    row = TaskFields(config, fields.columns, "doc", fields.explicit)
     return row.text("doc_to_text", config.get("doc_to_text"))
 
 

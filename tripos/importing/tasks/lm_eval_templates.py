@@ -106,7 +106,7 @@ class TaskColumns:
 
     shapes: dict[str, ColumnShape] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
-    shown: set[str] = field(default_factory=set)
+    shown_columns: set[str] = field(default_factory=set)
     """Columns that a prompt prints."""
     closed: bool = False
     """All columns are known from the data: any other name is undefined."""
@@ -148,7 +148,7 @@ class TaskColumns:
         lines = []
         for name, fieldname in self.names.items():
             shape = self.shapes[name]
-            told, words = shape.type_text(), ["secret"] if secret and name not in self.shown else []
+            told, words = shape.type_text(), ["secret"] if secret and name not in self.shown_columns else []
             words += [f"from {quoted(name)}"] if fieldname != name else []
             words.insert(len(words) if told.startswith("{") else 0, told)  # a type in braces comes last
             lines.append(" ".join([fieldname.ljust(wide), *words]))
@@ -519,7 +519,7 @@ class Translator(Conditions):
         """Return the value of a column."""
         shape = self.columns.shape(name)
         if self.shows:
-            self.columns.shown.add(name)
+            self.columns.shown_columns.add(name)
         code = f"{self.row}.{self.columns.names[name]}"
         if not shape.missing:
             return TemplateValue(code, shape)
@@ -950,7 +950,7 @@ class TaskFields:
     config: Mapping[str, Any]
     columns: TaskColumns
     row: str
-    written: bool = False
+    explicit: bool = False
     """Whether lm-eval wrote the rows, with the results of each function."""
     assumed: dict[str, None] = field(default_factory=dict)
 
@@ -965,7 +965,7 @@ class TaskFields:
             try:
                 return self.translator(shows).template(given)
             except NotTranslatable:
-                if not self.written:
+                if not self.explicit:
                     raise
         found = self.value(key, given, shows)
         found.shape.want("text")
@@ -978,13 +978,13 @@ class TaskFields:
         try:
             return self._value(key, given, shows)
         except NotTranslatable:
-            if not self.written or isinstance(given, PythonName):
+            if not self.explicit or isinstance(given, PythonName):
                 raise
             return self.translator(shows).column(f"_{key}")
 
     def _value(self, key: str, given: Any, shows: bool) -> TemplateValue:
         if isinstance(given, PythonName):
-            return self.made(key, given, shows)
+            return self.python_column(key, given, shows)
         if isinstance(given, str):
             if self._is_column(given, key):
                 return self.translator(shows).column(given)
@@ -1003,10 +1003,10 @@ class TaskFields:
             return list_literal([constant(each) for each in given.values()])
         return constant(given)
 
-    def made(self, key: str, given: PythonName, shows: bool) -> TemplateValue:
+    def python_column(self, key: str, given: PythonName, shows: bool) -> TemplateValue:
         """Return the column with the results of a Python function. Raises `NotTranslatable` if lm-eval did not write
         the rows."""
-        if not self.written:
+        if not self.explicit:
             raise NotTranslatable(
                 f"`{key}` is a function in Python, `{given}`: {ImportTaskParameters.run_python} writes what it gives"
             )

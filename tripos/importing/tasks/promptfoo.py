@@ -184,7 +184,7 @@ def _tests(config: PromptfooConfig, path: Path, folder: SourceFolder) -> list[Pr
     """Return the tests, with the defaults applied."""
     shared = config.shared
     if isinstance(shared, str):
-        shared = _document(folder.file(path).beside(shared.removeprefix(FILE)))
+        shared = _document(folder.file(path).sibling(shared.removeprefix(FILE)))
     common: PromptfooTest = validate_shape(_form(PromptfooTest), shared or {}, path, ("defaultTest",))
     found: list[PromptfooTest] = []
     for number, each in enumerate(config.tests or [{}]):
@@ -200,7 +200,7 @@ def _tests(config: PromptfooConfig, path: Path, folder: SourceFolder) -> list[Pr
 
 def _from_file(place: str, path: Path, folder: SourceFolder) -> list[Any]:
     """Return the tests of a file. A line of CSV is a test whose columns are variables; `__expected` is an assertion."""
-    file = folder.file(path).beside(place.removeprefix(FILE))
+    file = folder.file(path).sibling(place.removeprefix(FILE))
     try:
         match file.path.suffix:
             case ".jsonl":
@@ -353,7 +353,7 @@ def _prompt(given: Any, path: Path, folder: SourceFolder) -> str:
     text: str = given
     if not text.startswith(FILE):
         return text
-    file = folder.file(path).beside(text.removeprefix(FILE))
+    file = folder.file(path).sibling(text.removeprefix(FILE))
     if file.path.suffix not in (".txt", ".json", ".md"):
         return text
     try:

@@ -61,16 +61,16 @@ class HeldOut:
     """The held-out items.
 
     `subsets` and `runs`: their sources. `items`: the items of this run in them. `near`: near duplicates of a held-out
-    item. `known`: how much of every subset the runs of the store have covered.
+    item. `coverage`: how much of every subset the runs of the store have covered.
     """
 
     subsets: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
     items: frozenset[Key] = frozenset()
     near: Mapping[Key, NearDuplicate] = field(default_factory=dict)
-    known: Mapping[str, SubsetCount] = field(default_factory=dict)
+    coverage: Mapping[str, SubsetCount] = field(default_factory=dict)
 
-    def kept(self, found: Replies) -> Replies:
+    def keep(self, found: Replies) -> Replies:
         """Return the replies to items that are not held out; the others are counted in `left_out`."""
         left_out = dict(found.left_out)
         kept = []

@@ -132,18 +132,18 @@ class InspectUsage:
         self.unknown = 0
         self.by_model: dict[str, dict[str, Any]] = {}
         self.by_role: dict[str, dict[str, Any]] = {}
-        self._seen: set[str] = set()
+        self._counted: set[str] = set()
 
     def add(self, unit: RunUnit, model: str, run: RunRecord) -> None:
         """Add the usage of a unit."""
-        fresh = [each for each in unit.replies if each["sample_id"] not in self._seen]
-        self._seen.update(each["sample_id"] for each in fresh)
+        fresh = [each for each in unit.replies if each["sample_id"] not in self._counted]
+        self._counted.update(each["sample_id"] for each in fresh)
         self.unknown += sum(usage_of([each]) is None for each in fresh)
         _add(self.by_model, model, usage_of(fresh))
         _add(self.by_role, run.compared_role, usage_of(fresh))
         for judge, judged in _judgements(unit).items():
-            own = [each for each in judged if each.judgement_id not in self._seen]
-            self._seen.update(each.judgement_id for each in own if each.judgement_id is not None)
+            own = [each for each in judged if each.judgement_id not in self._counted]
+            self._counted.update(each.judgement_id for each in own if each.judgement_id is not None)
             self.unknown += sum(usage_of([each]) is None for each in own)
             _add(self.by_model, judge, usage_of(own))
 

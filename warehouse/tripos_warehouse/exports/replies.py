@@ -30,9 +30,8 @@ NON_TEXT_ROLES = {"option": "likelihoods", "tool": "calls of tools"}
 class ReplyQuery:
     """The selection of training data: replies of the `models` to the steps `rows`, chosen `by` a measure or a score.
 
-    `name` is that of the `export` in the spec, if there is one. `keep` is its filter, and `told` the filter in words.
-    Items of the subsets `hold_out` and of the runs `apart_from` are left out, with their near duplicates.
-    """
+    `name` is that of the `export` in the spec, if there is one. `keep` is its filter, and `filter_text` the filter in
+    words. Items of the subsets `hold_out` and of the runs `apart_from` are left out, with their near duplicates."""
 
     kind: Literal["best", "pairs"]
     by: str
@@ -45,7 +44,7 @@ class ReplyQuery:
     format: Literal["chat", "completion"] = "chat"
     name: str | None = None
     keep: ReplyFilter = lambda place: True
-    told: tuple[str, ...] = ()
+    filter_text: tuple[str, ...] = ()
     hold_out: tuple[str, ...] = ()
     apart_from: tuple[str, ...] = ()
 

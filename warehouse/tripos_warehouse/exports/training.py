@@ -86,7 +86,7 @@ class TrainingSet:
     examples: tuple[Example, ...]
     left_out: Mapping[str, int]
     best: tuple[Best, ...] = ()
-    held: HeldOut = NOTHING_HELD_OUT
+    held_out: HeldOut = NOTHING_HELD_OUT
     replies_of: tuple[str, ...] = ()
     """The runs of the replies, if these are not of the run whose scores chose the models."""
 
@@ -136,7 +136,7 @@ def best_replies(
 
 def _replies(of: SourceRun, wanted: ReplyQuery) -> tuple[HeldOut, Replies]:
     held = read_held_out(of.connection, of.plan, of.run, wanted)
-    return held, held.kept(read_replies(of.connection, of.plan, of.run, wanted))
+    return held, held.keep(read_replies(of.connection, of.plan, of.run, wanted))
 
 
 def _others(replied: Sequence[SourceRun], run: RunRecord, wanted: ReplyQuery) -> tuple[HeldOut, Replies]:
@@ -156,7 +156,7 @@ def _others(replied: Sequence[SourceRun], run: RunRecord, wanted: ReplyQuery) ->
             own.runs,
             held.items | own.items,
             {**held.near, **own.near},
-            {**held.known, **own.known},
+            {**held.coverage, **own.coverage},
         )
         left_out = Counter(replies.left_out) + Counter(found.left_out)
         replies = Replies((*replies.replies, *found.replies), dict(sorted(left_out.items())))
@@ -386,14 +386,14 @@ def preference_pairs(connection: Connection, plan: Plan, run: RunRecord, wanted:
     Raises `StoreError` S0602 if there is no score of that name.
     """
     held = read_held_out(connection, plan, run, wanted)
-    found = held.kept(read_replies(connection, plan, run, wanted))
+    found = held.keep(read_replies(connection, plan, run, wanted))
     marks = _reply_scores(connection, plan, run, wanted.by)
     if not marks:
         raise no_such_score(plan, wanted.by)
     chosen, left_out = choose_pairs(found.replies, marks, metric_weights(plan), wanted.margin)
     left_out.update(found.left_out)
     examples = tuple(_example(*pair, wanted) for pair in chosen)
-    return TrainingSet(examples, {reason: count for reason, count in sorted(left_out.items()) if count}, held=held)
+    return TrainingSet(examples, {reason: count for reason, count in sorted(left_out.items()) if count}, held_out=held)
 
 
 def choose_pairs(
@@ -522,7 +522,7 @@ def provenance(plan: Plan, run: RunRecord, wanted: ReplyQuery, made: TrainingSet
         "steps": list(wanted.rows),
         "settings": _settings(plan, wanted),
         "line_format": wanted.format,
-        "filters": list(wanted.told),
+        "filters": list(wanted.filter_text),
         "best": [
             {
                 "cell": dict(zip(wanted.per, each.cell, strict=True)),
@@ -536,10 +536,10 @@ def provenance(plan: Plan, run: RunRecord, wanted: ReplyQuery, made: TrainingSet
         "by_model": dict(Counter(each.models[0] for each in made.examples)),
         "left_out": dict(made.left_out),
         "held_out": {
-            "subsets": list(made.held.subsets),
-            "runs": list(made.held.runs),
-            "items": len(made.held.items),
-            "known": {name: {"items": each.there, "of": each.of} for name, each in made.held.known.items()},
+            "subsets": list(made.held_out.subsets),
+            "runs": list(made.held_out.runs),
+            "items": len(made.held_out.items),
+            "known": {name: {"items": each.present, "of": each.of} for name, each in made.held_out.coverage.items()},
             "alike": NEAR_DUPLICATE_OVERLAP,
             "near": [
                 {
@@ -548,7 +548,7 @@ def provenance(plan: Plan, run: RunRecord, wanted: ReplyQuery, made: TrainingSet
                     "like": each.like[1],
                     "overlap": round(each.overlap, 4),
                 }
-                for each in made.held.near.values()
+                for each in made.held_out.near.values()
             ],
         },
         "revealed": [{"scenario": each.scenario, "step": each.step, "secret": each.secret} for each in revealed],

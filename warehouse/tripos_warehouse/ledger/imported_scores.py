@@ -70,7 +70,7 @@ class ImportedScore:
     fingerprint: str
     key: str
     round: int | None = None
-    said: float | None = None
+    raw_value: float | None = None
     """The value as it was given, if the plan may read another one into it."""
     drawn_of: int | None = None
     """The number of replies of its scenario and model from which the reply was drawn at random; None if it was not."""
@@ -78,7 +78,7 @@ class ImportedScore:
     other: OtherShown | None = None
     element: ElementShown | None = None
     """The scored list element; None if the reply is scored."""
-    told: str | None = None
+    label: str | None = None
     """The score in an imported log, as JSON; stored as the reply of the judgement."""
     status: str = SCORED
     error: str | None = None
@@ -97,10 +97,10 @@ class ImportedScore:
         named = {} if self.name is None else {"choice": self.name}
         if self.name is not None and self.other is None:  # the number of a name may change
             return {"reason": self.rationale, **named}
-        return {"score": self.value if self.said is None else self.said, "reason": self.rationale, **named}
+        return {"score": self.value if self.raw_value is None else self.raw_value, "reason": self.rationale, **named}
 
     @property
-    def given(self) -> str | None:
+    def json_label(self) -> str | None:
         """The chosen name as JSON text. For an element: the JSON that the view turns into a row of its own."""
         name = None if self.name is None else orjson.dumps(self.name).decode()
         if self.element is None:
@@ -178,8 +178,8 @@ def imported_score(
         fingerprint=step.fingerprint,
         key=metric,
         round=round,
-        said=said,
-        told=told,
+        raw_value=said,
+        label=told,
         name=name,
         status=status,
         error=error,
@@ -296,7 +296,7 @@ def _common(each: ImportedScore, now: datetime) -> Row:
 
 
 def _judgement(each: ImportedScore, source: str | None, now: datetime) -> Row:
-    own = {"fingerprint": each.judgement, "source": source, "drawn_of": each.drawn_of, "reply": each.told}
+    own = {"fingerprint": each.judgement, "source": source, "drawn_of": each.drawn_of, "reply": each.label}
     return {**_common(each, now), **own, "messages": "[]", "status": "ok", "attempts": 0}
 
 
@@ -306,7 +306,7 @@ def _score(each: ImportedScore, now: datetime) -> Row:
         "scorer": each.scorer if each.element is None else each.metric,  # scores of elements come from an expression
         "metric": each.metric,
         "value": each.kept_value,
-        "given": each.given,
+        "given": each.json_label,
         "elements": each.elements,
         "status": each.status,
         "error": each.error,
@@ -319,6 +319,6 @@ def _comparison(each: ImportedScore, other: OtherShown, now: datetime) -> Row:
     own = {"comparison_id": each.score_id, "step": other.step, "fingerprint": each.fingerprint, "status": "scored"}
     own |= {"first_model": each.sample["model"], "second_model": other.model}
     own |= {"first_sample_id": each.sample["sample_id"], "second_sample_id": other.sample_id}
-    told = {"value": each.value, "given": each.given}
+    told = {"value": each.value, "given": each.json_label}
     common = {name: value for name, value in _common(each, now).items() if name != "sample_id"}
     return {**common, **own, **told}

@@ -47,7 +47,7 @@ FLUSH_BYTES = 32 * 2**20
 
 @dataclass
 class RowBatch:
-    """Rows for one commit. `tried`: the commit may exist already. `unwritten`: the number of lines that are in no
+    """Rows for one commit. `may_exist`: the commit may exist already. `unwritten`: the number of lines that are in no
     journal, because the disk refused them.
     """
 
@@ -55,7 +55,7 @@ class RowBatch:
     rows: dict[str, list[Row]] = field(default_factory=dict)
     count: int = 0
     size: int = 0
-    tried: bool = False
+    may_exist: bool = False
     unwritten: int = 0
 
     def add(self, rows: Mapping[str, Sequence[Row]], size: int) -> None:
@@ -238,7 +238,7 @@ class RunLedger:
         self._claims: Claims | Leases = Claims(self._locks)
         self._peers = Peers(store.root, self._locks, self._ticks)
         store.recover()
-        self._seen = -1
+        self._seen_names = -1
         self._commits: dict[str, Commit] = {}
         self._own_commits: list[Commit] = []
         """Commits of this ledger that are not in the indexes."""
@@ -266,7 +266,7 @@ class RunLedger:
                     found[number] = FAILED if has_failed(row) else row.get("status", "ok")
         return found
 
-    def held(self) -> set[str]:
+    def fingerprints(self) -> set[str]:
         """Return the fingerprints of all stored results, including those that wait for a flush."""
         layers = (layer for table in RESULT_TABLES for layer in self._uncommitted(table))
         fresh = {row["fingerprint"] for layer in layers for row in layer.values()}
@@ -283,7 +283,7 @@ class RunLedger:
             found = self._committed(table, names)
         except StoreError:
             # Another process may have compacted the store and removed old parts.
-            self._seen = -1
+            self._seen_names = -1
             if not self.refresh():
                 raise
             found = self._committed(table, names)
@@ -316,7 +316,7 @@ class RunLedger:
         try:
             return self._draws.find(table, request)
         except StoreError:
-            self._seen = -1  # as in `rows`
+            self._seen_names = -1  # as in `rows`
             if not self.refresh():
                 raise
             return self._draws.find(table, request)
@@ -336,12 +336,12 @@ class RunLedger:
         """
         self._recover()
         count = self._ticks.count()
-        if count == self._seen:
+        if count == self._seen_names:
             return False
         commits = {commit.name: commit for commit in self._store.commits()}
         mine = {commit.name for commit in self._own_commits}
         if all(name in self._commits or name in mine for name in commits) and self._commits.keys() <= commits.keys():
-            self._seen = count
+            self._seen_names = count
             return False
         self._own_commits.clear()
         new = [commit for name, commit in commits.items() if name not in self._commits]
@@ -355,12 +355,12 @@ class RunLedger:
             for table in self._indexes:
                 self._indexes[table] = self._load(table, commits.values())
         self._commits = commits
-        self._seen = count
+        self._seen_names = count
         return bool(new)
 
     def _recover(self) -> None:
         """Commit the journals of processes that died."""
-        while self._peers.has_dead_owner(self._own()):  # another process may die during recovery
+        while self._peers.has_dead_owner(self._own_fingerprints()):  # another process may die during recovery
             self._store.recover()
             self._peers.recovered()
 
@@ -429,7 +429,7 @@ class RunLedger:
                 self._closed.remove(batch)
             except StoreError as error:
                 trouble = trouble or error
-        if self._seen < 0:
+        if self._seen_names < 0:
             self.refresh()
         self._uncommitted_rows = {}
         for batch in self._closed:
@@ -491,7 +491,7 @@ class RunLedger:
         """Return the work list with this name, a digest."""
         return FinishedWork(self._store.root, name, self._locks, self._has_all)
 
-    def _own(self) -> frozenset[str]:
+    def _own_fingerprints(self) -> frozenset[str]:
         batches = (self._batch, *self._closed)
         return frozenset(batch.segment.name for batch in batches if batch.segment is not None)
 
@@ -517,7 +517,7 @@ class RunLedger:
 
     def _commit(self, batch: RowBatch) -> Commit:
         name = None if batch.segment is None else batch.segment.name
-        first, batch.tried = not batch.tried, True
+        first, batch.may_exist = not batch.may_exist, True
         contents = {table: to_arrow(table, some) for table, some in batch.rows.items() if some}
         commit = self._store.append_arrow(contents, name)
         if commit.repeated and first:
@@ -526,7 +526,7 @@ class RunLedger:
         if batch.segment is not None:
             self._done.append(batch.segment)
         if commit.repeated:
-            self._seen = -1
+            self._seen_names = -1
         else:
             self._own_commits.append(commit)
         return commit
@@ -584,7 +584,7 @@ class StoredBatches:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._read: set[str] = set()
+        self._records: set[str] = set()
         self._ticks: ChangeCounter | None = None
 
     def add(self, row: Row) -> None:
@@ -608,8 +608,8 @@ class StoredBatches:
             self._store.bucket.sync()
         found: list[dict[str, Any]] = []
         for path in self._store.parts(BATCHES.name):
-            if path.name not in self._read:
+            if path.name not in self._records:
                 with open_part(path) as file:
                     found += file.read().to_pylist()
-                self._read.add(path.name)
+                self._records.add(path.name)
         return sorted(found, key=lambda row: row["created_at"])

@@ -65,7 +65,9 @@ class RowLookup:
         self._size = 0
         self._blocks.clear()
 
-    def each(self, table: str, path: Path, numbers: Sequence[int], columns: tuple[str, ...]) -> Iterator[Row]:
+    def neighbouring_rows(
+        self, table: str, path: Path, numbers: Sequence[int], columns: tuple[str, ...]
+    ) -> Iterator[Row]:
         """Yield rows as `rows` does, for few rows whose neighbours will be requested next."""
         for number in sorted(numbers):
             yield self._block(table, path, number // BLOCK, columns)[number % BLOCK]
@@ -167,7 +169,7 @@ class RepliesByRequest:
         (key,) = get_table(table).key
         found: dict[str, tuple[Row, Path]] = {}
         for path, numbers in self._of(table).find(request).items():
-            for row in self._lookup.each(table, path, numbers, self._of(table).columns):
+            for row in self._lookup.neighbouring_rows(table, path, numbers, self._of(table).columns):
                 if row[REQUEST] == request:
                     found[row[key]] = row, path
         if not found or table == TURNS.name:
@@ -444,7 +446,7 @@ class CommittedResults:
         index = self._index(table)
         return index.names_of(index.find(pack(ids)).codes)
 
-    def held(self) -> set[str]:
+    def fingerprints(self) -> set[str]:
         """Return the fingerprints of all stored results."""
         return set[str]().union(*(self._index(table).fingerprints for table in RESULT_TABLES))
 

@@ -226,7 +226,7 @@ def _merged(
                 writer.write_table(group, row_group_size=GROUP_ROWS)
                 rows += group.num_rows
                 group = next(groups, None)
-        yield new.written(rows)
+        yield new.finish(rows)
 
 
 def _groups(root: Path, table: str, parts: Iterable[ParquetPart], lost: Mapping[Path, Numbers]) -> Iterator[pa.Table]:

@@ -470,4 +470,4 @@ def _copied(root: Path, table: str, name: str, paths: Sequence[Path], dropped: D
                     count += content.num_rows
                     if content.num_rows:
                         writer.write_table(conform(table, TABLES[table].schema.names, content))
-    yield new.written(count)
+    yield new.finish(count)

@@ -790,7 +790,7 @@ def figure_query(parts: Parts, node: FigureTables) -> str:
     told = ', c.classes as "its classes"' if node.classes else ""
     told += ', c.limits as "its limits"' if node.limited else ""
     told += ', c.excess as "its excess"' if node.has_bias_bound else ""
-    told += ', c."items that count", c."all items"' if node.tried else ""
+    told += ', c."items that count", c."all items"' if node.has_counts else ""
     hidden = f'case when c.known and e."is hidden" and e.shown > 0 then {quoted(NO_SPREAD_IN_A_CELL)} end'
     known = 'c.known and not coalesce(e."is hidden" and e.shown > 0, false)'
     return f"""{parts.text}

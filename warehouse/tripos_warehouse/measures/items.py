@@ -53,7 +53,7 @@ def item_remarks(connection: Connection, benchmark: str) -> Iterator[str]:
             by_metric[metric].add(*row)
     for metric, items in by_metric.items():
         if len(items.names) >= FEWEST:
-            yield from items.told(metric, benchmark)
+            yield from items.remarks(metric, benchmark)
 
 
 class _AnalysedItems:
@@ -76,7 +76,7 @@ class _AnalysedItems:
             self._solved[solved_by] += 1
         self._at_odds += apart is not None and apart >= SPLIT_SPREAD
 
-    def told(self, metric: str, benchmark: str) -> Iterator[str]:
+    def remarks(self, metric: str, benchmark: str) -> Iterator[str]:
         """Yield the remarks on the items as sentences."""
         many = len(self.names)
         every, none = self._solved["every model"], self._solved["no model"]

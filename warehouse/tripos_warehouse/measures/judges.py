@@ -187,8 +187,8 @@ class _Reply:
     """The verdicts of the first judges of a scorer on a reply, by metric, and the number of judges asked."""
 
     cluster: str
-    asked: int = 0
-    said: dict[str, list[float | str]] = field(default_factory=lambda: defaultdict(list))
+    judges_asked: int = 0
+    verdicts: dict[str, list[float | str]] = field(default_factory=lambda: defaultdict(list))
     probability: float | None = None
     """The probability of a single verdict, if its tokens tell it."""
 
@@ -196,9 +196,9 @@ class _Reply:
     def confidence(self) -> float:
         """The share of verdicts that equal the most frequent one, over metrics the least; or the probability of a
         single verdict."""
-        if self.probability is not None and self.asked == 1:
+        if self.probability is not None and self.judges_asked == 1:
             return self.probability
-        shares = [max(map(values.count, values)) / self.asked for values in self.said.values()]
+        shares = [max(map(values.count, values)) / self.judges_asked for values in self.verdicts.values()]
         return min(shares, default=0.0)
 
 
@@ -265,10 +265,10 @@ def learned_thresholds(
         for (_, sample), reply in sorted(replies.items(), key=lambda each: each[0]):
             pairs = [
                 (_combined(scorer, said), labels[metric][sample])
-                for metric, said in reply.said.items()
+                for metric, said in reply.verdicts.items()
                 if sample in labels.get(metric, {})
             ]
-            if pairs and len(pairs) == len(reply.said):
+            if pairs and len(pairs) == len(reply.verdicts):
                 agrees = all(abs(value - label) < HALF_A_POINT for value, label in pairs)
                 by_cluster.setdefault(reply.cluster, (reply.confidence, agrees))
         sure, agreed = [each for each, _ in by_cluster.values()], [each for _, each in by_cluster.values()]
@@ -315,11 +315,11 @@ def _replies(
         if status == "provider_error":  # undecided until it arrives
             failed.add((fingerprint, sample))
         reply = found.setdefault((fingerprint, sample), _Reply(clusters.get(item, item)))
-        reply.asked += 1
+        reply.judges_asked += 1
         told: dict[str, float | str] = {**read_scores(parsed), **_read_verdict(parsed, "choice", str)}
         reply.probability = _read_verdict(parsed, "probability", float).get(VERDICT)
         for metric, value in told.items():
-            reply.said[names.get(fingerprint, (scorer.name,))[0] if metric == VERDICT else metric].append(value)
+            reply.verdicts[names.get(fingerprint, (scorer.name,))[0] if metric == VERDICT else metric].append(value)
     return {key: reply for key, reply in found.items() if key not in failed}
 
 

@@ -162,12 +162,12 @@ class MeasureRow(Estimate):
 
     unseen: float = 0.0
     """The part of the standard error from cells whose items are all alike, which hide their own error."""
-    tried: tuple[int, int] | None = None
+    paired_counts: tuple[int, int] | None = None
     """For a chance of several tries: the number of items with enough samples that have a value, and the number of all
     items."""
 
     @property
-    def beside(self) -> dict[str, float | None]:
+    def correction_columns(self) -> dict[str, float | None]:
         """Return the columns `CORRECTION_COLUMNS` of a corrected row; empty for any other row."""
         if self.judged is None:
             return {}
@@ -180,8 +180,8 @@ class MeasureRow(Estimate):
         """Return the value with its error, interval and counts, as in JSON."""
         return {
             **self.to_json(*(each.key for each in ROW_COLUMNS)),
-            **({} if self.tried is None else dict(zip(TRY_COLUMNS, self.tried, strict=True))),
-            **self.beside,
+            **({} if self.paired_counts is None else dict(zip(TRY_COLUMNS, self.paired_counts, strict=True))),
+            **self.correction_columns,
             **({} if self.unread is None else {"unread": self.unread.count, "if_wrong": self.unread.figure}),
         }
 

@@ -141,20 +141,20 @@ def same(one: str, other: str, dims: Sequence[str]) -> str:
 class Parts:
     """The common table expressions of a query, in order."""
 
-    written: list[tuple[str, str]] = field(default_factory=list)
+    expressions: list[tuple[str, str]] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
     def add(self, stem: str, body: str) -> str:
         """Add an expression under a new name that starts with `stem`, and return that name."""
         self.counts[stem] = self.counts.get(stem, 0) + 1
         name = f"{stem}{self.counts[stem]}"
-        self.written.append((name, body))
+        self.expressions.append((name, body))
         return name
 
     @property
     def text(self) -> str:
         """Return all expressions as a `with` clause."""
-        return _with(self.written)
+        return _with(self.expressions)
 
 
 def _with(parts: Iterable[tuple[str, str]]) -> str:
@@ -289,7 +289,7 @@ def weight_sql(weights: Weights) -> str:
 
 def is_choice(scored: ScoredStep) -> bool:
     """Return true if judges choose among names."""
-    return scored.kept and scored.type.kind == "choice"
+    return scored.stored and scored.type.kind == "choice"
 
 
 def given_column(scored: ScoredStep) -> str:
@@ -492,10 +492,10 @@ Conditions = tuple[tuple[str, str], ...]
 @dataclass(frozen=True)
 class RowSource:
     """The rows that an aggregate reads: `required` are the columns that select them, each with its value in SQL, and
-    `given` further facts about them. A dimension of the aggregate has the value of the cell, `base`."""
+    `conditions` further facts about them. A dimension of the aggregate has the value of the cell, `base`."""
 
     required: Conditions = ()
-    given: Conditions = ()
+    conditions: Conditions = ()
 
 
 NO_SOURCE = RowSource()
@@ -520,7 +520,7 @@ class FigureTables:
     """True if the cells have `classes`: the shares of classes of which some have few items, and the items of each."""
     limited: bool = False
     """True if the cells have `limits`: the ends of an interval that does not come from their error."""
-    tried: bool = False
+    has_counts: bool = False
     """True if the cells have `items that count` and `all items`, as a chance of several tries has."""
     rows: RowSource = NO_SOURCE
     """The rows that it reads, for an aggregate of scores or of cells of such."""
@@ -628,7 +628,7 @@ def count_without_overlap(parts: Sequence[tuple[str, RowSource]], column: str) -
 
 def _contained(rows: RowSource, wider: RowSource) -> tuple[str, ...] | None:
     """Return the conditions on a cell under which the rows are among the wider ones; None if they never are."""
-    known = dict(rows.given) | dict(rows.required)
+    known = dict(rows.conditions) | dict(rows.required)
     conditions = []
     for name, value in wider.required:
         own = known.get(name)
@@ -665,7 +665,7 @@ def row_source_of_cells(node: FigureTables, dims: tuple[str, ...], of_one: Aggre
     if of_one is not None:
         its_cell = quoted(of_one.model_dump_json())
         required += [(name, its_cell) for name, value in node.rows.required if value in inside]
-    return RowSource(tuple(required), node.rows.given)
+    return RowSource(tuple(required), node.rows.conditions)
 
 
 _TABLES = {"compare": "comparisons", "column": "columns"}

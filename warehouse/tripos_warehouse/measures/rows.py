@@ -64,29 +64,30 @@ and people."""
 class Gradable:
     """What people can grade in a judge's place.
 
-    `view` has its rows. `stratum` are the columns of what is drawn with one probability, `own` those that identify a
-    unit within it, `label` is the SQL of people's grade of a unit, and `drawn` the unit that is drawn, if it holds
-    several.
-    """
+    `view` has its rows. `stratum` are the columns of what is drawn with one probability, `unit_columns` those that
+    identify a unit within it, `label` is the SQL of people's grade of a unit, and `drawn` the unit that is drawn, if it
+    holds several."""
 
     view: str
     stratum: str
-    own: str
+    unit_columns: str
     label: str
     drawn: str = ""
-    made: str = ""
+    source: str = ""
 
     @property
     def unit(self) -> str:
         """The columns that identify a unit."""
-        return f"{self.stratum}, {self.own}"
+        return f"{self.stratum}, {self.unit_columns}"
 
 
 REPLIES = Gradable(
     "scores", "model, scenario, scorer, metric", "sample_id, fingerprint", ordered("avg", "value"), "sample_id"
 )
 """Replies, once for every step that grades them: arms may share a reply and ask the judge different things about it."""
-ELEMENTS = replace(REPLIES, own=f"{REPLIES.own}, element_place", drawn="concat_ws(' ', sample_id, element_place)")
+ELEMENTS = replace(
+    REPLIES, unit_columns=f"{REPLIES.unit_columns}, element_place", drawn="concat_ws(' ', sample_id, element_place)"
+)
 """Elements of lists, each drawn and labelled separately."""
 BOTH_ORDERS = """least(first_model, second_model) as "one model", greatest(first_model, second_model) as "other model",
     least(first_sample_id, second_sample_id) as "one sample",
@@ -96,7 +97,7 @@ TWO_REPLIES = Gradable(
     'scenario, step, "one model", "other model"',
     '"one sample", "other sample"',
     "list({'evaluator': evaluator, 'first': first_model, 'second': second_model, 'value': value} order by evaluator)",
-    made=f"select *, {BOTH_ORDERS}",
+    source=f"select *, {BOTH_ORDERS}",
 )
 """Two replies to an item, in either order. The label is the list of people's verdicts."""
 
@@ -164,7 +165,7 @@ def labelled_comparisons(plan: Plan, parts: Parts, scored: ScoredStep, cut: RowS
   from (
     select *, count("its label") over part as "labels here", count(*) filter ("it counts") over part as "counted here"
     from (
-      {TWO_REPLIES.made}
+      {TWO_REPLIES.source}
       from (
 {indented(indented(indented(indented(compared_sql(plan, scored, cut, ["step"])))))}
       )
@@ -210,8 +211,8 @@ def _labels(plan: Plan, parts: Parts, scored: ScoredStep, of: Gradable = REPLIES
     label."""
     schema = named(plan.benchmark.name)
     judges, people = (condition(plan, scored, RowSelection(graders=graders)) for graders in ("counted", "people"))
-    view = f"({of.made} from {schema}.{of.view})" if of.made else f"{schema}.{of.view}"
-    own = "* exclude (run_id)" if of.made else f"{of.unit}, judgement_id, value"
+    view = f"({of.source} from {schema}.{of.view})" if of.source else f"{schema}.{of.view}"
+    own = "* exclude (run_id)" if of.source else f"{of.unit}, judgement_id, value"
     said = parts.add(
         "said",
         f"""select {of.unit}, {of.label} as "its label", coalesce(max(drawn_of), 0) as "drawn of",
@@ -318,7 +319,7 @@ def no_sums(dims: Collection[str]) -> str | None:
 
 def is_plain_mean(figure: Aggregate, scored: ScoredStep, cut: RowSelection, missing: Missing) -> bool:
     """Return true if a mean is one of scores that are selected by columns of `scores` alone."""
-    if figure.of_condition or missing == "paired" or not scored.kept:
+    if figure.of_condition or missing == "paired" or not scored.stored:
         return False
     names = (*cut.dims, *(name for name, _ in cut.fixed))
     of_items = any("." in name or goes_by_elements(scored, name) for name in names)

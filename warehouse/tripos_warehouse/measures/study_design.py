@@ -151,11 +151,15 @@ def _with_repeats(
     if len(several) < FEWEST_ITEMS:
         return parts
     noise = 2 * share * fmean(several)
-    part = "gradings" if "judges" in parts.known else "samples" if "samples" in parts.known else "items"
+    part = "gradings" if "judges" in parts.separated else "samples" if "samples" in parts.separated else "items"
     rest = max(getattr(parts, part) - noise / repeats, 0.0)
     samples, judges, _ = parts.observed
     return replace(
-        parts, repeats=noise, known=parts.known | {"repeats"}, observed=(samples, judges, repeats), **{part: rest}
+        parts,
+        repeats=noise,
+        separated=parts.separated | {"repeats"},
+        observed=(samples, judges, repeats),
+        **{part: rest},
     )
 
 
@@ -178,7 +182,7 @@ def scored_step(plan: Plan, measure: Measure) -> ScoredStep | None:
     """Return the scores that a measure is the mean of; `None` if it is anything else."""
     figure, _ = _mean_of(plan, measure)
     scored = None if figure is None else scored_inputs(scored_values_of(plan), figure)[0]
-    return scored if scored is not None and scored.kept else None
+    return scored if scored is not None and scored.stored else None
 
 
 def lower_scores(plan: Plan) -> frozenset[tuple[str, str]]:
@@ -534,11 +538,11 @@ def error_reductions(parts: DifferenceComponents, reply_cost: float, judgement_c
         return {}
     now = parts.variance(samples, judges, repeats)
     errors = {"items": now / (1 + EXTRA_SHARE)}
-    if "samples" in parts.known:
+    if "samples" in parts.separated:
         errors["samples"] = parts.variance(samples * (1 + EXTRA_SHARE), judges, repeats)
-    if "judges" in parts.known and judgement_cost > 0:
+    if "judges" in parts.separated and judgement_cost > 0:
         errors["judges"] = parts.variance(samples, judges * (1 + EXTRA_SHARE * spent / judgement_cost), repeats)
-    if "repeats" in parts.known and judgement_cost > 0:
+    if "repeats" in parts.separated and judgement_cost > 0:
         errors["repeats"] = parts.variance(samples, judges, repeats * (1 + EXTRA_SHARE * spent / judgement_cost))
     return {name: 1 - math.sqrt(after / now) for name, after in errors.items()}
 

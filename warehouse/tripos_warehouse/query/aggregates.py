@@ -449,7 +449,9 @@ def _prevalence(settings: str, items: Words, values: Numbers) -> dict[str, Any]:
         return _undefined(str(found.reason))
     names, places = np.unique(owners, return_inverse=True)
     influences = np.bincount(places, numbers - numbers.mean()) / len(numbers) / rates.informedness
-    studies = [] if rates.known else list(zip(("sensitivity", "specificity"), rates.errors(found.value), strict=True))
+    studies = (
+        [] if rates.exactly_known else list(zip(("sensitivity", "specificity"), rates.errors(found.value), strict=True))
+    )
     named = [*names.tolist(), *(f"{STUDY}{name} {settings}" for name, _ in studies)]
     told: list[float | None] = [*influences.tolist(), *(pull for _, pull in studies)]
     if found.low is None:
@@ -706,7 +708,7 @@ def _set_metric(of: SetMetric, settings: Settings, items: Words, subjects: Words
     metric = of.of(settings, saying, truths)
     if isinstance(metric, str):
         return _undefined(metric)
-    value = metric.whole()
+    value = metric.overall()
     if value is None:
         return _undefined(metric.reason)
     names, places = np.unique(owners, return_inverse=True)

@@ -309,8 +309,8 @@ class Comparison:
 
     `pairs` is the number of shared scores, of `items` items. `only_a` and `only_b` are the numbers of scores that the
     other side lacks, `same` that of results that two models share because neither took part in them. `unpaired` are
-    measures that cannot be compared, with the reason, and `together` those that are one figure of all models of a run,
-    so that they distinguish no two models. `people` are those whose scores are kept separate, and not compared.
+    measures that cannot be compared, with the reason, and `correlated` those that are one figure of all models of a
+    run, so that they distinguish no two models. `people` are those whose scores are kept separate, and not compared.
     """
 
     sections: tuple[Section, ...]
@@ -320,7 +320,7 @@ class Comparison:
     only_b: int
     same: int
     unpaired: tuple[tuple[str, str], ...]
-    together: tuple[str, ...] = ()
+    correlated: tuple[str, ...] = ()
     people: tuple[str, ...] = ()
     first: tuple[str, ...] = ()
     """The measures of the headline, which are tested before the others."""
@@ -951,8 +951,8 @@ def notes_of(comparison: Comparison) -> Iterable[str]:
         yield f"scores by {told} correct {names}, and are no part of other figures"
     elif comparison.people:
         yield f"scores by {', '.join(comparison.people)} are apart: no part of these figures"
-    if comparison.together:
-        yield f"one figure of all models of the run, so not compared: {', '.join(comparison.together)}"
+    if comparison.correlated:
+        yield f"one figure of all models of the run, so not compared: {', '.join(comparison.correlated)}"
 
 
 def _family_notes(comparison: Comparison) -> Iterable[str]:

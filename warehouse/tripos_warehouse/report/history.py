@@ -374,7 +374,7 @@ class _MeaningComparer:
     """Compares the meanings of figures of two runs, and caches the changes between plans."""
 
     def __init__(self) -> None:
-        self.found: dict[tuple[str, str], list[Change]] = {}
+        self.changes: dict[tuple[str, str], list[Change]] = {}
 
     def causes(self, before: MeasuredRun, after: MeasuredRun, row: MeasureRow) -> tuple[LineBreak, ...]:
         """Return why a figure means something else in a later run; empty if it means the same."""
@@ -393,9 +393,9 @@ class _MeaningComparer:
 
     def _changes(self, before: MeasuredRun, after: MeasuredRun) -> list[Change]:
         pair = before.plan.digest, after.plan.digest
-        if pair not in self.found:
-            self.found[pair] = find_changes(before.plan, after.plan)
-        return self.found[pair]
+        if pair not in self.changes:
+            self.changes[pair] = find_changes(before.plan, after.plan)
+        return self.changes[pair]
 
 
 def _item_changes(before: MeasuredRun, after: MeasuredRun, row: MeasureRow) -> list[LineBreak]:
@@ -484,7 +484,7 @@ class FigurePair(NamedTuple):
     after: tuple[RunRecord, MeasureRow] | None
 
     @property
-    def others(self) -> dict[str, tuple[str, ...]]:
+    def other_models(self) -> dict[str, tuple[str, ...]]:
         """Return the roles that other models fill in the run after the change, with those models."""
         if self.before is None or self.after is None:
             return {}

@@ -338,7 +338,7 @@ class Board:
     """By model left out of the board of a release because its run stopped early: what it covers."""
     uncorrected: Mapping[str, str] = field(default_factory=dict)
     """Models whose judge cannot be corrected by people, with the reason."""
-    tried: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    paired_counts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """For a chance of several tries: the items that count and all items, of models that lack samples for some items."""
     clusterings: tuple[Clustering, ...] = ()
     """The clusters of its intervals, if items were drawn together."""
@@ -380,7 +380,7 @@ class Board:
                     "company": list(each.partner_models),
                     "reason": each.reason,
                     **({"no_better_than": floors[each.model][0]} if each.model in floors else {}),
-                    **each.beside,
+                    **each.correction_columns,
                     **({} if each.unread is None else {"unread": each.unread.count, "if_wrong": each.unread.figure}),
                 }
                 for each in self.entries
@@ -513,10 +513,10 @@ def _board(
             for model, row in rows.items()
             if measure.corrected and row.value is None and model in shown
         },
-        tried={
-            model: row.tried
+        paired_counts={
+            model: row.paired_counts
             for model, row in rows_with_value.items()
-            if row.tried is not None and len({*row.tried}) > 1
+            if row.paired_counts is not None and len({*row.paired_counts}) > 1
         },
         clusterings=tuple(
             each for each in clusterings_of(connection, plan) if measure.scenario in (None, *each.scenarios)
@@ -629,7 +629,7 @@ def board_notes(board: Board) -> list[BoardNote]:
         those = " * ".join(board.measure.random)
         text = f"intervals and groups take {those} as a sample: they speak of others like these too"
         notes.append(BoardNote("random", text, caution=False))
-    for model, (counted, every) in board.tried.items():
+    for model, (counted, every) in board.paired_counts.items():
         text = f"{model} stands on {counted:,} of {every:,} items: the others have too few samples with a value"
         notes.append(BoardNote("tries", text))
     notes += [BoardNote("clusters", each.sentence, caution=False) for each in board.clusterings]

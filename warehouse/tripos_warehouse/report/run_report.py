@@ -322,7 +322,7 @@ class Report:
                 "model": row.model,
                 "dims": orjson.dumps(dict(zip(table.measure.by, row.by, strict=True))).decode(),
                 **row.to_json(*STORED),
-                **row.beside,
+                **row.correction_columns,
             }
             for table in self.measures
             for row in table.rows
@@ -419,9 +419,9 @@ def _too_few_tries(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
     """Yield the number of items behind a chance of several tries, if some have too few samples with a value."""
     for table in tables:
         for row in table.rows:
-            if row.tried is not None and row.tried[0] < row.tried[1]:
+            if row.paired_counts is not None and row.paired_counts[0] < row.paired_counts[1]:
                 cell = ", ".join([row.model, *(str(value) for value in row.by)])
-                counted, every = row.tried
+                counted, every = row.paired_counts
                 told = f"`{table.measure.name}` of {cell} stands on {counted:,} of {every:,} items"
                 yield Remark("tries", f"{told}: the others have too few samples with a value")
 

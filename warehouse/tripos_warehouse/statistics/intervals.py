@@ -373,7 +373,7 @@ class CellMeans:
     """The number of units of each cell."""
     effective: float
     """The number of units of equal weight with the same precision (Kish 1965)."""
-    alike: bool
+    all_equal: bool
     """True if all units of all cells are alike, and no cell has a negative coefficient."""
 
 
@@ -609,7 +609,7 @@ def _with_interval(
         df, error = means.df or max(units - 1, 1.0), means.standard_error
         return bounded(result, error, df, ends, units=units, null=0.0, confidence=confidence)
     if not means.standard_error:
-        return result.without_interval(NO_SPREAD if means.alike else NO_SPREAD_IN_A_CELL)
+        return result.without_interval(NO_SPREAD if means.all_equal else NO_SPREAD_IN_A_CELL)
     return with_t_interval(result, means.standard_error, means.df, confidence=confidence)
 
 

@@ -46,7 +46,7 @@ class SummedMetric:
     compute: Callable[[Floats], float | None]
     reason: str = "there are no references"
 
-    def whole(self) -> float | None:
+    def overall(self) -> float | None:
         """Return the metric of all texts."""
         return self.compute(self.counts.sum(axis=0))
 
@@ -320,7 +320,7 @@ class RankedTruths:
     truths: Floats
     reason: str = "all are true, or none is: there is no pair of a true and a false one"
 
-    def whole(self) -> float | None:
+    def overall(self) -> float | None:
         """Return the area.
 
         >>> RankedTruths(np.array([0.9, 0.4, 0.4, 0.1]), np.array([1.0, 1.0, 0.0, 0.0])).whole()
@@ -363,7 +363,7 @@ class LengthControlled:
     longer: Floats
     reason: str = "lengths do not differ, or one side wins everything: there is nothing to fit"
 
-    def whole(self) -> float | None:
+    def overall(self) -> float | None:
         """Return the win rate.
 
         >>> wins, longer = np.array([1.0, 1, 0, 1, 0, 0, 1, 0]), np.array([9.0, 5, 4, 3, -3, -4, -5, -9])

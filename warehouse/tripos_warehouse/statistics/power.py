@@ -444,10 +444,10 @@ class MeanDesign:
         """Return the gain and the number of units of each group of cells that are connected by shared units."""
         return [
             (sum(cell.gain for cell in cells), len({unit for cell in cells for unit in cell.units}))
-            for cells in self._together()
+            for cells in self._linked_cells()
         ]
 
-    def _together(self) -> list[list[CellDesign]]:
+    def _linked_cells(self) -> list[list[CellDesign]]:
         """Return the cells in groups without shared units between groups."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
@@ -462,7 +462,7 @@ class MeanDesign:
         return list(found.values())
 
     def _drawn(self, random: np.random.Generator) -> Iterator[Parts]:
-        for cells in self._together():
+        for cells in self._linked_cells():
             if len(cells) == 1 and cells[0].even:
                 yield _draw_variance(cells[0], random)
             elif len({unit for cell in cells for unit in cell.units}) > MAX_DRAWN_UNITS:
@@ -633,9 +633,9 @@ class Space:
         yield from (
             Levers(*chosen)
             for chosen in product(
-                range(1, self.most_samples + 1) if "samples" in parts.known else (samples,),
-                range(1, panel + 1) if "judges" in parts.known and panel else (min(judges, panel) if panel else 1,),
-                range(1, self.most_repeats + 1) if "repeats" in parts.known and panel else (repeats,),
+                range(1, self.most_samples + 1) if "samples" in parts.separated else (samples,),
+                range(1, panel + 1) if "judges" in parts.separated and panel else (min(judges, panel) if panel else 1,),
+                range(1, self.most_repeats + 1) if "repeats" in parts.separated and panel else (repeats,),
                 self._labelling(),
                 (False, True) if self.prices.batch is not None else (False,),
             )

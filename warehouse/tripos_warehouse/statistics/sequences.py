@@ -251,7 +251,7 @@ class AsymptoticSequence:
         self.missing = 0
         self._mean = 0.0
         self._squares = 0.0
-        self._seen: list[tuple[int, float, float]] = []
+        self._count: list[tuple[int, float, float]] = []
         self._rho2 = rho_squared(planned)
 
     @property
@@ -270,13 +270,13 @@ class AsymptoticSequence:
         self._mean += step / t
         self._squares += step * (value - self._mean)
         if t >= WARM_UP:
-            self._seen.append((t, self._mean, math.sqrt(self._squares / (t - 1))))
+            self._count.append((t, self._mean, math.sqrt(self._squares / (t - 1))))
 
     def interval(self, level: float = 0.05) -> tuple[float, float] | None:
         """Return the ends of the interval, `None` before `WARM_UP` values."""
-        if not self._seen:
+        if not self._count:
             return None
-        t, means, errors = (np.array(column) for column in zip(*self._seen, strict=True))
+        t, means, errors = (np.array(column) for column in zip(*self._count, strict=True))
         spread = t * self._rho2 + 1
         reach = errors * np.sqrt(2 * spread / (t**2 * self._rho2) * np.log(np.sqrt(spread) / level))
         low, high = float((means - reach).max()), float((means + reach).min())
@@ -285,7 +285,7 @@ class AsymptoticSequence:
     def p(self, null: float = 0.0) -> float:
         """Return the p-value: the smallest level, so far, whose interval excludes `null`."""
         least = 1.0
-        for t, mean, error in self._seen:
+        for t, mean, error in self._count:
             spread = t * self._rho2 + 1
             away = t * (mean - null)
             if error == 0:

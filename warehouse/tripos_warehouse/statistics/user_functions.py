@@ -57,11 +57,11 @@ class UserFunction:
                 with contextlib.redirect_stdout(sys.stderr):
                     value = python(**dict(zip(self.parameters, columns, strict=True)))
             except (Exception, SystemExit) as error:
-                raise NoFigure(self._told(f"failed with {type(error).__name__}: {error}")) from error
+                raise NoFigure(self._message(f"failed with {type(error).__name__}: {error}")) from error
             if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
                 value = value.item()  # a number of NumPy
             if isinstance(value, bool) or not isinstance(value, numbers.Real) or not in_bounds(value):  # type: ignore[arg-type]
-                raise NoFigure(self._told(f"returned {value!r}, which is no number"))
+                raise NoFigure(self._message(f"returned {value!r}, which is no number"))
             return float(value)
 
         return compute
@@ -78,9 +78,9 @@ class UserFunction:
         try:
             return _executed(self.version, text, self.path)
         except (Exception, SystemExit) as error:
-            raise NoFigure(self._told(f"cannot be loaded: {type(error).__name__}: {error}")) from error
+            raise NoFigure(self._message(f"cannot be loaded: {type(error).__name__}: {error}")) from error
 
-    def _told(self, reason: str) -> str:
+    def _message(self, reason: str) -> str:
         short = reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}…"
         return f"`{self.name}` {short} ({FAILED})"
 

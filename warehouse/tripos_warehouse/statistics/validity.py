@@ -303,7 +303,7 @@ class JudgeRates:
         return round(self.sensitivity + self.specificity - 1, 12)
 
     @property
-    def known(self) -> bool:
+    def exactly_known(self) -> bool:
         """True if both rates are known exactly."""
         return self.positives is None and self.negatives is None
 
@@ -372,7 +372,7 @@ def rated_prevalence(
         return base.without_interval(str(apparent.reason))
     error = math.hypot(apparent.standard_error / rates.informedness, *rates.errors(value))
     independent = apparent.clusters == apparent.n and bool(np.isin(read_values(judged), (0.0, 1.0)).all())
-    if rates.known:
+    if rates.exactly_known:
         own = (
             clopper_pearson(apparent.value * apparent.n, apparent.n, confidence=confidence) if independent else apparent
         )

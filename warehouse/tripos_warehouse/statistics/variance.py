@@ -243,7 +243,7 @@ class DifferenceComponents:
     panel: float | None = None
     """The variance between judges of the difference over all items: no noise for a fixed panel, and not reduced by more
     items. `None` if unknown."""
-    known: frozenset[str] = frozenset({"samples", "judges", "repeats"})
+    separated: frozenset[str] = frozenset({"samples", "judges", "repeats"})
     """The levers whose effect is known: `samples`, `judges`, `repeats`."""
     learned_from: int | None = None
     """The number of items behind the estimates; `None` if they are given."""

@@ -212,7 +212,7 @@ class CommitFiles:
 
     def __init__(self, root: Path) -> None:
         self._folder = root / COMMITS
-        self.known: dict[str, Commit] = {}
+        self.commits: dict[str, Commit] = {}
         """The commits that were read, by file name."""
 
     def live(self, skip: Callable[[StoreError], None]) -> list[Commit]:
@@ -254,16 +254,16 @@ class CommitFiles:
     def _read(self, files: Sequence[str], skip: Callable[[StoreError], None]) -> list[Commit]:
         found = []
         for name in files:
-            if name not in self.known:
+            if name not in self.commits:
                 # Only replaced commits are ever removed, and the replacing commit is older than this listing.
                 try:
-                    self.known[name] = read_commit(self._folder / name)
+                    self.commits[name] = read_commit(self._folder / name)
                 except FileNotFoundError:
                     continue
                 except StoreError as error:
                     skip(error)
-            if name in self.known:
-                found.append(self.known[name])
+            if name in self.commits:
+                found.append(self.commits[name])
         return sorted(found, key=lambda commit: (commit.written_at, commit.name))
 
 

@@ -158,7 +158,7 @@ class GrowingRows:
     def __len__(self) -> int:
         return self._count
 
-    def taken(self) -> list[npt.NDArray[Any]]:
+    def take(self) -> list[npt.NDArray[Any]]:
         """Return the columns and empty this object."""
         columns = [column[: self._count] for column in self._columns]
         self._columns = [np.empty(0, column.dtype) for column in columns]
@@ -277,7 +277,7 @@ class RowWriter:
     def rows(self) -> DiskRows:
         """Return all rows, sorted."""
         file, firsts, count = _RowFile(self._folders), [], 0
-        for begin, end in self._together():
+        for begin, end in self._sort_ranges():
             read = self._pieces.read([(bounds[begin], bounds[end]) for bounds in self._bounds])
             rows = sort_rows(list(_columns(read).columns))
             del read
@@ -286,7 +286,7 @@ class RowWriter:
             count += len(rows)
         return DiskRows(file, np.concatenate(firsts), count)
 
-    def _together(self) -> Iterator[tuple[int, int]]:
+    def _sort_ranges(self) -> Iterator[tuple[int, int]]:
         """Yield the ranges of first bytes that are sorted together."""
         sizes = np.diff(np.array(self._bounds), axis=1).sum(axis=0).tolist()
         begin = size = 0
@@ -400,7 +400,7 @@ class RowIndex:
             *(name for name in ("fingerprint", "status", "finish_reason") if name in names),
         ]
         wanted = fingerprints if "fingerprint" in names else None
-        self._wanted = None if wanted is None else pa.array(sorted(wanted), type=pa.string())
+        self._fingerprints = None if wanted is None else pa.array(sorted(wanted), type=pa.string())
         self._folders = (None,) if folder is None else (folder, None)
         self.statuses: list[str | None] = [None, *RETRIED_STATUSES]
         self.parts: list[Path] = []
@@ -428,11 +428,11 @@ class RowIndex:
             rows.add(chunk)
             if on_disk and len(rows) >= (LEAST_ROWS if writer is None else PIECE_ROWS):
                 writer = writer or RowWriter(self._folders)
-                writer.add(rows.taken())
+                writer.add(rows.take())
         if writer is None:
-            return sort_rows(rows.taken())
+            return sort_rows(rows.take())
         if len(rows):
-            writer.add(rows.taken())
+            writer.add(rows.take())
         return writer.rows()
 
     def _chunks(self, first: int) -> Iterator[SortedRows]:
@@ -468,8 +468,8 @@ class RowIndex:
         import pyarrow.compute as pc
 
         rows = np.arange(first, first + batch.num_rows, dtype=np.uint64)
-        if self._wanted is not None:
-            hits = pc.is_in(batch["fingerprint"], value_set=self._wanted)
+        if self._fingerprints is not None:
+            hits = pc.is_in(batch["fingerprint"], value_set=self._fingerprints)
             rows = rows[hits.to_numpy(zero_copy_only=False)]
             batch = batch.filter(hits)
             self.fingerprints.update(pc.unique(batch["fingerprint"]).to_pylist())

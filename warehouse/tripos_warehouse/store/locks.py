@@ -30,32 +30,32 @@ class Claims:
 
     def __init__(self, locks: Locks) -> None:
         self._locks = locks
-        self._held: dict[str, int] = {}
+        self._held_locks: dict[str, int] = {}
         self._released: list[str] = []
 
     def take(self, key: str, *, later: bool = False) -> bool:
         """Claim `key` and return true, also if it is claimed already; false if another owner has it. Raises
         `OSError`.
         """
-        if key in self._held:
+        if key in self._held_locks:
             return True
         place = lock_offset(CLAIM, key)
         if not self._locks.hold(place):
             return False
-        self._held[key] = place
+        self._held_locks[key] = place
         return True
 
     def release(self, key: str) -> None:
         """Mark `key` as done. A key without a claim is ignored."""
-        if key in self._held:
+        if key in self._held_locks:
             self._released.append(key)
 
     def let_go(self) -> None:
         """Free the claims that were released. Raises `OSError`."""
         # The kernel scans the locks of a file in order, so the lowest is found first.
-        places = sorted({(self._held[key], key) for key in self._released if key in self._held})
+        places = sorted({(self._held_locks[key], key) for key in self._released if key in self._held_locks})
         for place, key in places:
-            del self._held[key]
+            del self._held_locks[key]
             self._locks.free(place)
         self._released.clear()
 
@@ -89,7 +89,7 @@ class Peers:
         self._root = root
         self._locks = locks
         self._ticks = ticks
-        self._seen = -1
+        self._segments = -1
         self._places: dict[str, int] = {}
         self._stuck: set[str] = set()
         self._dead: set[str] = set()
@@ -102,8 +102,8 @@ class Peers:
         """
         if not self._locks.real:
             return False
-        if (count := self._ticks.count()) != self._seen:
-            self._seen = count
+        if (count := self._ticks.count()) != self._segments:
+            self._segments = count
             names = segments(self._root)
             self._stuck.intersection_update(names)
             self._places = {name: lock_offset(SEGMENT, name) for name in names if name not in own}
@@ -118,7 +118,7 @@ class Peers:
         """
         self._stuck |= self._dead.intersection(segments(self._root))
         self._dead = set()
-        self._seen = -1
+        self._segments = -1
 
 
 CLAIMS = "claims"
@@ -145,7 +145,7 @@ class Locks:
         """Open the lock file of that name, and create it if needed. Raises `OSError` if that is not allowed."""
         self.real = fcntl is not None
         self._owned = sys.platform == "linux"
-        self._held: set[int] = set()
+        self._locks: set[int] = set()
         self._file: int = -1
         if self._owned:
             self._file = os.open(root / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -163,9 +163,9 @@ class Locks:
             os.close(self._file)
             self._file = -1
         elif self.real and not self._owned:
-            for place in list(self._held):
+            for place in list(self._locks):
                 self.free(place)
-        self._held.clear()
+        self._locks.clear()
 
     def hold(self, place: int) -> bool:
         """Take the exclusive lock of `place`; false if another owner has it, exclusive or shared."""
@@ -174,7 +174,7 @@ class Locks:
         if self._owned:
             return self._set(fcntl.F_WRLCK, place)
         if self._process.take(self, place):
-            self._held.add(place)
+            self._locks.add(place)
             return True
         return False
 
@@ -197,8 +197,8 @@ class Locks:
             return
         if self._owned:
             self._set(fcntl.F_UNLCK, place)
-        elif place in self._held:
-            self._held.discard(place)
+        elif place in self._locks:
+            self._locks.discard(place)
             self._process.free(place)
 
     def others_hold(self, place: int) -> bool:
@@ -210,7 +210,7 @@ class Locks:
         if self._owned:
             asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)
             return bool(_FLOCK.unpack(fcntl.fcntl(self._file, fcntl.F_OFD_GETLK, asked))[0] != fcntl.F_UNLCK)
-        if place in self._held:
+        if place in self._locks:
             return False
         if self.hold(place):
             self.free(place)
@@ -234,7 +234,7 @@ class _OfProcess:
     so it stays open.
     """
 
-    _known: dict[Path, _OfProcess] = {}  # noqa: RUF012 - one for each file, as long as the process lives
+    _instances: dict[Path, _OfProcess] = {}  # noqa: RUF012 - one for each file, as long as the process lives
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -242,9 +242,9 @@ class _OfProcess:
 
     @classmethod
     def of(cls, path: Path) -> _OfProcess:
-        if path not in cls._known:
-            cls._known[path] = cls(path)
-        return cls._known[path]
+        if path not in cls._instances:
+            cls._instances[path] = cls(path)
+        return cls._instances[path]
 
     def take(self, owner: Locks, place: int) -> bool:
         if (has := self._owners.get(place)) is not None:

@@ -48,7 +48,7 @@ class NewPart:
     path: str
     file: HashingFile
 
-    def written(self, rows: int) -> ParquetPart:
+    def finish(self, rows: int) -> ParquetPart:
         """Return the description of the part after all of its rows were written."""
         version = TABLES[self.table].version
         return ParquetPart(self.table, self.path, rows, self.file.tell(), version, self.file.hexdigest())
@@ -79,7 +79,7 @@ def write_part(root: Path, table: str, stem: str, content: pa.Table) -> ParquetP
     """Write a part and return its description. Raises `OSError` if the disk refuses; the file is then removed."""
     with new_part(root, table, stem) as part:
         pq.write_table(content, part.file, row_group_size=GROUP_ROWS, **layout(table))
-    return part.written(content.num_rows)
+    return part.finish(content.num_rows)
 
 
 def layout(table: str) -> dict[str, Any]:

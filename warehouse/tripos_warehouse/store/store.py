@@ -459,7 +459,7 @@ class Store:
         """Return the tables that have, among `files`, a part of an earlier schema version, which lacks columns."""
         old = {
             self.root / part.path
-            for commit in self._commit_files.known.values()
+            for commit in self._commit_files.commits.values()
             for part in commit.parts
             if part.table in TABLES and part.version < TABLES[part.table].version
         }

@@ -88,14 +88,14 @@ NARROW_HEADING = 14
 class TextColumn:
     """A column of texts with a heading, which may have several lines.
 
-    `right`: numbers, which are right-aligned and never cut. `whole`: the column shrinks last. `fold`: long texts
+    `right`: numbers, which are right-aligned and never cut. `shrinks_last`: the column shrinks last. `fold`: long texts
     continue on the next lines; otherwise they are cut.
     """
 
     heading: str
     cells: tuple[str, ...]
     right: bool = False
-    whole: bool = False
+    shrinks_last: bool = False
     fold: bool = True
     most: int | None = None
     """The largest width in cells."""
@@ -209,7 +209,7 @@ def fit(columns: Sequence[TextColumn], width: int) -> list[int] | None:
     room = [column.width for column in columns]
     spare = width - len(GAP) * (len(room) - 1) - sum(room)
     texts = [not column.right for column in columns]
-    plain = [not column.right and not column.whole for column in columns]
+    plain = [not column.right and not column.shrinks_last for column in columns]
     for shrinks in (plain, texts, [True] * len(room)):
         while spare < 0:
             open_to = [at for at, each in enumerate(shrinks) if each and room[at] > columns[at].least]
@@ -366,7 +366,7 @@ def _text_column(column: Column, interval: Interval, letter: str | None) -> Text
         "\n".join(_plain(line) for line in heading.split("\n")),
         tuple(map(_plain, values)),
         right=not column.is_text,
-        whole=column.shrinks == "last",
+        shrinks_last=column.shrinks == "last",
         fold=column.wraps,
         most=column.max_width,
     )

@@ -471,7 +471,7 @@ def _with_origins(rows: RunRows, items: str) -> str:
     """Return the query of items, each with its author in the shown run: another model may have written the same item
     before.
     """
-    if not rows.of.made:
+    if not rows.of.generated:
         return f"select {items}"
     columns = ("written_by", "attempts", "rejections")
     own = ", ".join(

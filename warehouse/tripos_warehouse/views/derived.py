@@ -113,7 +113,7 @@ def may_have_duplicates(
     import numpy as np
 
     keys = _Keys(connection, key_files(store, key), table, parts)
-    new = [part for part in parts if keys.names.get(part) not in keys.apart]
+    new = [part for part in parts if keys.names.get(part) not in keys.distinct]
     if not new:
         return False
     [(rows,)] = connection.execute(f"select count(*) from {_source(new)}").fetchall()
@@ -144,7 +144,7 @@ def list_of(root: Path, table: str) -> Path:
 
 
 class _Keys:
-    """The key hashes of each part, stored or computed. `names`: the file names by part. `apart`: the names of parts
+    """The key hashes of each part, stored or computed. `names`: the file names by part. `distinct`: the names of parts
     whose keys are known to differ.
     """
 
@@ -156,7 +156,7 @@ class _Keys:
         self._list = f"keys/{table}.json"
         self.names = {part: files.name(part) for part in parts if part in files.digests}
         named = DerivedFiles(files.root).read(self._list, ANY_STATE, lambda body: frozenset(body["parts"]))
-        self.apart: frozenset[str] = named or frozenset()
+        self.distinct: frozenset[str] = named or frozenset()
 
     def hashes(self, parts: Sequence[Path]) -> Iterator[Hashes]:
         """Yield the sorted key hashes of each large part, and those of all small parts together."""

@@ -51,14 +51,13 @@ class PlanSteps:
     """The steps of a benchmark's plan.
 
     `shared`: runs of other benchmarks have some of its steps, because one extends the other, so their results count
-    here. `made`: models generate data sets. `elements`: some scores are of list elements. `conditional`: some steps
-    have a condition. `clustered`: items may share clusters.
-    """
+    here. `generated`: models generate data sets. `elements`: some scores are of list elements. `conditional`: some
+    steps have a condition. `clustered`: items may share clusters."""
 
     benchmark: str
     fingerprints: frozenset[str]
     shared: bool
-    made: bool
+    generated: bool
     elements: bool = False
     conditional: bool = False
     clustered: bool = False
@@ -125,7 +124,7 @@ class RunRows:
             f"create or replace table {self._name('steps once')} as {self._once}",
             f"create or replace table {self._name('listed')} as {listed}",
             f"create or replace table {self._name('slots')} as {slots}",
-            *([f"create or replace table {self._name('asked')} as {self._asked}"] if self.partly else []),
+            *([f"create or replace table {self._name('asked')} as {self._asked_steps}"] if self.partly else []),
             *([f"create or replace table {self._name('clusters')} as {self._clusters}"] if self.of.clustered else []),
         ]
 
@@ -158,7 +157,7 @@ class RunRows:
           {conditions if self.of.conditional else ""} from {self._name("steps")} as step group by all"""
 
     @property
-    def _asked(self) -> str:
+    def _asked_steps(self) -> str:
         """The query of the steps of every item, without those of models that were settled before it."""
         asked = " and ".join(
             f"(listed.models is null or step.{side} is null or list_contains(listed.models, step.{side}))"
@@ -191,7 +190,7 @@ class RunRows:
         """Return the query of the rows of a table, each once, with `shown_run`. `items` is how they are listed:
         `listed` by item, `slots` by their own id, `samples` in either way.
         """
-        both = ["listed", "slots"] if self.of.made else ["listed"]
+        both = ["listed", "slots"] if self.of.generated else ["listed"]
         under = self.of.conditional and table in REQUEST_TABLES
         source = f"from main.{table} as kept where {self.of.in_benchmark('kept')}"
         holds = ""

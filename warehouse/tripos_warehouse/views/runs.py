@@ -258,22 +258,22 @@ def _run(row: tuple[Any, ...]) -> RunRecord:
 class SubsetCount:
     """The number of items of a subset that are present, and its size; `of` is `None` if no run knows the size."""
 
-    there: int
+    present: int
     of: int | None
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """True if no item is known to be missing."""
-        return self.there >= (self.of or 0)
+        return self.present >= (self.of or 0)
 
-    def told(self, subset: str) -> str:
+    def describe(self, subset: str) -> str:
         """Return the counts in words.
 
         >>> SubsetCount(61, 198).told("by_hand"), SubsetCount(3, None).told("by_hand")
         ('61 of the 198 items of by_hand', '3 items of by_hand')
         """
         of = "" if self.of is None else f"of the {self.of:,} "
-        return f"{self.there:,} {of}items of {subset}"
+        return f"{self.present:,} {of}items of {subset}"
 
 
 def marked_items(connection: Connection, run_id: str, subset: str) -> Drawn:

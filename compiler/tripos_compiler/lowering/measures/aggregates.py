@@ -271,7 +271,7 @@ def is_fitting(
         return False
     tried = arguments.named.get("k")
     tries = most_tries(first) if isinstance(tried, int) else 0
-    if isinstance(tried, int) and tried > tries and first.whole:
+    if isinstance(tried, int) and tried > tries and first.complete:
         replies = "one reply" if tries == 1 else f"{tries} replies"
         several = max(conversations_before(first).values(), default=1)
         after = f" after each of {several} conversations" if several > 1 else " to a row"
@@ -453,7 +453,7 @@ def find_across(
     value, syntax = operands[0]
     if not isinstance(value, Operand):
         return None
-    if not value.whole:
+    if not value.complete:
         return False  # the other judges are unknown
     if not value.judges:
         help_ = "name what a judge gives"
@@ -500,7 +500,7 @@ def find_operand(reading: FigureContext, syntax: Syntax) -> Operand | LoweredMea
     if reading.scenario is None:
         help_ = f"name a scorer, a score or a measure; {INSIDE}"
         reading.error("E0301", "an aggregate is taken of something with a name", syntax.span, help_)
-    elif reading.own is None:
+    elif reading.measure_name is None:
         help_ = "declare it: `measure NAME = …`"
         reading.error("E0301", "an expectation needs a measure with a name", syntax.span, help_)
     return None
@@ -510,7 +510,7 @@ def _free(reading: FigureContext, name: Name, syntax: Syntax) -> bool:
     """Return true if the first name of an argument has no meaning in the scenario. Arguments of expectations are not
     checked.
     """
-    scope = reading.scopes.get(syntax.span, {} if reading.own is None else None)
+    scope = reading.scopes.get(syntax.span, {} if reading.measure_name is None else None)
     return scope is not None and name.text not in scope
 
 
@@ -537,14 +537,19 @@ def _unqualified_operand(reading: FigureContext, name: Name) -> Operand | Lowere
         program.index.use(name.span, here[name.text])
         return scores.score(name.text, scenario)
     measure = reading.measure(name.text)
-    if scenario is not None and measure is not None and measure.scenario == scenario and measure.key != reading.own:
+    if (
+        scenario is not None
+        and measure is not None
+        and measure.scenario == scenario
+        and measure.key != reading.measure_name
+    ):
         return _measure(reading, name, measure)
     if name.text in program.declared.get("scorer", {}):
         return _scorer(reading, name, scenario)
     if name.text in program.declared.get("metric", {}):
         return _metric(reading, name, scenario)
     measure = reading.declared.get(name.text)
-    if measure is not None and measure.key != reading.own:
+    if measure is not None and measure.key != reading.measure_name:
         return _measure(reading, name, measure)
     if scenario is not None and not _free(reading, name, name):
         return None
@@ -554,7 +559,7 @@ def _unqualified_operand(reading: FigureContext, name: Name) -> Operand | Lowere
 
 def _unknown(reading: FigureContext, name: Name, here: list[str]) -> None:
     program, scores = reading.program, reading.scores
-    homes = [each for each, names in scores.written.items() if name.text in names and name.text not in scores.judges]
+    homes = [each for each, names in scores.positions.items() if name.text in names and name.text not in scores.judges]
     homes += [each.scenario for each in reading.declared.values() if each.scenario and each.name.text == name.text]
     homes = [home for home in dict.fromkeys(homes) if home != reading.scenario]
     if homes:
@@ -563,7 +568,7 @@ def _unknown(reading: FigureContext, name: Name, here: list[str]) -> None:
         return
     measures = [each.name.text for each in reading.declared.values() if each.scenario in (None, reading.scenario)]
     known = [*here, *program.declared.get("scorer", {}), *program.declared.get("metric", {}), *measures]
-    known = [other for other in dict.fromkeys(known) if reading.own is None or other != name.text]
+    known = [other for other in dict.fromkeys(known) if reading.measure_name is None or other != name.text]
     some = ", ".join(f"`{other}`" for other in known[:8])
     help_ = suggest(name.text, known, f"there is {some}" if some else "score something first")
     reading.error("E0201", f"there is no score or measure `{name.text}`", name.span, help_, name.text)
@@ -577,14 +582,14 @@ def _of_scenario(reading: FigureContext, scenario: str, name: Name) -> Operand |
         program.index.use(name.span, here[name.text])
         return scores.score(name.text, scenario)
     measure = reading.declared.get(f"{scenario}.{name.text}")
-    if measure is not None and measure.key != reading.own:
+    if measure is not None and measure.key != reading.measure_name:
         return _measure(reading, name, measure)
     if name.text in program.declared.get("scorer", {}):
         return _scorer(reading, name, scenario)
     if name.text in program.declared.get("metric", {}):
         return _metric(reading, name, scenario)
     measures = [each.name.text for each in reading.declared.values() if each.scenario == scenario]
-    known = [*here, *measures, *(scorer for scorer in scores.written.get(scenario, {}) if scorer not in here)]
+    known = [*here, *measures, *(scorer for scorer in scores.positions.get(scenario, {}) if scorer not in here)]
     some = ", ".join(f"`{other}`" for other in known[:8])
     help_ = suggest(name.text, known, f"it has {some}" if some else "it has none")
     message = f"scenario `{scenario}` has no score or measure `{name.text}`"
@@ -622,7 +627,7 @@ def _allocated(program: Program) -> bool:
 
 def _measure(reading: FigureContext, name: Name, declared: MeasureDeclaration) -> LoweredMeasure | None:
     reading.program.index.use(name.span, declared.name.span)
-    return reading.known.get(declared.key)
+    return reading.measures.get(declared.key)
 
 
 def find_measure(reading: FigureContext, syntax: Syntax) -> LoweredMeasure | None:
@@ -654,7 +659,7 @@ def _no_measure(reading: FigureContext, syntax: Syntax) -> None:
         message = f"`{text}` is a score, and no figure yet"
         reading.error("E0301", message, syntax.span, f"take an aggregate of it, such as `mean({text})`")
         return
-    near = {_shown(reading, each): each for each in reading.declared.values() if each.key != reading.own}
+    near = {_shown(reading, each): each for each in reading.declared.values() if each.key != reading.measure_name}
     homes = [shown for shown, each in near.items() if each.name.text == word]
     local = [shown for shown, each in near.items() if not isinstance(syntax, Member) or each.scenario == within]
     close = homes[0] if homes else nearest(text, local)
@@ -689,7 +694,7 @@ def find_choice(reading: FigureContext, syntax: Syntax) -> Operand | LoweredMeas
     if names is None:
         return None
     true = BoolType()
-    return replace(operand, type=true, true_of=names, bounds=(0.0, 1.0), ends=(0.0, 1.0), written=written_as(syntax))
+    return replace(operand, type=true, true_of=names, bounds=(0.0, 1.0), ends=(0.0, 1.0), notation=written_as(syntax))
 
 
 def chosen_names(reading: FigureContext, syntax: Syntax, operand: Operand) -> tuple[str, ...] | None:
@@ -860,7 +865,7 @@ def _leaf(
 
 def _held(atom: Atom, scale: Scale, ends: Ends, named: str) -> NormalForm:
     """Return the normal form of an aggregate with the scale by which it is compared with others."""
-    return atom_form(replace(atom, base=scale.held, bounds=_range(scale, ends), named=named))
+    return atom_form(replace(atom, base=scale.required, bounds=_range(scale, ends), named=named))
 
 
 def _range(scale: Scale, ends: Ends) -> Range:
@@ -921,7 +926,7 @@ def _of_cells(
     assert not isinstance(figure, Constant)
     lost = next((dim for dim in by if dim not in figure.by), None)
     if lost is not None:
-        span = next((syntax.span for syntax in reading.written if dimension_text(syntax) == lost), call.span)
+        span = next((syntax.span for syntax in reading.dimensions if dimension_text(syntax) == lost), call.span)
         goes = ", ".join(f"`{dim}`" for dim in figure.by)
         help_ = f"`{inner.named}` goes by {goes}; add `{lost}` to those"
         reading.error("E0201", f"`{lost}` is averaged away already", span, help_)
@@ -1002,8 +1007,8 @@ def _in_cells(figured: TypedFigure, by: tuple[str, ...]) -> TypedFigure:
 def _original(reading: FigureContext, known: LoweredMeasure) -> LoweredMeasure:
     """Return the measure that another name stands for, as in `measure b = a`."""
     match known.typed_figure.figure:
-        case Measured(measure=name, slice=fixed) if not fixed and reading.known[name].measure.by == known.measure.by:
-            return _original(reading, reading.known[name])
+        case Measured(measure=name, slice=fixed) if not fixed and reading.measures[name].measure.by == known.measure.by:
+            return _original(reading, reading.measures[name])
     return known
 
 
@@ -1019,7 +1024,7 @@ def _nested(
         message = f"`{function.name}` is taken of what is scored, not of another figure"
         reading.error("E0301", message, syntax.span, f"it is `{function.shown}`")
         return None
-    own = replace(reading, written=dims or (), terms=[])
+    own = replace(reading, dimensions=dims or (), terms=[])
     inner = read(own, syntax)
     reading.missing, reading.uses_across = own.missing, own.uses_across
     if inner is None:

@@ -78,7 +78,7 @@ class Groupable:
     """Something that dimensions can divide, a figure or a sample: `named` in messages, over `scenarios`.
 
     `fixed` are the built-in dimensions it has. `arms`: it can go by arms. `across`: it compares its evaluators. If it
-    is not `whole`, a scenario with a reported mistake may have what these lack, and nothing missing is reported.
+    is not `complete`, a scenario with a reported mistake may have what these lack, and nothing missing is reported.
     """
 
     named: str
@@ -86,7 +86,7 @@ class Groupable:
     fixed: frozenset[str]
     arms: bool = True
     across: bool = False
-    whole: bool = True
+    complete: bool = True
     elements: Mapping[str, Type] = field(default_factory=dict)
     """The names and types of elements that are scored separately."""
 
@@ -103,7 +103,7 @@ def dimension_text(syntax: Syntax) -> str:
 
 def read_dimension(program: Program, syntax: Syntax, parted: Sequence[Groupable]) -> str | None:
     """Return the dimension; None if one of `parted` does not have it, which is reported once."""
-    parted = [each for each in parted if each.whole or _knows(program, each, syntax)]
+    parted = [each for each in parted if each.complete or _knows(program, each, syntax)]
     match syntax:
         case Name() if parted and all(syntax.text in each.elements for each in parted):
             if syntax.text.casefold() in RESERVED_AXES:  # it would collide with that column
@@ -369,7 +369,7 @@ def _at(type_: Type | None, path: Sequence[str]) -> Type | None:
 def _values_in(program: Program, sources: Sequence[str], field: str) -> list[str] | None:
     """Return the texts in a field of data sets; None if not all rows are known."""
     loaded = [program.top_level_datasets.get(name) for name in sources]
-    if not all(each is not None and each.known and each.sound and each.rows for each in loaded):
+    if not all(each is not None and each.rows_known and each.sound and each.rows for each in loaded):
         return None
     rows = [row.values.get(field) for each in loaded if each is not None for row in each.rows]
     return list(dict.fromkeys(value for value in rows if isinstance(value, str)))
@@ -377,7 +377,7 @@ def _values_in(program: Program, sources: Sequence[str], field: str) -> list[str
 
 def fields_of(program: Program, dataset: str) -> dict[str, Type]:
     """Return the fields of a data set, by its name in the plan."""
-    found = program.datasets.get(dataset) or program.made.get(dataset)
+    found = program.datasets.get(dataset) or program.generated.get(dataset)
     return {field.name: field.type for field in found.fields} if found is not None else {}
 
 

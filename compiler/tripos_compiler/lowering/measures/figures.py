@@ -111,8 +111,10 @@ def _fixed(reading: FigureContext, known: LoweredMeasure, argument: Argument) ->
         return None
     key, value = argument.name, argument.elements[0]
     program = reading.program
-    parted = [leaf.parted for leaf in known.typed_figure.leaves if key.text not in leaf.fixed and leaf.parted.whole]
-    if not parted and any(not leaf.parted.whole for leaf in known.typed_figure.leaves):
+    parted = [
+        leaf.groupable for leaf in known.typed_figure.leaves if key.text not in leaf.fixed and leaf.groupable.complete
+    ]
+    if not parted and any(not leaf.groupable.complete for leaf in known.typed_figure.leaves):
         return None  # its dimensions are unknown
     by_field: Syntax | None = argument.path
     if by_field is None and parted and all(key.text in each.elements for each in parted):
@@ -152,7 +154,7 @@ def _is_value(reading: FigureContext, known: LoweredMeasure, key: Name, word: st
         case "evaluator":
             return True  # the judges are known only during a run
         case "scenario":
-            values = sorted({s.name for leaf in known.typed_figure.leaves for s in leaf.parted.scenarios})
+            values = sorted({s.name for leaf in known.typed_figure.leaves for s in leaf.groupable.scenarios})
         case "metric":
             values = list(program.metrics) + sorted(reading.scores.names(None))
         case "dimension":

@@ -122,7 +122,7 @@ def collect_columns(program: Program, steps: Steps, statement: Statement) -> boo
 def lower_measures(program: Program) -> None:
     """Lower every `measure`."""
     reading = read_measures(program)
-    program.measures = {key: known.measure for key, known in reading.known.items()}
+    program.measures = {key: known.measure for key, known in reading.measures.items()}
 
 
 def read_measures(program: Program, silent: bool = False) -> FigureContext:
@@ -223,10 +223,10 @@ def _measure(program: Program, reading: FigureContext, each: MeasureDeclaration)
     role_known = reading.across is None or program.is_declared("role", reading.across)
     figured = read_whole(reading, statement.syntax("value"))
     if figured is None:
-        check_names(program, reading.written)
+        check_names(program, reading.dimensions)
     if figured is None or not role_known:
         return None
-    measures = {name: known.measure for name, known in reading.known.items()}
+    measures = {name: known.measure for name, known in reading.measures.items()}
     among = any(aggregate.among for aggregate in aggregates_of(figured.figure, measures))
     if among and reading.missing in ("zero", "paired"):
         message = (
@@ -303,12 +303,12 @@ def check_directions(program: Program) -> None:
     best = {each.measure for each in program.exports.values() if isinstance(each, Export) and each.kind == "best"}
     ranked = {*(program.benchmark.headline if program.benchmark is not None else ()), *best}
     reading = replace(read_measures(program, silent=True), program=program)
-    for key, known in reading.known.items():
+    for key, known in reading.measures.items():
         if known.better is not False:
             continue
         value = reading.declared[key].statement.syntax("value")
-        own = replace(reading, scenario=reading.declared[key].scenario, own=key)
-        parts = [reading.known[name] for name in measures_in(own, value) if name in reading.known]
+        own = replace(reading, scenario=reading.declared[key].scenario, measure_name=key)
+        parts = [reading.measures[name] for name in measures_in(own, value) if name in reading.measures]
         part = next(each for each in parts if each.better is not None)
         name = part.measure.name
         if part.better is False and key not in ranked:
@@ -350,8 +350,8 @@ EVERYBODY = frozenset(("evaluator", "pair"))
 
 def human_corrected(reading: FigureContext, value: Syntax, figured: TypedFigure, says_so: bool) -> bool | None:
     """Return true if people correct a figure, false if it does not say so; None if they cannot, which is reported."""
-    named = dict.fromkeys(name for name in measures_in(reading, value) if name in reading.known)
-    builds_on = [name for name in named if reading.known[name].measure.corrected]
+    named = dict.fromkeys(name for name in measures_in(reading, value) if name in reading.measures)
+    builds_on = [name for name in named if reading.measures[name].measure.corrected]
     if builds_on and not says_so:
         message = f"people correct `{builds_on[0]}`, and this builds on it without them"
         reading.error(CODE, message, value.span, "write `corrected by people` behind the figure")
@@ -364,7 +364,7 @@ def is_expected_of_people(reading: FigureContext, value: Syntax, figured: TypedF
 
     Reports a mixture with figures of judges alone, and returns None.
     """
-    named = [reading.known[name] for name in measures_in(reading, value) if name in reading.known]
+    named = [reading.measures[name] for name in measures_in(reading, value) if name in reading.measures]
     corrected = [known for known in named if known.measure.corrected]
     if not corrected:
         return False
@@ -394,7 +394,7 @@ def _why_not(reading: FigureContext, figured: TypedFigure) -> tuple[str, str] | 
     if reading.missing not in (None, "skip"):
         told = f"`missing: {reading.missing}` counts replies that nobody can grade"
         return told, "leave `missing` out: replies without a grade by the judge are in neither"
-    measures = {name: known.measure for name, known in reading.known.items()}
+    measures = {name: known.measure for name, known in reading.measures.items()}
     for aggregate in aggregates_of(figured.figure, measures):
         if aggregate.of is not None and not declared_aggregate(aggregate.function).correctable:
             return f"it takes the `{aggregate.function}` of cells", "take their `mean`, or each cell with `by`"
@@ -470,7 +470,7 @@ def lower_headline(program: Program) -> None:
         return
     reading = read_measures(program, silent=True)
     reading.program = program
-    measures = {key: known.measure for key, known in reading.known.items()}
+    measures = {key: known.measure for key, known in reading.measures.items()}
     names: list[str] = []
     for syntax in statement.many("measures"):
         known = find_measure(reading, syntax)

@@ -52,7 +52,7 @@ class Atom:
     named: str = field(default="", compare=False)
     better: frozenset[Direction] = field(default=frozenset(("higher",)), compare=False)
     """The directions that may be better. By default, higher is better."""
-    said: bool = field(default=False, compare=False)
+    explicit: bool = field(default=False, compare=False)
     """Whether a direction is stated for it or for a part of it."""
 
     @cached_property
@@ -153,12 +153,12 @@ def _inverse(form: NormalForm) -> NormalForm:
         return NormalForm({tuple((atom, -power) for atom, power in product): 1 / value})
     whole = _scaled(form, 1 / first)
     better, said = directions_of(whole)
-    atom = Atom("sum", (whole,), bounds=range_of_form(whole), better=better, said=said)
+    atom = Atom("sum", (whole,), bounds=range_of_form(whole), better=better, explicit=said)
     return NormalForm({((atom, -1),): 1 / first})
 
 
 def _opaque(leaf: str, of: tuple[NormalForm, ...]) -> Atom:
-    return Atom(leaf, of, better=EITHER, said=any(directions_of(each)[1] for each in of))
+    return Atom(leaf, of, better=EITHER, explicit=any(directions_of(each)[1] for each in of))
 
 
 def combined(operator: str, forms: Sequence[NormalForm]) -> NormalForm:
@@ -189,7 +189,7 @@ def function_atom(operator: str, forms: Sequence[NormalForm], rises: bool) -> At
     found = [directions_of(form) for form in forms]
     better = frozenset[Direction]().union(*(better for better, _ in found)) if rises else EITHER
     ordered = sorted(forms, key=lambda form: form.key) if operator in ("min", "max", "harmonic_mean") else forms
-    return Atom(operator, tuple(ordered), better=better, said=any(said for _, said in found))
+    return Atom(operator, tuple(ordered), better=better, explicit=any(said for _, said in found))
 
 
 def mapped(form: NormalForm, change: Callable[[Atom], Atom]) -> NormalForm:
@@ -263,7 +263,7 @@ def directions_of(form: NormalForm) -> tuple[frozenset[Direction], bool]:
     said = False
     for atom in form.atoms:
         low, high = range_of_form(_slope(form, atom))
-        said = said or atom.said
+        said = said or atom.explicit
         if low >= 0:
             better |= atom.better
         elif high <= 0:

@@ -75,17 +75,17 @@ class Operand(PlanScored):
     ends: Ends = (None, None)
     mixed: bool = False
     metrics: bool = False
-    whole: bool = True
+    complete: bool = True
     """Whether all scenarios that may have them are valid, so that what is unknown does not exist."""
     true_of: tuple[str, ...] = ()
     """The choices of a judge that count as true, for a condition on them."""
-    written: str = ""
+    notation: str = ""
     """The source notation of a column, whose name is made by the compiler."""
 
     @property
     def shown(self) -> str:
         """The name for messages."""
-        return f"`{self.written or self.name}`"
+        return f"`{self.notation or self.name}`"
 
 
 @dataclass
@@ -93,24 +93,24 @@ class Scores:
     """Lookup of scores by name."""
 
     program: Program
-    written: dict[str, dict[str, Span]] = field(default_factory=dict)
+    positions: dict[str, dict[str, Span]] = field(default_factory=dict)
     """The scores, comparisons and applied scorers that each scenario declares, valid or not, with their places."""
     broken: frozenset[str] = frozenset()
     """Scenarios with reported mistakes: only the names of their scores are known."""
 
     def __post_init__(self) -> None:
         for statement in self.program.of("scenario"):
-            names = self.written.setdefault(statement.name().text, {})
+            names = self.positions.setdefault(statement.name().text, {})
             for inner in statement.body:
                 name = declared_score(inner)
                 if name is not None:
                     names.setdefault(name.text, name.span)
-        self.broken = frozenset(name for name in self.written if name not in self.program.scenarios)
+        self.broken = frozenset(name for name in self.positions if name not in self.program.scenarios)
 
     def names(self, scenario: str | None) -> dict[str, Span]:
         """Return the names of scores and comparisons of a scenario, or of all, without those of judges."""
         found: dict[str, Span] = {}
-        for each, names in self.written.items():
+        for each, names in self.positions.items():
             if scenario is None or scenario == each:
                 for name, span in names.items():
                     found.setdefault(name, span)
@@ -125,13 +125,13 @@ class Scores:
     def score(self, name: str, within: str | None) -> Operand | None:
         """Return the scores or comparisons of that name; None if no valid scenario has them."""
         found = self.values.score(name, within)
-        return None if found is None else self._given(found)
+        return None if found is None else self._operand(found)
 
     def scorer(self, name: str, within: str | None) -> Operand | None:
         """Return all scores of a judge; None if no valid scenario uses it."""
         found = self.values.scorer(name, within)
         if found is None or self.program.scorers[name].gives is not None:
-            return None if found is None else self._given(found)
+            return None if found is None else self._operand(found)
         return self._rubric(found, [metric for step in judged_steps(found) for metric in step.metrics])
 
     def metric(self, name: str, within: str | None) -> Operand | None:
@@ -146,7 +146,7 @@ class Scores:
             return None
         found = self.values.column(column.name, scenario)
         found = replace(found, scenarios=(lowered,), type=column.type)
-        return replace(self._given(found), written=written)
+        return replace(self._operand(found), notation=written)
 
     @cached_property
     def values(self) -> ScoredValues:
@@ -160,7 +160,7 @@ class Scores:
         fields = {dataset.name: {field.name: field.type for field in dataset.fields} for dataset in datasets}
         return Ranges(fields, {name: scorer.gives for name, scorer in self.program.scorers.items()})
 
-    def _given(self, found: PlanScored) -> Operand:
+    def _operand(self, found: PlanScored) -> Operand:
         """Return values with their range, and with their scale if all their steps have the same."""
         given = {id(step) for step in found.steps}
         steps = [
@@ -187,7 +187,7 @@ class Scores:
     def _scored(self, found: PlanScored, bounds: Bounds | None, ends: Ends) -> Operand:
         whole = found.within is not None or not self.broken
         own = {field.name: getattr(found, field.name) for field in fields(found)}
-        return Operand(**own, bounds=bounds if whole else None, ends=ends if whole else (None, None), whole=whole)
+        return Operand(**own, bounds=bounds if whole else None, ends=ends if whole else (None, None), complete=whole)
 
 
 def declared_score(statement: Statement) -> Name | None:
@@ -215,10 +215,10 @@ class AggregateTerm:
     """Whether it compares the models of a role, so that it cannot go by them."""
 
     @property
-    def parted(self) -> Groupable:
+    def groupable(self) -> Groupable:
         """The dimensions it can go by."""
         fixed = {"scenario"}
-        if any(each.kept for each in self.scored):
+        if any(each.stored for each in self.scored):
             fixed.add("metric")
         if any(each.metrics for each in self.scored):
             fixed.add("dimension")
@@ -227,10 +227,15 @@ class AggregateTerm:
         if self.judged:
             fixed.add("pair")
         scenarios = {scenario.name: scenario for each in self.scored for scenario in each.scenarios}
-        whole = all(each.whole for each in self.scored)
+        whole = all(each.complete for each in self.scored)
         elements = dict(each.elements for each in self.scored if each.elements is not None)
         return Groupable(
-            self.named, tuple(scenarios.values()), frozenset(fixed), across=self.judged, whole=whole, elements=elements
+            self.named,
+            tuple(scenarios.values()),
+            frozenset(fixed),
+            across=self.judged,
+            complete=whole,
+            elements=elements,
         )
 
 
@@ -284,7 +289,7 @@ class LoweredMeasure:
     typed_figure: TypedFigure
     better: Direction | Literal[False] | None
     """The better direction; None if no part has one, False if it does not follow."""
-    said: bool
+    explicit: bool
     """Whether the measure states its direction itself."""
 
     @property
@@ -292,29 +297,28 @@ class LoweredMeasure:
         """The normal form of the measure inside a formula: its name if it states a direction, otherwise its
         definition.
         """
-        if not self.said or not self.better:
+        if not self.explicit or not self.better:
             return self.typed_figure.direction_form
         atom = Atom(
             f"measure {self.measure.name}", bounds=range_of(self.typed_figure), better=frozenset((self.better,))
         )
-        return atom_form(replace(atom, said=True))
+        return atom_form(replace(atom, explicit=True))
 
 
 @dataclass
 class FigureContext:
-    """The context in which a figure is read: the scenario, the measure `own`, its dimensions `written`, and the role
-    `across`.
-    """
+    """The context in which a figure is read: the scenario, the measure `measure_name`, its dimensions `dimensions`, and
+    the role `across`."""
 
     program: Program
     scores: Scores
     declared: Mapping[str, MeasureDeclaration]
-    known: Mapping[str, LoweredMeasure]
+    measures: Mapping[str, LoweredMeasure]
     scopes: Mapping[Span, Mapping[str, Any]] = field(default_factory=dict)
     """The names in scope at arguments inside scenarios."""
     scenario: str | None = None
-    own: str | None = None
-    written: tuple[Syntax, ...] = ()
+    measure_name: str | None = None
+    dimensions: tuple[Syntax, ...] = ()
     across: Name | None = None
     uses_across: bool = False
     """Whether an aggregate of the figure uses the role `across`."""
@@ -327,7 +331,7 @@ class FigureContext:
     @property
     def by(self) -> tuple[str, ...]:
         """The dimensions of the statement."""
-        return tuple(dict.fromkeys(dimension_text(syntax) for syntax in self.written))
+        return tuple(dict.fromkeys(dimension_text(syntax) for syntax in self.dimensions))
 
     def measure(self, name: str) -> MeasureDeclaration | None:
         """Return the measure that a name means here: one of the scenario, or else of the spec."""
@@ -385,7 +389,7 @@ def formula_of(
         leaves=tuple(leaf for part in parts for leaf in part.leaves),
         mixed=any(part.mixed for part in parts),
         ends=(low if math.isfinite(low) else None, high if math.isfinite(high) else None),
-        form=with_scale(form, scale.held, bounds, written_as(syntax)),
+        form=with_scale(form, scale.required, bounds, written_as(syntax)),
         direction_form=with_scale(course, None, bounds, written_as(syntax)),
     )
 
@@ -411,8 +415,8 @@ def find_cells(reading: FigureContext, figured: TypedFigure) -> tuple[str, ...] 
     ambiguous.
     """
     good = True
-    for syntax in reading.written:
-        free = [leaf.parted for leaf in figured.leaves if dimension_text(syntax) not in leaf.fixed]
+    for syntax in reading.dimensions:
+        free = [leaf.groupable for leaf in figured.leaves if dimension_text(syntax) not in leaf.fixed]
         if free:
             good = read_dimension(reading.program, syntax, free) is not None and good
         else:
@@ -656,7 +660,9 @@ def _named_measure(reading: FigureContext, name: Name | Member, aggregated: bool
     else:
         declared = reading.measure(name.text)
     assert isinstance(last, Name)
-    if declared is None or (aggregated and (declared.key == reading.own or last.text in reading.scores.names(within))):
+    if declared is None or (
+        aggregated and (declared.key == reading.measure_name or last.text in reading.scores.names(within))
+    ):
         return None
     given = {*reading.program.declared.get("scorer", {}), *reading.program.declared.get("metric", {})}
     if aggregated and declared.scenario is None and last.text in given:
@@ -777,8 +783,8 @@ def inherited_facets(reading: FigureContext, value: Syntax, figured: TypedFigure
 
     Reports other figures that use such a measure and returns None: their interval would be about these judges only.
     """
-    named = dict.fromkeys(name for name in measures_in(reading, value) if name in reading.known)
-    random = [reading.known[name].measure for name in named if reading.known[name].measure.random]
+    named = dict.fromkeys(name for name in measures_in(reading, value) if name in reading.measures)
+    random = [reading.measures[name].measure for name in named if reading.measures[name].measure.random]
     if not random:
         return ()
     if figured.figure == Measured(measure=random[0].name) and set(reading.by) <= set(random[0].by):
@@ -851,7 +857,7 @@ def _why_not(reading: FigureContext, name: str, kind: str, leaf: AggregateTerm) 
 
 
 def _aggregates(reading: FigureContext, figured: TypedFigure) -> list[Aggregate]:
-    return list(aggregates_of(figured.figure, {name: known.measure for name, known in reading.known.items()}))
+    return list(aggregates_of(figured.figure, {name: known.measure for name, known in reading.measures.items()}))
 
 
 def _listed(names: tuple[str, ...]) -> str:

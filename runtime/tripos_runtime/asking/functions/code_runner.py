@@ -195,7 +195,7 @@ class CodeRunner:
 
     def start(self) -> None:
         """Check that there is a sandbox, or that the kernel enforces the limits without one. Raises `Broken` R0309."""
-        found = self.tried({}, ("candidate.py",), lambda *_: Value(True))
+        found = self.run({}, ("candidate.py",), lambda *_: Value(True))
         if isinstance(found, Failed):
             raise Broken(found.code, found.reason)
 
@@ -210,11 +210,11 @@ class CodeRunner:
             each.close()
 
     def _passed(self, given: Mapping[str, Any]) -> Outcome:
-        return self.tried(
+        return self.run(
             given, ("tester.py", "candidate.py"), lambda both, until: _tested(given, both[0], both[1], until)
         )
 
-    def tried(
+    def run(
         self, given: Mapping[str, Any], names: Sequence[str], find: Callable[[Sequence[Guest], float], Outcome]
     ) -> Outcome:
         """Return the result of `find`, called with sandboxed Pythons that run the texts of these names under the given
@@ -377,7 +377,7 @@ class ProgramRunner(CodeRunner):
         if len(inputs) != len(outputs) or not inputs:
             return Failed(NO_SCORE, f"there are {len(inputs)} inputs and {len(outputs)} outputs")
         for said, wanted in zip(inputs, outputs, strict=True):
-            found = self.tried(given, ("program.py",), partial(_is_right, given["code"], said, wanted))
+            found = self.run(given, ("program.py",), partial(_is_right, given["code"], said, wanted))
             if found != Value(True):
                 return found
         return Value(True)

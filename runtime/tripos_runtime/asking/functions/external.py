@@ -188,35 +188,35 @@ class ExternalScorer(LoadedPlugin):
         types = self.plugin.parameters
         given = {**dict(zip(types, args, strict=False)), **named}
         arguments = {name: json_argument(as_argument(types[name], value)) for name, value in given.items()}
-        return self.told(ScorerRequest(self.plugin.function, arguments))
+        return self.known_value(ScorerRequest(self.plugin.function, arguments))
 
-    def told(self, request: ScorerRequest) -> Any:
+    def known_value(self, request: ScorerRequest) -> Any:
         """Return the known value of a request, else raise `Suspended` or ask."""
         key = json.dumps([self.plugin.name, request.arguments], sort_keys=True)
         told = _told.get()
         if told is not None and key not in told:
             raise Suspended(self, key, request)
-        value = self.asked(request) if told is None else told[key]
+        value = self.request_value(request) if told is None else told[key]
         if isinstance(value, Unavailable):
             raise value
         return value
 
-    def asked(self, request: ScorerRequest) -> Any:
+    def request_value(self, request: ScorerRequest) -> Any:
         """Return the value of a request, or `Unavailable` with the reason. Blocks."""
         assert self.pool is not None
-        return self._meant(self.pool.submit(request).result())
+        return self._value_of(self.pool.submit(request).result())
 
     async def awaited(self, request: ScorerRequest) -> Any:
         """Return the same without blocking."""
         assert self.pool is not None
-        return self._meant(await asyncio.wrap_future(self.pool.submit(request)))
+        return self._value_of(await asyncio.wrap_future(self.pool.submit(request)))
 
     def close(self) -> None:
         """End the program."""
         if self.pool is not None:
             self.pool.close()
 
-    def _meant(self, outcome: Outcome) -> Any:
+    def _value_of(self, outcome: Outcome) -> Any:
         if isinstance(outcome, Failed):
             return self._failed(outcome.shown)
         try:

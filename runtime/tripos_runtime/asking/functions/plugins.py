@@ -37,14 +37,14 @@ class PluginModules(MetaPathFinder, Loader):
     def __init__(self, package: str, top: str, texts: Mapping[str, str], shown: Mapping[str, str]) -> None:
         self.package = package
         self.texts = texts
-        self.shown = shown
+        self.display_paths = shown
         """The names of the files in tracebacks."""
         self.top = self._name(top)
         self.files: dict[str, str] = {}
         for path in sorted(texts, reverse=True):  # `a/__init__.py` precedes `a.py`, as in Python
             self.files[self._name(path)] = path
         self.inner = {name.rsplit(".", count)[0] for name in self.files for count in range(1, name.count(".") + 1)}
-        self.beside = self.top.rpartition(".")[0]
+        self.siblings = self.top.rpartition(".")[0]
 
     def load(self) -> ModuleType:
         """Return the module with the functions, executed anew."""
@@ -63,15 +63,15 @@ class PluginModules(MetaPathFinder, Loader):
         if name in self.files:
             file = self.files[name]
             is_package = name in self.inner or file.endswith("/__init__.py")
-            return ModuleSpec(name, self, origin=self.shown[file], is_package=is_package)
+            return ModuleSpec(name, self, origin=self.display_paths[file], is_package=is_package)
         return ModuleSpec(name, None, is_package=True) if name in self.inner else None
 
     def exec_module(self, module: ModuleType) -> None:
         """Execute the text of a file; imports of neighbouring files come from the package."""
         path = self.files[module.__name__]
-        module.__file__ = self.shown[path]
+        module.__file__ = self.display_paths[path]
         module.__dict__["__builtins__"] = {**vars(builtins), "__import__": self._import}
-        exec(compile(self.texts[path].removeprefix("\ufeff"), self.shown[path], "exec"), module.__dict__)
+        exec(compile(self.texts[path].removeprefix("\ufeff"), self.display_paths[path], "exec"), module.__dict__)
 
     def _import(
         self,
@@ -91,8 +91,8 @@ class PluginModules(MetaPathFinder, Loader):
         """Return the package in which an imported name is one of the files; None if it is not."""
         if first in sys.stdlib_module_names:
             return None
-        above, _, own = self.beside.rpartition(".")
-        for base in (self.beside, above if first == own else ""):
+        above, _, own = self.siblings.rpartition(".")
+        for base in (self.siblings, above if first == own else ""):
             if base and (f"{base}.{first}" in self.files or f"{base}.{first}" in self.inner):
                 return base
         return None

@@ -112,7 +112,7 @@ class ScorerProcess:
         self.name, self._text, self._plugins, self._limits = name, text, plugins, limits
         self._process: subprocess.Popen[bytes] | None = None
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._said: deque[str] = deque(maxlen=LAST_WORDS)
+        self._stderr: deque[str] = deque(maxlen=LAST_WORDS)
         self._hearing: threading.Thread | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._closed = False
@@ -139,9 +139,9 @@ class ScorerProcess:
             )
         except OSError as error:
             raise Broken(NOT_STARTED, f"Python cannot be started: {error.strerror or error}") from error
-        self._lines, self._said = queue.SimpleQueue(), deque(maxlen=LAST_WORDS)
+        self._lines, self._stderr = queue.SimpleQueue(), deque(maxlen=LAST_WORDS)
         threading.Thread(target=_read, args=(self._process, self._lines), daemon=True).start()
-        self._hearing = threading.Thread(target=_hear, args=(self._process, self._said), daemon=True)
+        self._hearing = threading.Thread(target=_hear, args=(self._process, self._stderr), daemon=True)
         self._hearing.start()
         try:
             self._send(as_line(greeting(self._plugins)))
@@ -226,7 +226,7 @@ class ScorerProcess:
         if self._hearing is not None:
             self._hearing.join(ENDING_S)
         by = f"signal {-status}" if status < 0 else f"exit code {status}"
-        return f"it ended with {by}" + (f": {self._said[-1]}" if self._said else "")
+        return f"it ended with {by}" + (f": {self._stderr[-1]}" if self._stderr else "")
 
 
 def _read(process: subprocess.Popen[bytes], lines: queue.SimpleQueue[bytes | None]) -> None:

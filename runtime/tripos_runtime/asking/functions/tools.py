@@ -43,10 +43,10 @@ class ToolFunction(ExternalScorer):
     def __call__(self, *args: Any, **named: Any) -> ToolResult:
         state, arguments = args
         given = {"state": state, "arguments": json_argument(arguments)}
-        found: ToolResult = self.told(ScorerRequest(self.plugin.function, given))
+        found: ToolResult = self.known_value(ScorerRequest(self.plugin.function, given))
         return found
 
-    def _meant(self, outcome: Outcome) -> Any:
+    def _value_of(self, outcome: Outcome) -> Any:
         if isinstance(outcome, Failed):
             return self._failed(outcome.shown)
         match outcome.value:

@@ -97,7 +97,7 @@ def prepared(task: TaskFile, folder: Path, seed: int = 1) -> Compared | None:
     own = task.get("fewshot_config", {})
     shots = 2 if own.get("sampler") == "first_n" and task.get("output_type") != "loglikelihood_rolling" else None
     data = Noting(task.config, task.name)
-    if not scenario_of(task, data, shots).whole():
+    if not scenario_of(task, data, shots).is_complete():
         return None
     dice = random.Random(f"{seed} {task.name}")
     rows = {}
@@ -116,7 +116,7 @@ def prepared(task: TaskFile, folder: Path, seed: int = 1) -> Compared | None:
     if " drawn by " in made.text:
         assert any((each.part, each.how) == ("worked examples", "approximately") for each in made.notes), task.name
         made, shots = spec_of(task, (folder,), shots=0), 0
-    return Compared(task, made, folder, rows, shots) if made.whole else None
+    return Compared(task, made, folder, rows, shots) if made.is_complete else None
 
 
 class Noting(TaskData):

@@ -114,7 +114,7 @@ class LocalCopy:
             parts = {each.name: some for each, some in zip(looked_at, part_lists, strict=True)}
             every = [part for some in parts.values() for part in some]
             map_concurrently(self._fetch, [part for part in every if not self._has(part)])
-            gone = self._gone(catalog, here)
+            gone = self._obsolete_commits(catalog, here)
             newest = newest_compaction(catalog)
             for commit in catalog.commits:
                 path = folder / f"{commit.name}.json"
@@ -139,7 +139,7 @@ class LocalCopy:
         with self._alone():
             (self.root / STATE).unlink(missing_ok=True)
 
-    def _gone(self, catalog: Catalog, here: set[str]) -> frozenset[str]:
+    def _obsolete_commits(self, catalog: Catalog, here: set[str]) -> frozenset[str]:
         """Return the commits of the folder that are neither in the catalog nor replaced by a compaction here: the
         newest compaction replaced them.
         """
@@ -215,15 +215,15 @@ MOST_BYTES = 2**31
 
 @dataclass(frozen=True)
 class LogSlot:
-    """A slot of a log; `kept` is None for a seal."""
+    """A slot of a log; `content` is None for a seal."""
 
     number: int
-    kept: JournalContent | None
+    content: JournalContent | None
 
     @property
     def is_seal(self) -> bool:
         """True if nothing can follow."""
-        return self.kept is None
+        return self.content is None
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ class Tail:
     @property
     def has_rows(self) -> bool:
         """True if there is anything to commit."""
-        return any(slot.kept is not None and (slot.kept.lines or slot.kept.damaged) for slot in self.slots)
+        return any(slot.content is not None and (slot.content.lines or slot.content.damaged) for slot in self.slots)
 
 
 def slot_name(session: str, number: int) -> str:
@@ -289,11 +289,11 @@ class LogReader:
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self._known: dict[str, dict[int, LogSlot]] = {}
+        self._slots: dict[str, dict[int, LogSlot]] = {}
 
     def tail(self, session: str, start: int) -> Tail:
         """Return the slots of a log from `start` on. Raises `StoreError`: S0104, S0109, S0110, S0404."""
-        known = self._known.setdefault(session, {})
+        known = self._slots.setdefault(session, {})
         slots: list[LogSlot] = []
         number = start
         while True:
@@ -316,9 +316,9 @@ class LogReader:
 
     def forget(self, sessions: dict[str, int]) -> None:
         """Forget slots that are committed, and logs of sessions that are over."""
-        for session, known in list(self._known.items()):
+        for session, known in list(self._slots.items()):
             if session not in sessions:
-                del self._known[session]
+                del self._slots[session]
             else:
                 for number in [number for number in known if number < sessions[session]]:
                     del known[number]
@@ -361,7 +361,7 @@ class Bucket:
         self.lease_s = lease_s
         self.reader = LogReader(objects)
         self.copy = LocalCopy(root, objects)
-        self._held: StoredObject | None = None
+        self._leases: StoredObject | None = None
         self._catalog = Catalog()
 
     @classmethod
@@ -411,12 +411,12 @@ class Bucket:
 
     def catalog(self) -> Catalog:
         """Return the current catalog. Raises what `Objects.get` and `read_catalog` raise."""
-        held = self.objects.get(CATALOG) if self._held is None else self.objects.changed(CATALOG, self._held)
+        held = self.objects.get(CATALOG) if self._leases is None else self.objects.changed(CATALOG, self._leases)
         if held is None:
             hint = "restore an earlier version of the object `catalog.json`"
             raise StoreError("S0103", f"the store at `{self.address}` has no catalog", hint)
-        if held is not self._held:
-            self._held, self._catalog = held, read_catalog(held.content, self.address)
+        if held is not self._leases:
+            self._leases, self._catalog = held, read_catalog(held.content, self.address)
         return self._catalog
 
     def change(self, changed: Callable[[Catalog], Catalog], has_landed: Callable[[Catalog], bool]) -> Catalog:
@@ -436,11 +436,11 @@ class Bucket:
                 hint = "run the same command again"
                 raise StoreError("S0110", f"too many others write to `{self.address}` at once", hint)
             new = changed(catalog)
-            assert self._held is not None
+            assert self._leases is not None
             content = new.content()
-            tag = self.objects.swap(CATALOG, content, self._held.tag)
+            tag = self.objects.swap(CATALOG, content, self._leases.tag)
             if tag is not None:
-                self._held, self._catalog = StoredObject(content, tag, self._held.written_at), new
+                self._leases, self._catalog = StoredObject(content, tag, self._leases.written_at), new
                 return new
             time.sleep(random.uniform(0, _PAUSE_S))
 
@@ -549,7 +549,7 @@ class Bucket:
         return None
 
     def _commit_logs(self, logs: Sequence[OpenLog]) -> Commit | None:
-        kept = [(log, slot.kept) for log in logs for slot in log.tail.slots if slot.kept is not None]
+        kept = [(log, slot.content) for log in logs for slot in log.tail.slots if slot.content is not None]
         lines = [line for _, slot in kept for line in slot.lines]
         rejected = {log.name: [line for of, slot in kept if of is log for line in slot.damaged] for log in logs}
         advances = [log.advance for log in logs]

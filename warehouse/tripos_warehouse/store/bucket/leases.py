@@ -38,7 +38,7 @@ class ShardClaims(BaseModel):
     format: str = CLAIMS_FORMAT
     nonce: str = ""
     shards: dict[str, str] = {}
-    wanted: tuple[_Shard, ...] = ()
+    requested: tuple[_Shard, ...] = ()
 
 
 def shard_of(key: str) -> int:
@@ -74,7 +74,7 @@ class Leases:
         self._attempt: Future[None] | None = None
         self._giving_back: Future[None] | None = None
         self._session = session
-        self._kept = kept
+        self._shards = kept
         self._uploaded = uploaded
         self._dead = dead
         self._keys: dict[int, set[str]] = {}
@@ -83,7 +83,7 @@ class Leases:
         """Keys that are done, and the number of journal lines by then."""
         self._giving: set[int] = set()
         """Shards to give back, until the claims are seen without them."""
-        self._held: StoredObject | None = None
+        self._held_claims: StoredObject | None = None
         self._claims = ShardClaims()
         self._looked_s = self._tried_s = -LOOK_S
 
@@ -115,7 +115,7 @@ class Leases:
         """Mark `key` as done. A key that is not ours is ignored."""
         with self._lock:
             if key in self._keys.get(shard_of(key), ()):
-                self._released[key] = self._kept()
+                self._released[key] = self._shards()
 
     def let_go(self) -> None:
         """Give back, in the background, shards that others want and that are done."""
@@ -133,7 +133,7 @@ class Leases:
 
     def _let_go(self) -> None:
         claims = self._claims if time.monotonic() - self._looked_s < LOOK_S else self._read()
-        wanted = set(claims.wanted)
+        wanted = set(claims.requested)
         fair = self._fair() if wanted else SHARDS
         uploaded = self._uploaded()
         with self._lock:
@@ -157,9 +157,9 @@ class Leases:
         claims = self._read()
         holder = claims.shards.get(str(shard))
         if holder not in (None, self._session) and not self._dead(str(holder)):
-            if shard not in claims.wanted:
+            if shard not in claims.requested:
                 # Once one shard is wanted, the others give back what exceeds their share.
-                self._write(claims.shards, (*claims.wanted, shard))
+                self._write(claims.shards, (*claims.requested, shard))
             return
         sessions = self._bucket.catalog().sessions
         free = [
@@ -172,7 +172,7 @@ class Leases:
         ]
         share = max(0, self._fair() - len(self._keys) - 1)
         taking = [shard, *free[:share]]
-        left = tuple(each for each in claims.wanted if each not in taking)
+        left = tuple(each for each in claims.requested if each not in taking)
         if not self._write({**claims.shards, **{str(each): self._session for each in taking}}, left):
             return
         self._load()
@@ -189,19 +189,19 @@ class Leases:
 
     def _give_back(self, claims: ShardClaims, shards: set[int]) -> None:
         rest = {shard: session for shard, session in claims.shards.items() if int(shard) not in shards}
-        self._write(rest, tuple(each for each in claims.wanted if each not in shards))
+        self._write(rest, tuple(each for each in claims.requested if each not in shards))
 
     def _read(self) -> ShardClaims:
         """Return the current claims."""
         objects = self._bucket.objects
-        held = objects.get(CLAIMS) if self._held is None else objects.changed(CLAIMS, self._held)
+        held = objects.get(CLAIMS) if self._held_claims is None else objects.changed(CLAIMS, self._held_claims)
         if held is None:
             objects.create(CLAIMS, ShardClaims(nonce=uuid.uuid4().hex).model_dump_json().encode())
             held = objects.get(CLAIMS)
             assert held is not None
-        if held is not self._held:
+        if held is not self._held_claims:
             try:
-                self._held, self._claims = held, ShardClaims.model_validate_json(held.content)
+                self._held_claims, self._claims = held, ShardClaims.model_validate_json(held.content)
             except ValidationError as error:
                 message = f"`{objects.address}/{CLAIMS}` is unreadable"
                 hint = "remove the object while no worker runs: claims are made anew"
@@ -211,12 +211,12 @@ class Leases:
 
     def _write(self, shards: dict[str, str], wanted: tuple[int, ...]) -> bool:
         """Write the claims if nobody has since they were read, and return true if the write is known to have landed."""
-        assert self._held is not None
-        new = ShardClaims(nonce=uuid.uuid4().hex, shards=shards, wanted=wanted)
-        tag = self._bucket.objects.swap(CLAIMS, new.model_dump_json().encode(), self._held.tag)
+        assert self._held_claims is not None
+        new = ShardClaims(nonce=uuid.uuid4().hex, shards=shards, requested=wanted)
+        tag = self._bucket.objects.swap(CLAIMS, new.model_dump_json().encode(), self._held_claims.tag)
         if tag is None:
             return self._read().nonce == new.nonce
-        self._held = StoredObject(new.model_dump_json().encode(), tag, self._held.written_at)
+        self._held_claims = StoredObject(new.model_dump_json().encode(), tag, self._held_claims.written_at)
         self._claims = new
         return True
 

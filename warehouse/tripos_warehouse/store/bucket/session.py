@@ -57,7 +57,7 @@ class Takeovers:
 
     def __init__(self, bucket: Bucket, own: str, beat: Callable[[], datetime | None]) -> None:
         self._bucket = bucket
-        self._own = own
+        self._own_beats = own
         self._beat = beat
         self._suspects: dict[str, _Suspect] = {}
         self._clock: tuple[datetime, float] | None = None
@@ -70,7 +70,7 @@ class Takeovers:
         sessions = self._bucket.catalog().sessions
         if other not in sessions:
             return True
-        tails = self._bucket.reader.tails({name: start for name, start in sessions.items() if name != self._own})
+        tails = self._bucket.reader.tails({name: start for name, start in sessions.items() if name != self._own_beats})
         silent = self._silent({name: tail for name, tail in tails.items() if not tail.sealed})
         sealed = map_concurrently(lambda name: self._seal(name, tails[name].end), silent)
         gone = [name for name, is_sealed in zip(silent, sealed, strict=True) if is_sealed]
@@ -125,7 +125,7 @@ class Takeovers:
         slot first.
         """
         objects = self._bucket.objects
-        if objects.create(slot_name(name, end), seal_content(self._own)):
+        if objects.create(slot_name(name, end), seal_content(self._own_beats)):
             return True
         held = objects.get(slot_name(name, end))
         return held is not None and read_slot(end, held.content, name).is_seal
@@ -293,7 +293,7 @@ class Session:
             tails: dict[str, list[Row]] = {}
             starts = {session: start for session, start in before.sessions.items() if session != self.id}
             for tail in self.bucket.reader.tails(starts).values():
-                for line in (line for slot in tail.slots if slot.kept is not None for line in slot.kept.lines):
+                for line in (line for slot in tail.slots if slot.content is not None for line in slot.content.lines):
                     for table, rows in line.items():
                         tails.setdefault(table, []).extend(rows)
             # A slot may be missing because it was committed and collected after the catalog was read.
@@ -433,9 +433,9 @@ def _missing_lines(bucket: Bucket, kept: JournalContent, tail: Tail | None) -> l
         names.setdefault(table, set()).add(row[TABLES[table].key[0]])
     known = {table: _committed(bucket, table, some) for table, some in names.items()}
     for slot in tail.slots if tail is not None else ():
-        for table, row in _named(slot.kept.lines if slot.kept is not None else ()):
+        for table, row in _named(slot.content.lines if slot.content is not None else ()):
             known.setdefault(table, set()).add(row[TABLES[table].key[0]])
-    uploaded = {line for slot in (tail.slots if tail else ()) if slot.kept is not None for line in slot.kept.raw}
+    uploaded = {line for slot in (tail.slots if tail else ()) if slot.content is not None for line in slot.content.raw}
     found = []
     for line, raw in zip(kept.lines, kept.raw, strict=True):
         rows = [(table, row[TABLES[table].key[0]]) for table, row in _named([line])]
